@@ -28,9 +28,13 @@ export interface LoopDelay {
 
 const [mongoUri, dataDirectory, options = '{"passwordMemoryKiB": 8}'] = process.argv.slice(2) as [string, string, string?];
 const megabyte = 1024 * 1024;
+/** What the server could not answer is in the output: it is what the run was for. */
+const error = (fields: object, event?: string): void => console.error(event, (fields as { err?: unknown }).err);
+const quiet = (): void => undefined;
 const host = await createReferenceHost({
   mongoUri,
   dataDirectory,
+  logger: { info: quiet, debug: quiet, warn: quiet, error },
   ...(JSON.parse(options) as Pick<ReferenceHostOptions, 'passwordMemoryKiB' | 'trustProxy'>),
   install: { tileCacheBytes: 64 * megabyte },
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createReferenceHost } from '../../src/reference-host/index.js';
 import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { Client } from '../support/reference-host.js';
@@ -141,6 +141,37 @@ describe('two writers at the same time', () => {
     // Each change is a version of its own.
     const history = await at.admin.ok('GET', `/annotation/${id}/history`);
     expect(history).toHaveLength(1 + writers * edits);
+  });
+
+  it('changes that wait are written together, each as a version of its own with an answer of its own', async () => {
+    const elements = Array.from({ length: 40 }, (_, n) => point(n, { id: elementId(n + 1) }));
+    const { _id: id } = await at.annotate({ name: 'together', elements });
+    const { db } = at.host.host.host.models.item;
+    const replaced = vi.spyOn(db.collection('large_image_annotation'), 'findOneAndUpdate');
+    // The eighth is about an element that is not there, the ninth removes one.
+    const path = (n: number) => `/annotation/${id}/elements/${elementId(n)}`;
+    const change = (n: number) =>
+      n === 8
+        ? at.admin.send('DELETE', path(9))
+        : at.admin.send('PATCH', path(n === 7 ? 99 : n + 1), { json: { lineWidth: n + 1 } });
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => change(n)));
+    const writes = replaced.mock.calls.length;
+    replaced.mockRestore();
+    expect(answers.map(({ status }) => status)).toEqual(answers.map((_, n) => (n === 7 ? 404 : 200)));
+    expect(answers[8]!.body).toMatchObject({ removed: 1, _elementCount: 39 });
+    expect(writes).toBeLessThanOrEqual(6);
+    const history = (await at.admin.ok('GET', `/annotation/${id}/history`)) as unknown as { _version: number }[];
+    expect(history).toHaveLength(20);
+    expect(history.map(({ _version }) => _version)).toContain(answers[8]!.body._version);
+    // In each version one change more is to be seen than in the one before it.
+    let changed = 20;
+    for (const { _version } of history) {
+      const version = await at.admin.ok('GET', `/annotation/${id}/history/${_version}`);
+      const seen = elementsOf(version);
+      changed -= 1;
+      expect(seen.filter(({ lineWidth: width }) => width !== undefined).length + 40 - seen.length).toBe(changed);
+    }
+    expect(new Set(answers.filter((_, n) => n !== 7).map(({ headers }) => headers.get('etag'))).size).toBe(19);
   });
 
   it('deleting wins over editing, which came before it or is refused', async () => {

@@ -3,9 +3,11 @@ import { isCollision } from './outage.js';
 
 const duplicateKey = 11000;
 
-/** Whether a unique index refused a write. */
+/** Whether a unique index refused a write; of several, all that were refused. */
 export function isDuplicateKey(error: unknown): boolean {
-  return (error as { code?: unknown }).code === duplicateKey;
+  const { code, writeErrors } = error as { code?: unknown; writeErrors?: unknown };
+  const errors = (Array.isArray(writeErrors) ? writeErrors : [error]) as { code?: unknown }[];
+  return code === duplicateKey && errors.every((each) => each.code === duplicateKey);
 }
 
 /** Writes of one statement. When the database refuses one of them, it has written nothing. */
@@ -45,7 +47,8 @@ export function repeatCollisions(collection: { readonly [Name in (typeof singleW
   }
 }
 
-async function untilAccepted<T>(write: () => Promise<T>): Promise<T> {
+/** Does a write again as long as it is refused because it collided with another one: it must bear being done twice. */
+export async function untilAccepted<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await write();

@@ -65,6 +65,19 @@ export const annotationWrites: Record<string, PluginWrite> = {
       expect(await shape(client, made)).toEqual([count + 1, 1]);
     },
   },
+  'several edits that are written together': {
+    steps: ['annotation:replaced#2', 'annotation:between-kept'],
+    prepare: annotated,
+    // The first is written alone, and the others wait for it.
+    act: (client, { made }) =>
+      Promise.all([1, 2, 3, 4, 5, 6].map(() => client.ok('POST', `/annotation/${made}/elements`, { json: points(10, 1) }))),
+    async check(client, { made }) {
+      const [count] = await shape(client, made);
+      expect([20, 30, 40, 50, 60]).toContain(count - elementCount);
+      const history = (await client.ok('GET', `/annotation/${made}/history`)) as unknown as Json[];
+      for (const { _version } of history) await client.ok('GET', `/annotation/${made}/history/${String(_version)}`);
+    },
+  },
   'a replaced annotation': {
     steps: ['annotation:kept', 'annotation:replaced'],
     prepare: annotated,

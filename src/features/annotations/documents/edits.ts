@@ -2,13 +2,23 @@ import { patchSchemaError } from '../../../annotation-format/messages.js';
 import { applyPatch, parsePatch, patchedElementIds, type PatchTarget } from '../../../annotation-format/patch.js';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
 import { itemField } from '../../../annotation-format/schema/common.js';
-import type { ChangedElements, ElementChanges, StoredElements } from '../elements/contract.js';
+import type { ChangedElements, ElementChanges, ElementEditing, StoredElements } from '../elements/contract.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import type { AnnotationRecord } from './annotation-record.js';
-import type { AnnotationParts, AnnotationWriter, ChangeRequest } from './writer.js';
+import type { MergedChange } from './merged-changes.js';
+import type { AnnotationParts, ChangeRequest } from './parts.js';
+import type { AnnotationWriter } from './writer.js';
 
 /** Longest id that a message repeats. */
 const quotedLength = 60;
+
+/** What is to be done to elements of an annotation. */
+export interface ElementEdit {
+  /** The elements that it is about, as far as they are known. */
+  ids: readonly string[];
+  /** The changes, or how they follow from the elements of the version that is changed. */
+  changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);
+}
 
 /** Changes of parts of annotations. They can be applied to any version, so two at once are both kept. */
 export class AnnotationEdits {
@@ -22,26 +32,25 @@ export class AnnotationEdits {
 
   /** Applies a JSON patch; a version written meanwhile is patched instead, so that nothing of it is lost. */
   async patch(request: ChangeRequest, body: unknown): Promise<AnnotationRecord> {
-    const { store } = this.options;
     const operations = parsePatch(body);
-    const ids = patchedElementIds(operations);
-    return this.writer.merge(request, async (current) => {
+    const ids = [...patchedElementIds(operations)].filter(isElementId);
+    const apply: MergedChange['apply'] = async (current, editing) => {
       const options = { ...(request.signal && { signal: request.signal }) };
-      const elements = await store.find(current.elements, [...ids].filter(isElementId), options);
+      const elements = await editing.find(current.elements, ids, options);
       // A patch sees plain objects, whatever they are called.
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
       const head = result.headChanged ? this.#patchedHead(result.head) : current.head;
-      if (result.elements.length === 0) return this.writer.commit(current, { head }, request.caller);
+      if (result.elements.length === 0) return { head };
       const put = result.elements.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
       const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
       // A patch does not number its elements but names them.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
       const writing = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
-      const write = await store.change(current.elements, { put, remove }, writing);
-      const written = await write.map((made) => this.#withReferences(current.elements, made, request));
-      return written.commit((changed) => this.writer.commit(current, { head, elements: changed }, request.caller));
-    });
+      const made = await editing.change(current.elements, { put, remove }, writing);
+      return { head, elements: await this.#withReferences(current.elements, made, editing, request) };
+    };
+    return this.writer.merge(request, { ids, apply });
   }
 
   #sizes({ caller }: ChangeRequest) {
@@ -54,11 +63,16 @@ export class AnnotationEdits {
   }
 
   /** Items that overlays refer to are counted anew when one of them may have gone; else the store has added the new ones. */
-  async #withReferences(former: StoredElements, { stored, replaced, removed }: ChangedElements, { signal }: ChangeRequest) {
+  async #withReferences(
+    former: StoredElements,
+    { stored, replaced, removed }: ChangedElements,
+    editing: ElementEditing,
+    { signal }: ChangeRequest,
+  ): Promise<StoredElements> {
     if (former.references.length === 0 || replaced + removed === 0) return stored;
     const field = itemField(this.brand);
     const references = new Set<string>();
-    for await (const { element } of this.options.store.scan(stored, { ...(signal && { signal }) })) {
+    for await (const { element } of editing.scan(stored, { ...(signal && { signal }) })) {
       if (element.type !== 'image' && element.type !== 'pixelmap') continue;
       // The schema requires the field of the brand on overlays.
       references.add(String((element as unknown as Record<string, unknown>)[field]));
@@ -66,25 +80,19 @@ export class AnnotationEdits {
     return { ...stored, references: [...references].sort() };
   }
 
-  /**
-   * Adds, replaces and removes elements. Only the packs concerned are written; a version written meanwhile is changed instead.
-   *
-   * @param check is called with each version that is tried, before anything is written.
-   */
+  /** Adds, replaces and removes elements. Only the packs concerned are written; a version written meanwhile is changed instead. */
   async changeElements(
     request: ChangeRequest,
-    changes: ElementChanges | ((current: AnnotationRecord) => Promise<ElementChanges>),
+    { ids, changes }: ElementEdit,
   ): Promise<{ annotation: AnnotationRecord; changed: ChangedElements }> {
-    const { store } = this.options;
     let changed: ChangedElements;
-    const annotation = await this.writer.merge(request, async (current) => {
-      const wanted = typeof changes === 'function' ? await changes(current) : changes;
+    const apply: MergedChange['apply'] = async (current, editing) => {
+      const wanted = typeof changes === 'function' ? await changes(current.elements, editing) : changes;
       const writing = { ...(request.signal && { signal: request.signal }), ...this.#sizes(request), raise: patchSchemaError };
-      const write = await store.change(current.elements, wanted, writing);
-      changed = write.given;
-      const written = await write.map((made) => this.#withReferences(current.elements, made, request));
-      return written.commit((elements) => this.writer.commit(current, { elements }, request.caller));
-    });
+      changed = await editing.change(current.elements, wanted, writing);
+      return { elements: await this.#withReferences(current.elements, changed, editing, request) };
+    };
+    const annotation = await this.writer.merge(request, { ids, apply });
     return { annotation, changed: changed! };
   }
 
@@ -93,14 +101,11 @@ export class AnnotationEdits {
     request: ChangeRequest,
     change: (attributes: Readonly<Record<string, unknown>>) => Record<string, unknown>,
   ): Promise<AnnotationRecord> {
-    return this.writer.merge(
-      request,
-      (current) => {
-        const attributes = change(current.head.attributes ?? {});
-        return this.writer.commit(current, { head: this.#patchedHead({ ...current.head, attributes }) }, request.caller);
-      },
-      { itemToo: false },
-    );
+    const apply: MergedChange['apply'] = async (current) => {
+      const attributes = change(current.head.attributes ?? {});
+      return { head: this.#patchedHead({ ...current.head, attributes }) };
+    };
+    return this.writer.merge(request, { apply, itemToo: false });
   }
 }
 

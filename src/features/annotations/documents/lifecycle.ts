@@ -7,7 +7,8 @@ import type { NewAnnotation } from './annotation.model.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { AccessChange } from '../access/permissions.js';
 import type { BodyForm, IncomingAnnotation } from './body.js';
-import type { AnnotationParts, AnnotationWriter, ChangeRequest } from './writer.js';
+import type { AnnotationParts, ChangeRequest } from './parts.js';
+import type { AnnotationWriter } from './writer.js';
 
 /** Bytes of a body as it comes in. */
 export type BodySource = Parameters<ElementStore['readBody']>[0];

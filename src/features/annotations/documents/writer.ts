@@ -1,81 +1,24 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
-import { NamedQueues } from '../../../core/concurrency/named-queues.js';
-import { callerName } from '../../../core/concurrency/queues.js';
-import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
-import type { ElementStore } from '../elements/contract.js';
-import { BusyError, LargeImageError, NotFoundError, UnknownIdError } from '../../../errors.js';
-import type { Caller, Host, HostLogger } from '../../../host.js';
+import { LargeImageError, NotFoundError, UnknownIdError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
-import type { AnnotationModel } from './annotation.model.js';
-import type { HostRecords } from '../../../core/host/host-records.js';
-import type { AnnotationPermissions } from '../access/permissions.js';
-import type { OverlayImages } from '../overlay/overlay-images.js';
-import type { AnnotationDensities } from '../overlay/densities.js';
-import type { AnnotationBodies } from './body.js';
-import type { Settings } from '../../settings/settings.js';
 import { step } from '../../../core/steps.js';
+import { MergedChanges, type MergedChange } from './merged-changes.js';
+import { Superseded, type AnnotationParts, type ChangeRequest } from './parts.js';
 
-/** What the services for annotations work with. */
-export interface AnnotationParts {
-  model: AnnotationModel;
-  store: ElementStore;
-  densities: Pick<AnnotationDensities, 'prepare' | 'sweep'>;
-  bodies: AnnotationBodies;
-  permissions: AnnotationPermissions;
-  overlayImages: Pick<OverlayImages, 'sizesFor'>;
-  records: HostRecords;
-  settings: Settings;
-  notify: Host['notify'];
-  logger: HostLogger;
-  /** Where changes wait; those of one annotation wait for each other before. */
-  changing: WorkQueue;
-}
-
-/** A condition that a request puts on the version it changes. @throws LargeImageError `precondition-failed` */
-export type Precondition = (current: AnnotationRecord) => void;
-
-/** What a request that changes an annotation comes with. */
-export interface ChangeRequest {
-  id: string;
-  caller: Caller | null;
-  /** Absent: any version will do. */
-  precondition?: Precondition | undefined;
-  /** The annotation as it was when the caller's right to change it was found; saves looking at it once more. */
-  current?: AnnotationRecord | undefined;
-  signal?: AbortSignal;
-}
-
-/** How long a change that can be merged is tried again when other processes are faster, in milliseconds. */
-const mergePatienceMs = 30_000;
-/** Longest pause between two tries, in milliseconds. */
-const mergePauseMs = 200;
-/** What a client may do is looked at again after waiting so long, in milliseconds. */
-const admissionMs = 2000;
 /** How long clients may still fetch a notification, in milliseconds. */
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
-
-/** The annotation has moved on since it was read. */
-class Superseded extends LargeImageError {
-  constructor() {
-    super('conflict', 'The annotation was changed by somebody else meanwhile.');
-  }
-}
 
 /** What all changes of annotations have in common: rights, versions, conflicts, messages, and removing what nobody refers to. */
 export class AnnotationWriter {
   readonly #untidy = new Set<string>();
   #tidying: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
-  /** Changes of one annotation wait for each other instead of being tried on a version that is about to be replaced. */
-  readonly #queues: NamedQueues;
-  /** What was written last of annotations for which more changes wait. */
-  readonly #latest = new Map<string, AnnotationRecord>();
+  readonly #merging: MergedChanges;
 
   constructor(private readonly options: AnnotationParts) {
-    const { name, waiting } = options.changing.options;
-    this.#queues = new NamedQueues({ name, running: 1, ...(waiting !== undefined && { waiting }) });
+    this.#merging = new MergedChanges(options, this);
   }
 
   /**
@@ -108,60 +51,16 @@ export class AnnotationWriter {
   /**
    * Makes a change that can be applied to any version: a version written meanwhile is changed instead, so that nothing of it is lost.
    *
-   * @throws BusyError when too many changes wait, or other processes were faster for too long; what the precondition throws.
+   * @throws BusyError when too many changes wait, or other processes were faster for too long; what the precondition or the change throws.
    */
-  async merge(
-    request: ChangeRequest,
-    attempt: (current: AnnotationRecord) => Promise<AnnotationRecord>,
-    options: { itemToo?: boolean } = {},
-  ): Promise<AnnotationRecord> {
-    const { id, caller, signal } = request;
-    const waiting = { signal, caller: callerName(caller) };
-    const admit = () => (options.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
+  async merge(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
+    const admit = () => (change.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
     // Who may not change it need not wait.
     const admitted = request.current ?? (await admit());
     request.precondition?.(admitted);
-    const admittedAt = performance.now();
-    const change = async () => {
-      const isRecent = performance.now() - admittedAt < admissionMs;
-      const latest = isRecent ? this.#latestOf(admitted) : await admit();
-      request.precondition?.(latest);
-      return this.#mergeInto(latest, attempt, admit);
-    };
-    const { changing } = this.options;
-    const { former, changed } = await this.#queues.run(id, () => changing.run(change, { ...waiting, patient: true }), waiting);
+    const { former, changed } = await this.#merging.join({ request, change, admit, admitted, admittedAt: performance.now() });
     await this.changed(former, changed);
     return changed;
-  }
-
-  /** What this process has written since an annotation was read, as far as the same people may still change it. */
-  #latestOf(read: AnnotationRecord): AnnotationRecord {
-    const latest = this.#latest.get(read.id);
-    const isSame = latest?.accessStamp === read.accessStamp && latest.itemId === read.itemId;
-    return isSame && latest.version > read.version ? latest : read;
-  }
-
-  async #mergeInto(
-    first: AnnotationRecord,
-    attempt: (current: AnnotationRecord) => Promise<AnnotationRecord>,
-    reload: () => Promise<AnnotationRecord>,
-  ): Promise<{ former: AnnotationRecord; changed: AnnotationRecord }> {
-    const deadline = performance.now() + mergePatienceMs;
-    let current = first;
-    for (let pauseMs = 10; ; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
-      try {
-        const changed = await attempt(current);
-        if (this.#queues.waiting(first.id) > 0) this.#latest.set(first.id, changed);
-        else this.#latest.delete(first.id);
-        return { former: current, changed };
-      } catch (error) {
-        this.#latest.delete(first.id);
-        if (!(error instanceof Superseded)) throw error;
-        if (performance.now() > deadline) throw new BusyError('Others change this annotation all the time. Try again later.', 5);
-        await pause(Math.random() * pauseMs);
-        current = await reload();
-      }
-    }
   }
 
   async #loadChecked({ id, caller, precondition }: ChangeRequest): Promise<AnnotationRecord> {
@@ -181,14 +80,28 @@ export class AnnotationWriter {
     changes: Partial<Pick<AnnotationState, 'head' | 'elements' | 'itemId'>>,
     caller: Caller | null,
   ): Promise<AnnotationRecord> {
-    const { model } = this.options;
-    // Before the change, so that no crash can lose it; a version written down in vain equals one that is there.
-    const keeping = (await this.keepsHistory()) ? model.former.keep(current.id, current) : undefined;
-    const [version] = await Promise.all([model.nextVersion(), keeping]);
+    const [version] = await Promise.all([this.options.model.nextVersion(), this.keepFormer(current)]);
+    return this.replace(current, { ...current, ...changes, updated: new Date(), updatedId: caller?.id ?? null, version });
+  }
+
+  /** Before the change, so that no crash can lose it; a version written down in vain equals one that is there. */
+  async keepFormer(current: AnnotationRecord): Promise<void> {
+    if (await this.keepsHistory()) await this.options.model.former.keep(current.id, [current]);
     step('annotation:kept');
-    const { itemId, creatorId, created, head, elements } = { ...current, ...changes };
-    const state = { itemId, creatorId, created, head, elements, updated: new Date(), updatedId: caller?.id ?? null, version };
-    const written = await model.replace(current, state);
+  }
+
+  /** Versions that were made and replaced by one write: nobody saw them before, and a process that dies here leaves a shorter history. */
+  async keepBetween(versions: readonly AnnotationRecord[]): Promise<void> {
+    if (versions.length === 0 || !(await this.keepsHistory())) return;
+    await this.options.model.former.keep(versions[0]!.id, versions);
+    step('annotation:between-kept');
+  }
+
+  /** Puts a state in the place of the one that was read, which is kept. @throws Superseded when that is no longer the current one. */
+  async replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord> {
+    const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
+    const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
+    const written = await this.options.model.replace(current, next);
     if (written === null) throw new Superseded();
     step('annotation:replaced');
     this.options.densities.prepare(elements);
@@ -232,7 +145,8 @@ export class AnnotationWriter {
 
   /** Removes what is no longer referred to in these families, when there is time. */
   tidy(families: Iterable<string>): void {
-    for (const family of families) this.#untidy.add(family);
+    // Where there were no elements there is no family.
+    for (const family of families) if (family !== '') this.#untidy.add(family);
     this.#tidying ??= this.#tidyNow().finally(() => (this.#tidying = null));
   }
 

@@ -215,6 +215,17 @@ export interface ScanOptions extends StoreOptions {
   conditions?: readonly BoxCondition[];
 }
 
+/** Changes that follow one another, see {@link ElementStore.edit}: it sees what they have made. All are of one family. */
+export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
+  /** Gets ready for changes of these elements: what is read together is read at once. */
+  prepare(stored: StoredElements, ids: readonly string[]): Promise<void>;
+  /**
+   * As {@link ElementStore.change}; one that fails leaves nothing, and others may follow. After one whose `base` has no elements none may
+   * follow.
+   */
+  change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ChangedElements>;
+}
+
 /** What {@link ElementStore.sweep} did. */
 export interface SweepReport {
   /** Families looked at; those in use by a write at the time are left for the next sweep. */
@@ -262,6 +273,9 @@ export interface ElementStore {
    * @throws BadParameterError for invalid elements and for ids that stand twice in `put`.
    */
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ElementWrite<ChangedElements>>;
+
+  /** Several changes of one annotation, each made on what the one before has left, that are stored and published together. Else as `change`. */
+  edit<Given>(make: (editing: ElementEditing) => Promise<Given>, options?: StoreOptions): Promise<ElementWrite<Given>>;
 
   /**
    * Runs `publish` while no sweep can remove anything of a family: for writing a second head (copy, revert) that shares the elements of a

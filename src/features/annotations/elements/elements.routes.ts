@@ -1,8 +1,8 @@
-import type { ElementChanges } from './contract.js';
 import { BadParameterError, InvalidError, NotFoundError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationServices } from '../annotation-services.js';
-import type { ChangeRequest } from '../documents/writer.js';
+import type { ElementEdit } from '../documents/edits.js';
+import type { ChangeRequest } from '../documents/parts.js';
 import { answerConditional } from '../../../http/conditional.js';
 import { anyText, anyObject, component, listOf, objectOf } from '../../../http/schemas.js';
 import { elementSchema } from '../schemas.js';
@@ -70,12 +70,8 @@ function notFound(id: string): NotFoundError {
   return new NotFoundError(`The annotation has no element ${id}.`);
 }
 
-async function change(
-  annotations: AnnotationServices,
-  request: ChangeRequest,
-  changes: Parameters<AnnotationServices['edits']['changeElements']>[1],
-): Promise<Reply> {
-  const { annotation, changed } = await annotations.edits.changeElements(request, changes);
+async function change(annotations: AnnotationServices, request: ChangeRequest, edit: ElementEdit): Promise<Reply> {
+  const { annotation, changed } = await annotations.edits.changeElements(request, edit);
   const { ids, added, replaced, removed } = changed;
   const { version, elements, updated } = annotation;
   const { count, detailsCount, groups } = elements;
@@ -143,11 +139,13 @@ const append = defineRoute({
   authorize: mayChange,
   handle(input, { annotations }) {
     const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
-    return change(annotations, requestOf(input), async ({ elements }) => {
-      const present = await annotations.store.find(elements, idsIn(put), { signal: input.signal });
+    const ids = idsIn(put);
+    const changes: ElementEdit['changes'] = async (stored, editing) => {
+      const present = await editing.find(stored, ids, { signal: input.signal });
       for (const id of present.keys()) throw new InvalidError(`Cannot add element ${id} as it already exists`);
       return { put };
-    });
+    };
+    return change(annotations, requestOf(input), { ids, changes });
   },
 });
 
@@ -166,11 +164,11 @@ const bulk = defineRoute({
   errors,
   authorize: mayChange,
   handle(input, { annotations }) {
-    return change(annotations, requestOf(input), bulkChanges(input.body));
+    return change(annotations, requestOf(input), bulkEdit(input.body));
   },
 });
 
-function bulkChanges(body: Json): ElementChanges {
+function bulkEdit(body: Json): ElementEdit {
   const unknown = Object.keys(body).find((key) => key !== 'put' && key !== 'remove');
   if (unknown !== undefined) {
     throw new BadParameterError(`Additional properties are not allowed (${JSON.stringify(unknown)}; allowed: put, remove)`);
@@ -182,7 +180,7 @@ function bulkChanges(body: Json): ElementChanges {
     if (typeof id !== 'string') throw new BadParameterError('remove must be a list of element ids.');
     return elementId(id);
   });
-  return { put: put as unknown[], remove: ids };
+  return { ids: [...idsIn(put), ...ids], changes: { put: put as unknown[], remove: ids } };
 }
 
 const replace = defineRoute({
@@ -200,7 +198,8 @@ const replace = defineRoute({
   errors,
   authorize: mayChange,
   handle(input, { annotations }) {
-    return change(annotations, requestOf(input), { put: [{ ...input.body, id: input.params.elementId }] });
+    const id = input.params.elementId;
+    return change(annotations, requestOf(input), { ids: [id], changes: { put: [{ ...input.body, id }] } });
   },
 });
 
@@ -220,11 +219,12 @@ const merge = defineRoute({
   authorize: mayChange,
   handle(input, { annotations }) {
     const { elementId: wanted } = input.params;
-    return change(annotations, requestOf(input), async ({ elements }) => {
-      const element = (await annotations.store.find(elements, [wanted], { signal: input.signal })).get(wanted);
+    const changes: ElementEdit['changes'] = async (stored, editing) => {
+      const element = (await editing.find(stored, [wanted], { signal: input.signal })).get(wanted);
       if (element === undefined) throw notFound(wanted);
       return { put: [{ ...(mergePatch(element, input.body) as Json), id: wanted }] };
-    });
+    };
+    return change(annotations, requestOf(input), { ids: [wanted], changes });
   },
 });
 
@@ -256,11 +256,12 @@ const remove = defineRoute({
   authorize: mayChange,
   handle(input, { annotations }) {
     const { elementId: wanted } = input.params;
-    return change(annotations, requestOf(input), async ({ elements }) => {
-      const found = await annotations.store.find(elements, [wanted], { signal: input.signal });
+    const changes: ElementEdit['changes'] = async (stored, editing) => {
+      const found = await editing.find(stored, [wanted], { signal: input.signal });
       if (!found.has(wanted)) throw notFound(wanted);
       return { remove: [wanted] };
-    });
+    };
+    return change(annotations, requestOf(input), { ids: [wanted], changes });
   },
 });
 

@@ -38,21 +38,23 @@ export type PackPart = 'columns' | 'text' | 'both';
 /** A fetched pack: `columns` is empty when only the text was asked for, and the other way round. */
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
+/** Stored documents by their ids, at most some hundred at a time; those that are not there are absent. */
+export interface StoredRecords {
+  findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>>;
+  findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
+  findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>>;
+}
+
 /**
  * The documents behind the element store; all queries on them are here. A family says which documents may be shared, and carries
  * the leases of writers and the claim of a sweeper, which exclude one another.
  */
-export interface ElementRecords {
+export interface ElementRecords extends StoredRecords {
   createIndexes(): Promise<void>;
 
   insertPacks(packs: readonly PackRecord[]): Promise<void>;
   insertWindows(windows: readonly WindowRecord[]): Promise<void>;
   insertIndexes(parts: readonly IndexRecord[]): Promise<void>;
-
-  /** By id; ids that are not there are absent. At most some hundred ids at a time. */
-  findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>>;
-  findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
-  findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>>;
 
   /** Begins a family with a lease on it. */
   startFamily(family: string, leaseId: string, now: Date): Promise<void>;

@@ -3,13 +3,15 @@ import type { ElementQuery } from '../../../annotation-format/element-query.js';
 import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { createElementValidator, type ElementValidator } from '../../../annotation-format/validate.js';
-import { changeElements, type ChangeTools } from './write/change.js';
+import type { ChangeTools } from './write/change.js';
+import { Editing } from './write/editing.js';
 import { LongElements } from './write/long-elements.js';
 import type {
   ChangeOptions,
   CentroidReading,
   ChangedElements,
   ElementChanges,
+  ElementEditing,
   ElementReading,
   ElementSource,
   ElementStore,
@@ -118,7 +120,11 @@ export class PackedElementStore implements ElementStore {
   }
 
   change(base: StoredElements, changes: ElementChanges, options: ChangeOptions = {}): Promise<ElementWrite<ChangedElements>> {
-    return changeElements(this.#toolsFor(options), base, changes, options);
+    return this.edit((editing) => editing.change(base, changes, options), options);
+  }
+
+  edit<Given>(make: (editing: ElementEditing) => Promise<Given>, options: StoreOptions = {}): Promise<ElementWrite<Given>> {
+    return Editing.begin(this.#tools, make, options.signal);
   }
 
   async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {

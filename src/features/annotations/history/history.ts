@@ -1,7 +1,8 @@
 import { BadParameterError } from '../../../errors.js';
 import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import type { VersionField } from './versions.model.js';
-import type { AnnotationParts, AnnotationWriter, ChangeRequest } from '../documents/writer.js';
+import type { AnnotationParts, ChangeRequest } from '../documents/parts.js';
+import type { AnnotationWriter } from '../documents/writer.js';
 
 /** One version of an annotation. */
 export interface AnnotationVersion extends AnnotationState {

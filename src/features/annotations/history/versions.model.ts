@@ -6,7 +6,7 @@ import { eachInSlices } from '../../../core/database/read-limits.js';
 import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
-import { isDuplicateKey } from '../../../core/database/refused-writes.js';
+import { isDuplicateKey, untilAccepted } from '../../../core/database/refused-writes.js';
 
 /** The fields of a former version that a cleanup needs. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
@@ -48,11 +48,12 @@ export class AnnotationVersions {
     await createIndexesOf(this.model);
   }
 
-  /** Stores a state as a former version. Storing the same one again changes nothing. */
-  async keep(annotationId: string, state: AnnotationState): Promise<void> {
+  /** Stores states as former versions. Storing the same ones again changes nothing. */
+  async keep(annotationId: string, states: readonly AnnotationState[]): Promise<void> {
+    const { ObjectId } = this.connection.base.Types;
+    const versions = states.map((state) => ({ _id: new ObjectId(), ...stateFields(state), annotationId }));
     try {
-      const _id = new this.connection.base.Types.ObjectId();
-      await this.model.collection.insertOne({ _id, ...stateFields(state), annotationId });
+      await untilAccepted(() => this.model.collection.insertMany(versions, { ordered: false }));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }

@@ -4,7 +4,7 @@ import { decompress } from '../packs/codec.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
 import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-index.js';
 import { PackColumns } from '../packs/pack.js';
-import type { ElementRecords, PackPart } from '../records.js';
+import type { PackPart, StoredRecords } from '../records.js';
 
 /** A window's pack index, in memory. */
 export interface LoadedWindow extends PackIndex {
@@ -49,19 +49,34 @@ function keptPack(columns: Buffer, text: Buffer): KeptPack {
   return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
 }
 
-/** Fetches pack indexes, which are kept in memory, and packs, of which those of small reads are kept, too. */
-export class ElementLoader {
-  readonly #windows: LRUCache<string, LoadedWindow>;
-  readonly #indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
+/** The parts of annotations that loaders keep in memory. */
+class Kept {
+  readonly windows: LRUCache<string, LoadedWindow>;
+  readonly indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
 
   /** Whoever looks at a place, or edits an element, looks at what lies beside it next. */
-  readonly #kept = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
+  readonly packs = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
 
+  constructor(maxPackIndexBytes: number) {
+    this.windows = new LRUCache({ maxSize: Math.max(1, maxPackIndexBytes), sizeCalculation: sizeOf });
+  }
+}
+
+/** Fetches pack indexes, which are kept in memory, and packs, of which those of small reads are kept, too. */
+export class ElementLoader {
+  readonly #kept: Kept;
+
+  /** @param kept bytes of pack indexes to keep, or what another loader keeps. */
   constructor(
-    readonly records: ElementRecords,
-    maxPackIndexBytes: number,
+    private readonly records: StoredRecords,
+    kept: number | Kept,
   ) {
-    this.#windows = new LRUCache({ maxSize: Math.max(1, maxPackIndexBytes), sizeCalculation: sizeOf });
+    this.#kept = typeof kept === 'number' ? new Kept(kept) : kept;
+  }
+
+  /** A loader that reads other records and shares what is kept in memory. */
+  over(records: StoredRecords): ElementLoader {
+    return new ElementLoader(records, this.#kept);
   }
 
   /** Directories of windows, in their order. @throws LargeImageError when one is gone. */
@@ -69,7 +84,7 @@ export class ElementLoader {
     const loaded = new Map<string, LoadedWindow>();
     const missing: string[] = [];
     for (const { id } of stored) {
-      const known = this.#windows.get(id);
+      const known = this.#kept.windows.get(id);
       if (known === undefined) missing.push(id);
       else loaded.set(id, known);
     }
@@ -80,7 +95,7 @@ export class ElementLoader {
         // Written by WindowWriter.
         const groups = JSON.parse(record.groups) as [string | null, number][];
         const window = { id, groups, index: record.index, ...decodePackIndex(record.packIndex) };
-        this.#windows.set(id, window);
+        this.#kept.windows.set(id, window);
         loaded.set(id, window);
       }
     }
@@ -93,12 +108,12 @@ export class ElementLoader {
 
   /** Keeps the pack index of a window that has just been written. */
   keepWindow(window: LoadedWindow): void {
-    this.#windows.set(window.id, window);
+    this.#kept.windows.set(window.id, window);
   }
 
   /** Keeps a pack that has just been written, for the next edit of its elements. */
   keepPack(id: string, { columns, text }: { columns: Buffer; text: Buffer }): void {
-    this.#kept.set(id, keptPack(columns, text));
+    this.#kept.packs.set(id, keptPack(columns, text));
   }
 
   /**
@@ -110,7 +125,7 @@ export class ElementLoader {
     const kept = new Map<string, KeptPack>();
     const missing: PackEntry[] = [];
     for (const entry of entries) {
-      const known = this.#kept.get(entry.id);
+      const known = this.#kept.packs.get(entry.id);
       if (known === undefined) missing.push(entry);
       else kept.set(entry.id, known);
     }
@@ -118,7 +133,7 @@ export class ElementLoader {
       const part = missing.slice(start, start + packsPerQuery);
       for (const { entry, pack, text } of await this.#fetch(part, 'both', signal)) {
         const copy = keptPack(pack.columns, text!);
-        this.#kept.set(entry.id, copy);
+        this.#kept.packs.set(entry.id, copy);
         kept.set(entry.id, copy);
       }
     }
@@ -137,13 +152,13 @@ export class ElementLoader {
   async indexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
     const parts = new Map<string, Buffer>();
     const missing = ids.filter((id) => {
-      const known = this.#indexParts.get(id);
+      const known = this.#kept.indexParts.get(id);
       if (known !== undefined) parts.set(id, known);
       return known === undefined;
     });
     if (missing.length === 0) return parts;
     for (const [id, { entries }] of await this.records.findIndexes(missing)) {
-      this.#indexParts.set(id, entries);
+      this.#kept.indexParts.set(id, entries);
       parts.set(id, entries);
     }
     if (parts.size < new Set(ids).size) throw elementsGone();

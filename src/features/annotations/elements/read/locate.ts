@@ -48,12 +48,13 @@ async function candidatePacks(
   return candidates;
 }
 
-/** Finds elements by id; those that are not there are absent. */
+/** Finds elements by id; those that are not there are absent. @param mostWithTexts so many packs are kept with their texts. */
 export async function locate(
   loader: ElementLoader,
   stored: StoredElements,
   ids: Iterable<string>,
   signal?: AbortSignal,
+  mostWithTexts = packsWithTexts,
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
   const wanted = [...new Set(ids)];
@@ -77,8 +78,7 @@ export async function locate(
         const group = live.slice(start, start + packsPerFetch);
         const entries = group.map((slot) => window.packs[slot]!);
         // A few are fetched with their texts: whoever looks for elements reads or edits them next.
-        const packs =
-          live.length <= packsWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
+        const packs = live.length <= mostWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
         for (const [at, pack] of (await packs).entries()) {
           const slot = group[at] as number;
           const candidateIds = new Set(candidates.get(slot));

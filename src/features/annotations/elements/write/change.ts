@@ -2,8 +2,7 @@ import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
-import type { ChangedElements, ChangeOptions, ElementChanges, ElementWrite, StoredElements, StoredWindow } from '../contract.js';
-import { FamilyLease } from '../leases.js';
+import type { ChangedElements, ChangeOptions, ElementChanges, StoredElements, StoredWindow } from '../contract.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from '../limits.js';
 import { storedElements } from './list-writer.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
@@ -13,9 +12,9 @@ import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-e
 import { isLong } from '../../../../http/serving/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import { PendingWrite } from './pending-write.js';
+import type { PendingWrite } from './pending-write.js';
+import type { PendingRecords } from './pending-records.js';
 import { writeElements, type WriteTools } from './write.js';
-import { RecordedInserts } from './recorded-inserts.js';
 
 /** What changing needs. */
 export interface ChangeTools extends WriteTools {
@@ -62,42 +61,52 @@ async function checkPut(
   return checked;
 }
 
-/** See ElementStore.change. */
+const nothingChanged = { replaced: 0, added: 0, removed: 0 };
+
+/** Stores elements where there are none. */
+export async function createElements(
+  tools: ChangeTools,
+  base: StoredElements,
+  { put = [] }: ElementChanges,
+  options: ChangeOptions,
+): Promise<PendingWrite<ChangedElements>> {
+  const checked = await checkPut(tools, put, new KnownOverlaySizes(tools.brand, tools.overlaySizes), options);
+  const ids = checked.map(({ id }) => id);
+  // Checked once more there, where most are stored as they come.
+  const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
+  const write = await writeElements(tools, elements, options.signal);
+  return write.map(async (stored) => ({
+    stored: checked.length === 0 ? base : stored,
+    ids,
+    ...nothingChanged,
+    added: ids.length,
+  }));
+}
+
+/** Texts of packs are compressed when they are inserted, all together. */
+const asIs = async (text: Buffer) => ({ codec: 'none', text }) as const;
+
+/**
+ * See ElementEditing.change, where there are elements.
+ *
+ * @param options `to`: takes what is written; `begin` is called before anything is.
+ */
 export async function changeElements(
   tools: ChangeTools,
   base: StoredElements,
   { put = [], remove = [] }: ElementChanges,
-  options: ChangeOptions,
-): Promise<ElementWrite<ChangedElements>> {
-  const { signal } = options;
+  options: ChangeOptions & { to: PendingRecords; begin: () => Promise<void> },
+): Promise<ChangedElements> {
+  const { signal, to, begin } = options;
   const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
   const checked = await checkPut(tools, put, sizes, options);
-  const ids = checked.map(({ id }) => id);
-  const outcome = (stored: StoredElements, counts: Partial<ChangedElements> = {}): ChangedElements => ({
-    stored,
-    ids,
-    replaced: 0,
-    added: 0,
-    removed: 0,
-    ...counts,
-  });
-  if (base.count === 0) {
-    // Checked once more there, where most are stored as they come.
-    const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
-    const write = await writeElements(tools, elements, signal);
-    return write.map(async (stored) => outcome(checked.length === 0 ? base : stored, { added: ids.length }));
-  }
   tools.touch();
-  const lease = await FamilyLease.of(tools.records, base.family, tools.ids);
-  const inserts = new RecordedInserts(tools.records);
-  const ends = { signal, lease: async () => lease, undo: () => inserts.undo(), touch: tools.touch };
-  return PendingWrite.begin(ends, async () => {
-    const writer = new WindowWriter(inserts, base.family, tools.ids, signal);
-    const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
-    const changed = await applyChanges(tools, edit, base, { put: checked, remove: new Set(remove), sizes });
-    await writer.finish();
-    return outcome(changed.stored, changed.counts);
-  });
+  await begin();
+  const writer = new WindowWriter(to, base.family, tools.ids, signal, asIs);
+  const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
+  const { stored, counts } = await applyChanges(tools, edit, base, { put: checked, remove: new Set(remove), sizes });
+  await writer.finish();
+  return { stored, ids: checked.map(({ id }) => id), ...counts };
 }
 
 interface Counts {
@@ -119,7 +128,7 @@ async function applyChanges(
     const rows = packs.get(pack) ?? new Map<number, ItemChange>();
     changes.set(window, packs.set(pack, rows.set(at, change)));
   };
-  const counts: Counts = { replaced: 0, added: 0, removed: 0 };
+  const counts: Counts = { ...nothingChanged };
   for (const id of remove) {
     const location = locations.get(id);
     if (location === undefined) continue;

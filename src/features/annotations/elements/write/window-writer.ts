@@ -42,6 +42,8 @@ export class WindowWriter {
     private readonly family: string,
     private readonly ids: IdMaker,
     private readonly signal: AbortSignal | undefined,
+    /** Of the texts of packs, where they are not to be compressed yet. */
+    private readonly pressed: (text: Buffer) => Promise<Pick<PackRecord, 'codec' | 'text'>> = compress,
   ) {
     this.#packs = new Inserter((packs) => records.insertPacks(packs));
     this.#windows = new Inserter((windows) => records.insertWindows(windows));
@@ -84,7 +86,7 @@ export class WindowWriter {
   /** Stores one pack. @returns its columns as stored. */
   async pack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
     const columns = encodeColumns(rows);
-    await this.#packs.add({ id, family: this.family, columns, ...(await compress(text)) });
+    await this.#packs.add({ id, family: this.family, columns, ...(await this.pressed(text)) });
     return columns;
   }
 

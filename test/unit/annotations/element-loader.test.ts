@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { ElementLoader } from '../../../src/features/annotations/elements/read/loader.js';
+import { packEntry } from '../../../src/features/annotations/elements/packs/pack-index.js';
+import { encodeColumns, emptyRows } from '../../../src/features/annotations/elements/packs/pack.js';
+
+it('packs that are kept are at hand although those that come meanwhile take their place', async () => {
+  const columns = encodeColumns(emptyRows(0));
+  const text = Buffer.alloc(12 * 1024 * 1024);
+  const loader = new ElementLoader(
+    {
+      findPacks: async (ids) => new Map(ids.map((id) => [id, { columns, codec: 'none', text }])),
+      findWindows: async () => new Map(),
+      findIndexes: async () => new Map(),
+    },
+    1,
+  );
+  const entries = ['kept', 'a', 'b', 'c', 'd'].map((id) => packEntry(id, emptyRows(0)));
+  loader.keepPack('kept', { columns, text });
+  const packs = await loader.packsKept(entries);
+  expect(packs.map(({ entry, text: found }) => [entry.id, found?.length])).toEqual(entries.map(({ id }) => [id, text.length]));
+});
