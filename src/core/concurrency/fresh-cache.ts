@@ -22,7 +22,7 @@ interface Answer<Value> {
 type Ask<Value> = (former: Value | undefined) => Promise<Value>;
 
 /**
- * Answers that are valid for a short time. The first use of an answer after half of that time renews it in the background, so that nobody waits for
+ * Answers that are valid for a short time. The first use of an answer late in that time renews it in the background, so that nobody waits for
  * answers that are often used, however slow they are. No answer is ever given that is older than its lifetime.
  */
 export class FreshCache<Value extends object> {
