@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 
-/** How long work on the event loop may go on before others have a turn, in milliseconds. */
+/** How long work may keep the event loop before it lets other work run, in milliseconds. */
 const sliceMs = 8;
 
 /**
@@ -81,8 +81,8 @@ export function beginInTurn(begin: () => void): void {
 }
 
 /**
- * Whether work on the event loop should call {@link nextSlice} now. All work of one turn of the loop shares the slice, so that many requests at the
- * same time hold it no longer than one does.
+ * Whether work on the event loop should call {@link nextSlice} now. All work in one iteration of the loop shares one slice, so that many requests
+ * together keep the loop no longer than a single one does.
  */
 export function isSliceOver(): boolean {
   const now = performance.now();
@@ -92,7 +92,7 @@ export function isSliceOver(): boolean {
   return false;
 }
 
-/** Lets others have the event loop, and goes on in a later turn. @throws the reason of the signal when it is aborted by then. */
+/** Waits for a later iteration of the event loop, so that other work runs in between. @throws the reason of the signal when it is aborted by then. */
 export async function nextSlice(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     waiting.add(resolve);
@@ -101,7 +101,7 @@ export async function nextSlice(signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
 }
 
-/** Calls `work` for runs of the numbers below `length`, in slices. */
+/** Calls `work` for one range of `run` indexes after the other, up to `length`, and lets other work run in between. */
 export async function inRuns(
   length: number,
   run: number,
