@@ -17,6 +17,7 @@ import { joinComponents, selectComponents } from './jpeg2000-components.js';
 import { resampleRows, type ResampleTask } from '../render/resample.js';
 import { decodeLerc, type LercTask } from './lerc.js';
 import { limitedWasm } from './limited-wasm.js';
+import { withoutListeners } from './without-listeners.js';
 import { heifDecoder, jxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from './whole-pictures.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
@@ -71,7 +72,7 @@ class Library<T> {
   ) {}
 
   async use<R>(work: (library: T) => R | Promise<R>): Promise<R> {
-    this.#loaded ??= this.load();
+    this.#loaded ??= withoutListeners(this.load);
     const library = await this.#loaded;
     try {
       return await work(library);

@@ -6,6 +6,7 @@ import { dicomSource } from '../sources/dicom/dicom-source.js';
 import { heifSource } from '../sources/pictures/heif-source.js';
 import { icoSource } from '../sources/pictures/ico-source.js';
 import { jpegXlSource } from '../sources/pictures/jpegxl-source.js';
+import { jpegXrSource } from '../sources/pictures/jpegxr-source.js';
 import { pcxSource } from '../sources/pictures/pcx-source.js';
 import { jpeg2000Source } from '../sources/jpeg2000/jpeg2000-source.js';
 import { multiSource } from '../sources/multi/multi-source.js';
@@ -26,6 +27,7 @@ export const ownSources: readonly TileSourceDefinition[] = [
   icoSource,
   jpeg2000Source,
   jpegXlSource,
+  jpegXrSource,
   multiSource,
   openSlideSource,
   pcxSource,

@@ -15,7 +15,7 @@ describe('formats that nothing here reads', () => {
     ['OpenEXR', '\x76\x2f\x31\x01\x02\0\0\0'],
     ['DDS (DirectDraw Surface)', 'DDS \x7c\0\0\0'],
     ['SGI', '\x01\xda\0\x01\0\x03'],
-    ['JPEG XR', 'II\xbc\x01\x20\0\0\0'],
+    ['JPEG-LS', '\xff\xd8\xff\xf7\0\x0b'],
     ['Nikon ND2', '\xda\xce\xbe\x0a\xf0\x0f\0\0', 'Export them as OME-TIFF.'],
     ['HDF5 (Imaris and others)', '\x89HDF\r\n\x1a\n', 'Export them as OME-TIFF.'],
   ])('are refused by their name: %s', async (name, beginning, help = 'Save the picture as PNG, JPEG or TIFF.') => {

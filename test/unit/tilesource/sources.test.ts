@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
+import { ownSources } from '../../../src/tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../../../src/tilesource/registry/registry.js';
 import { drawSvg } from '../../../src/tilesource/sources/sharp/drawing.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
@@ -408,6 +409,15 @@ describe('the registry', () => {
     expect(registry.knows({ name: 'x.svs' })).toBe(true);
     expect(registry.knows({ name: 'x.svs.zip.txt' })).toBe(false);
     expect(registry.knows({ name: 'default' })).toBe(false);
+  });
+
+  it.each([
+    ['photo.mpo', 'sharp'],
+    ['slide.szi', 'deepzoom'],
+    ['scan.jxr', 'jpegxr'],
+  ])('knows other names of what its sources read: %s', (name, source) => {
+    const [first] = ownSources.filter(({ extensions }) => Object.hasOwn(extensions ?? {}, name.split('.')[1]!));
+    expect(first?.name).toBe(source);
   });
 
   it('compares names with expressions of operators in time that grows with the name alone', () => {

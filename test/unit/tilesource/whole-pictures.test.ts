@@ -1,16 +1,19 @@
 import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { describeTileSource } from '../../../src/testing/tile-source.js';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
+import { withoutListeners } from '../../../src/tilesource/codecs/without-listeners.js';
 import { limitedWasm } from '../../../src/tilesource/codecs/limited-wasm.js';
 import type { TileSourceDefinition } from '../../../src/tilesource/contract.js';
 import type { SampleType } from '../../../src/tilesource/raster.js';
 import { heifSource } from '../../../src/tilesource/sources/pictures/heif-source.js';
 import { icoSource } from '../../../src/tilesource/sources/pictures/ico-source.js';
 import { jpegXlSource } from '../../../src/tilesource/sources/pictures/jpegxl-source.js';
+import { jpegXrSource } from '../../../src/tilesource/sources/pictures/jpegxr-source.js';
 import { pcxSource } from '../../../src/tilesource/sources/pictures/pcx-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import { writeFixtures } from '../../support/fixtures.js';
@@ -35,6 +38,7 @@ interface Written {
 
 const sources: Readonly<Record<string, TileSourceDefinition>> = {
   jpegxl: jpegXlSource,
+  jpegxr: jpegXrSource,
   heif: heifSource,
   ico: icoSource,
   pcx: pcxSource,
@@ -69,6 +73,14 @@ const lerc = Buffer.from(
   'base64',
 );
 
+/** JPEG XR without loss of 64 by 16 bytes: 128, 8 more for each 16 pixels to the right, 64 more in the lower half. */
+const jpegXr = Buffer.from(
+  'SUm8ASAAAAAkw91vA07+S7GFPXd2jckIAAAAAAAAAAAIAAG8AQAQAAAACAAAAAK8BAABAAAAAAAAAIC8BAABAAAAQAAAAIG8BAABAAAAEAAAAIK8CwABAAAAAADAQoO8CwABAAAAAADAQsC8BAAB' +
+    'AAAAhgAAAMG8BAABAAAAQwAAAAAAAABXTVBIT1RPABEAwAEAPwAPAIAgCAAABG//AAEAAAEAwA2EJCAaAAAAAAAAABIQAAAAAAAAAABQAAAAAAAANAAAAAAE',
+  'base64',
+);
+const jpegXrValues = Array.from({ length: 16 * 64 }, (_, at) => 128 + Math.floor((at % 64) / 16) * 8 + (at >= 8 * 64 ? 64 : 0));
+
 /** A PCX of 24 bits, each byte of which is written for itself. */
 /** Of which no property belongs to the picture any more. */
 function withoutSize(): Buffer {
@@ -97,6 +109,13 @@ function pcx(width: number, height: number): Buffer {
   return Buffer.concat([head, Buffer.from(rows)]);
 }
 
+/** A JPEG XR whose directory claims 65 536 by 65 536 pixels. */
+function hugeJpegXr(): Buffer {
+  const file = Buffer.from(jpegXr);
+  for (const tag of [0xbc_80, 0xbc_81]) file.writeUInt32LE(65_536, file.indexOf(Buffer.of(tag & 0xff, tag >> 8, 4, 0)) + 8);
+  return file;
+}
+
 /** An icon of one picture. */
 function ico(picture: Uint8Array, side: number): Buffer {
   const head = Buffer.alloc(22);
@@ -116,6 +135,7 @@ const icon = ico(
 
 const samples: [TileSourceDefinition, string, Buffer][] = [
   [jpegXlSource, 'sample.jxl', jpegXl],
+  [jpegXrSource, 'sample.jxr', jpegXr],
   [heifSource, 'sample.heic', heic],
   [icoSource, 'sample.ico', icon],
   [pcxSource, 'sample.pcx', pcx(70, 40)],
@@ -155,7 +175,14 @@ describe('pictures that are decoded as a whole', () => {
     await source.close();
   });
 
-  it('lie in tiles of TIFF: LERC, JPEG XL, and a whole picture of old-style JPEG', async () => {
+  it('have their pixels: jpegxr', async () => {
+    const source = await jpegXrSource.open(memoryInput(jpegXr, 'a.bin'));
+    expect(source.metadata).toMatchObject({ sizeX: 64, sizeY: 16, bandCount: 1, dtype: 'uint8', levels: 1 });
+    expect(await wholeLevel(source)).toEqual(jpegXrValues);
+    await source.close();
+  });
+
+  it('lie in tiles of TIFF: LERC, JPEG XL, JPEG XR, and a whole picture of old-style JPEG', async () => {
     const jpeg = await sharp(pattern(32, 24, 3), { raw: { width: 32, height: 24, channels: 3 } })
       .jpeg({ quality: 95 })
       .toBuffer();
@@ -170,6 +197,12 @@ describe('pictures that are decoded as a whole', () => {
     expect(await wholeLevel(packed)).toEqual(Array.from({ length: 24 * 32 }, (_, at) => (at % 32) * 2 + Math.floor(at / 32)));
     const xl = await open(writeTiff([{ tags: { ...tags(50_002), ...color }, chunks: [jpegXl] }]));
     expect(await wholeLevel(xl)).toEqual(expected);
+    for (const compression of [34_934, 22_610]) {
+      const xrTags = { ...grayTags(64, 16, 64), 323: { short: [16] }, 259: { short: [compression] } };
+      const xr = await open(writeTiff([{ tags: xrTags, chunks: [jpegXr] }]));
+      expect(await wholeLevel(xr)).toEqual(jpegXrValues);
+      await xr.close();
+    }
     // The strip of the file holds the picture: its place is known when the file has been written once.
     const { 322: _width, 323: _height, ...strip } = tags(6);
     const old = (place: number[]) =>
@@ -195,6 +228,8 @@ describe('pictures that are decoded as a whole', () => {
 
   it.each<[string, TileSourceDefinition, Buffer, string]>([
     ['a JPEG XL that ends too early', jpegXlSource, jpegXl.subarray(0, 60), 'JPEG XL'],
+    ['a JPEG XR that ends too early', jpegXrSource, jpegXr.subarray(0, 180), 'no whole JPEG XR picture'],
+    ['a JPEG XR of 4 000 megapixels', jpegXrSource, hugeJpegXr(), 'are more than the 67108864'],
     ['a HEIC of which the data are gone', heifSource, heic.subarray(0, 430), 'HEIF'],
     ['a HEIC whose picture has no size', heifSource, withoutSize(), 'a picture of 0 by 0 pixels'],
     ['an icon whose picture lies outside', icoSource, icon.subarray(0, 60), 'outside the file'],
@@ -222,6 +257,25 @@ describe('pictures that are decoded as a whole', () => {
       memoryInput(writeTiff([{ tags: tile(34_887), chunks: [lerc] }])),
       '32 by 24 pixels where 16 by 16',
     );
+    await expectRefused(
+      tiffSource,
+      memoryInput(writeTiff([{ tags: tile(34_934), chunks: [jpegXr] }])),
+      '64 by 16 pixels where 16 by 16',
+    );
+  });
+
+  it('are decoded by libraries that leave no listeners, and with them their memory, behind', async () => {
+    const count = () => process.listenerCount('uncaughtException') + process.listenerCount('unhandledRejection');
+    const before = count();
+    const factory = createRequire(import.meta.url)('@cornerstonejs/codec-charls/decodewasmjs') as () => Promise<unknown>;
+    await withoutListeners(factory);
+    expect(count()).toBe(before);
+    const failing = () => {
+      process.on('uncaughtException', () => {});
+      return Promise.reject(new Error('no library'));
+    };
+    await expect(withoutListeners(failing)).rejects.toThrow('no library');
+    expect(count()).toBe(before);
   });
 
   it('are decoded in memory that has a limit', () => {
@@ -239,6 +293,7 @@ describe('pictures that are decoded as a whole', () => {
     const one = (file: Buffer, length: number) => new Map([['whole', { file, name: 'a.bin', near: [{ offset: 0, length }] }]]);
     for (const [source, file, length] of [
       [jpegXlSource, jpegXl, 24],
+      [jpegXrSource, jpegXr, 201],
       [heifSource, heic, 416],
       [icoSource, icon, 40],
       [pcxSource, pcx(70, 40), 70],

@@ -245,11 +245,11 @@ function below(tree: FileTree, folder: string): FileTree {
 /** Reads Deep Zoom images: a description and its folder of tiles, beside each other or in a ZIP file. */
 export const deepZoomSource: TileSourceDefinition = {
   name: 'deepzoom',
-  extensions: { default: priorities.manual, dzi: priorities.high, zip: priorities.low },
+  extensions: { default: priorities.manual, dzi: priorities.high, szi: priorities.high, zip: priorities.low },
   mimeTypes: { default: priorities.manual, 'application/zip': priorities.low },
   readsFolder: 'files',
   mayHold(name, path) {
-    if (!/\.dzi$/i.test(name)) return !/\.zip$/i.test(name);
+    if (!/\.dzi$/i.test(name)) return !/\.(?:zip|szi)$/i.test(name);
     return path.startsWith(`${name.slice(0, -4)}_files/`);
   },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {

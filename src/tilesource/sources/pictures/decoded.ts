@@ -9,7 +9,7 @@ import { sharpSource } from '../sharp/sharp-source.js';
 /** Longest file that is read at once. */
 const maxFileBytes = 2 ** 27;
 /** Most pixels of a picture that a library decodes as a whole. */
-const maxPixels = 2 ** 26;
+export const maxPixels = 2 ** 26;
 
 /** A picture that was decoded, and what is said of it in internal metadata. */
 export interface DecodedPicture {

@@ -13,9 +13,13 @@ const beginnings: readonly [start: string, format: FileFormat][] = [
   ['MM\0+', 'tiff'],
 ];
 
+/** Beginning of JPEG-LS, which begins like JPEG. */
+const jpegLs = '\xff\xd8\xff\xf7';
+
 /** The format that the first bytes (some thousand of them) of a file show, whatever it is called; `null` for others. */
 export function recognizeFormat(head: Uint8Array): FileFormat | null {
   const text = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1');
+  if (text.startsWith(jpegLs)) return null;
   const known = beginnings.find(([start]) => text.startsWith(start));
   if (known) return known[1];
   if (text.startsWith('RIFF') && text.startsWith('WEBP', 8)) return 'webp';
@@ -31,7 +35,7 @@ const foreignBeginnings: readonly [start: string, name: string, kind?: 'microsco
   ['\x76\x2f\x31\x01', 'OpenEXR'],
   ['DDS ', 'DDS (DirectDraw Surface)'],
   ['\x01\xda', 'SGI'],
-  ['II\xbc', 'JPEG XR'],
+  [jpegLs, 'JPEG-LS'],
   ['#?RADIANCE', 'Radiance'],
   ['#?RGBE', 'Radiance'],
   ['SDPX', 'DPX'],

@@ -54,6 +54,7 @@ export const sharpSource: TileSourceDefinition = {
     jpeg: priorities.low,
     jpe: priorities.low,
     jfif: priorities.implicitHigh,
+    mpo: priorities.implicitHigh,
     png: priorities.implicitHigh,
     webp: priorities.implicitHigh,
     avif: priorities.implicitHigh,

@@ -6,8 +6,9 @@ import { vipsReason } from '../../process/vips-reason.js';
 import { interpretColours } from './colour.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import { decodeJpegXl } from './jpeg-xl.js';
+import { decompressJpegXr } from './jpeg-xr.js';
 import { decompressLerc } from './lerc.js';
-import type { DecodeContext, ImageLayout } from './layout.js';
+import { jpegXrCompressions, type DecodeContext, type ImageLayout } from './layout.js';
 import { interleave, interpretSamples } from './samples.js';
 import { completeJpeg, storedEncoding } from './stored-tile.js';
 import { compressions, photometrics, tags, types } from './file/tags.js';
@@ -79,6 +80,7 @@ async function decompress(
     return decompressInThreads('packbits', layout, strips, { rows, rowBytes }, context);
   }
   if (layout.compression === compressions.lerc) return decompressLerc(layout, strips, rows, context);
+  if (jpegXrCompressions.has(layout.compression)) return decompressJpegXr(layout, strips, rows, context);
   if (layout.compression === compressions.none && layout.fillOrder !== 2) {
     const [only] = strips;
     const bytes = strips.length === 1 && only !== undefined ? only : Buffer.concat(strips);
@@ -236,8 +238,9 @@ async function storedSamples(
   const decoded = await Promise.all(
     planes.map(async (strips) => {
       const bytes = await decompress(layout, strips, { rows, rowBytes }, context);
-      // LERC has an order of bytes of its own.
-      const littleEndian = context.littleEndian || layout.compression === compressions.lerc;
+      // LERC and JPEG XR have an order of bytes of their own.
+      const isOwnOrder = layout.compression === compressions.lerc || jpegXrCompressions.has(layout.compression);
+      const littleEndian = context.littleEndian || isOwnOrder;
       return interpretSamples({ bytes, width, rows, samples, littleEndian }, layout);
     }),
   );

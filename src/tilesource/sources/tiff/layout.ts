@@ -75,6 +75,8 @@ const byteCompressions: ReadonlySet<number> = new Set([
   compressions.zstd,
   compressions.lerc,
 ]);
+/** Compressions of JPEG XR, whose tiles are files of their own that decode to plain samples. */
+export const jpegXrCompressions: ReadonlySet<number> = new Set([compressions.jpegXr, compressions.jpegXrNdpi]);
 const jpegXlCompressions: ReadonlySet<number> = new Set([compressions.jpegXl, compressions.jpegXlDng]);
 const faxCompressions: ReadonlySet<number> = new Set([compressions.ccittRle, compressions.ccittFax3, compressions.ccittFax4]);
 const jpeg2000Compressions: ReadonlySet<number> = new Set([
@@ -123,10 +125,10 @@ const foreignCompressions: Readonly<Record<number, string>> = {
   34_892: 'lossy JPEG of DNG',
   34_925: 'LZMA',
   34_933: 'PNG',
-  34_934: 'JPEG XR',
 };
 
 function decodingOf(compression: number, photometric: number): Decoding {
+  if (jpegXrCompressions.has(compression)) return 'bytes';
   if (photometric === photometrics.yCbCr && byteCompressions.has(compression)) return 'picture';
   if (byteCompressions.has(compression)) return 'bytes';
   if (compression === compressions.jpeg || faxCompressions.has(compression)) return 'picture';
@@ -136,7 +138,7 @@ function decodingOf(compression: number, photometric: number): Decoding {
   if (compression === compressions.oldJpeg) return 'interchange';
   const name = Object.hasOwn(foreignCompressions, compression) ? ` (it is ${foreignCompressions[compression]})` : '';
   return refuse(
-    `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, JPEG XL, LERC, zstd, WebP and CCITT are`,
+    `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, JPEG XL, JPEG XR, LERC, zstd, WebP and CCITT are`,
   );
 }
 
@@ -189,6 +191,13 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     if (!jpeg2000Photometrics.has(photometric))
       refuse(`JPEG 2000 with photometric interpretation ${photometric} is not supported`);
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
+  }
+  if (jpegXrCompressions.has(shape.compression)) {
+    const together = shape.planes === 1 ? samples : 1;
+    const isKnown = (sampleFormat === 1 && (bits === 8 || bits === 16)) || (sampleFormat === 3 && bits === 32);
+    if (!isKnown || (together !== 1 && together !== 3))
+      refuse(`JPEG XR goes with one or three samples of 8 or 16 bits or 32-bit floats, not ${samples} of ${bits} bits`);
+    if (photometric > photometrics.rgb) refuse(`JPEG XR with photometric interpretation ${photometric} is not supported`);
   }
   if (photometric === photometrics.palette) {
     if (sampleFormat !== 1 || bits > 16 || (bits > 8 && bits < 16) || samples > 2)

@@ -122,6 +122,9 @@ export const compressions = {
   jpeg2000Rgb: 33005,
   jpeg2000: 34712,
   lerc: 34887,
+  jpegXr: 34934,
+  /** JPEG XR by an older number, which Hamamatsu writes. */
+  jpegXrNdpi: 22610,
   zstd: 50000,
   jpegXl: 50002,
   jpegXlDng: 52546,

@@ -1,0 +1,38 @@
+import sharp from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import { jpegXrSize } from '../../codecs/jpeg-xr.js';
+import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { processed } from '../../process/processing.js';
+import { maxPixels, openDecoded, wholeFile } from './decoded.js';
+
+const what = 'the picture (JPEG XR)';
+
+/** Reads JPEG XR (HD Photo), decoded as a whole by the package jpegxr. */
+export const jpegXrSource: TileSourceDefinition = {
+  name: 'jpegxr',
+  extensions: { default: priorities.manual, jxr: priorities.low, wdp: priorities.low, hdp: priorities.low },
+  mimeTypes: { default: priorities.manual, 'image/jxr': priorities.low, 'image/vnd.ms-photo': priorities.low },
+  async open(input, options = {}) {
+    const isJpegXr = (head: Buffer) => head.length >= 8 && head.readUInt32BE(0) >>> 8 === 0x49_49_bc;
+    const bytes = await wholeFile(input, isJpegXr, 'JPEG XR', options.signal);
+    const { width, height } = jpegXrSize(bytes, what);
+    if (width * height > maxPixels) {
+      throw new TileSourceError(
+        `${width} by ${height} pixels are more than the ${maxPixels} of a JPEG XR picture that are decoded.`,
+      );
+    }
+    const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, what, options.signal);
+    const { componentCount: bands, bitsPerSample: bits } = info;
+    if ((bands !== 1 && bands !== 3) || bits > 16) {
+      throw new TileSourceError(`JPEG XR with ${bands} samples of ${bits} bits is not read: one or three of 8 or 16 bits are.`);
+    }
+    const pixels = bits === 16 ? new Uint16Array(data.buffer, 0, data.length / 2) : data;
+    const raw = { width: info.width, height: info.height, channels: bands as 1 | 3 };
+    const grey = bits === 16 ? 'grey16' : 'b-w';
+    const colour = bits === 16 ? 'rgb16' : 'srgb';
+    const image = sharp(pixels, { raw, limitInputPixels: false }).toColourspace(bands === 1 ? grey : colour);
+    const png = await processed(() => image.png({ compressionLevel: 1 }).toBuffer(), options.signal);
+    return openDecoded('jpegxr', { png, icc: null, facts: { width, height, bits, bands } }, options);
+  },
+};

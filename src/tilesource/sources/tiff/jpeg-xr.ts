@@ -1,0 +1,32 @@
+import { TileSourceError } from '../../../errors.js';
+import { jpegXrSize } from '../../codecs/jpeg-xr.js';
+import type { DecodeContext, ImageLayout } from './layout.js';
+
+/** Samples of consecutive strips, or of a tile, of JPEG XR: little-endian, those of a pixel side by side. */
+export async function decompressJpegXr(
+  layout: ImageLayout,
+  strips: readonly Uint8Array[],
+  rows: number,
+  { threads, signal }: DecodeContext,
+): Promise<Uint8Array> {
+  const what = 'a tile or strip';
+  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+  const parts: Uint8Array[] = [];
+  for (const [index, bytes] of strips.entries()) {
+    const width = layout.chunkWidth;
+    const height = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
+    const size = jpegXrSize(bytes, what);
+    if (size.width !== width || size.height !== height) {
+      const found = `${size.width} by ${size.height} pixels where ${width} by ${height} are declared`;
+      throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${found}.`);
+    }
+    const { info, data } = await threads.picture({ codec: 'jpegxr', bytes }, what, signal);
+    const { bitsPerSample: bits, componentCount, isFloat } = info;
+    if (componentCount !== samples || bits !== layout.bits || (isFloat === true) !== (layout.sampleFormat === 3)) {
+      throw new TileSourceError(`Corrupt TIFF: a tile or strip of JPEG XR has ${componentCount} samples of ${bits} bits.`);
+    }
+    parts.push(data);
+  }
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
