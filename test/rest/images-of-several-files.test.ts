@@ -402,4 +402,15 @@ describe('a slide of several files', () => {
     expect((await facts(item)).body.message).toMatch(/belong to it: map\.png\.$/);
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
   });
+
+  it('waits for those that it names also when a picture came first, which was taken for the image', async () => {
+    const item = await admin.create('/item', { folderId: await newFolder(admin, 'Picture first'), name: 'slide' });
+    const part = (name: string, body: Uint8Array) =>
+      admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name, size: body.length }, body });
+    await part('a.png', await plain('#ff0000'));
+    expect((await facts(item)).body).toMatchObject({ sizeX: 80 });
+    await part('slide.vms', Buffer.from('ImageFile=a.png\nMapFile=map.png\n'));
+    expect((await facts(item)).body.message).toMatch(/belong to it: map\.png\.$/);
+    expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
+  });
 });

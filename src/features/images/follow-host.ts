@@ -114,7 +114,7 @@ export class HostFollower {
 
   /**
    * Brings the image of an item in step after a file beside its own has come or gone. Where the source of the image reads such files, the image has
-   * changed. Otherwise the item is served from a main file that it has now, if a source reads that.
+   * changed. Otherwise the item is served from a main file that it has now, if a source reads that, or waits with it for parts of a slide.
    */
   async #companionChanged(item: ItemRecord): Promise<void> {
     const { registry } = this.parts;
@@ -130,9 +130,18 @@ export class HostFollower {
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
+        // The image is a part of the slide that waits, or only accompanies it.
+        if (error instanceof MissingPartsError) return this.#wait(item, main);
         this.parts.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
       }
     }
+  }
+
+  /** Takes the image off an item whose main file waits for its parts, so that it is told what is missing. */
+  async #wait(item: ItemRecord, main: FileRecord): Promise<void> {
+    await this.parts.marking.remove(item);
+    const fresh = await this.parts.records.findItem(item.id);
+    if (fresh?.largeImage === null) await this.#autoSet(fresh, main);
   }
 
   /** Gives the image of an item another state: its file is the same, but something that the file names has changed. */
