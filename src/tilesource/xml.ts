@@ -55,3 +55,21 @@ export function childText(element: XmlElement, name: string): string | undefined
   const text = toElement(value)?.['#text'];
   return typeof text === 'string' ? text : undefined;
 }
+
+/**
+ * An element for people and JSON: attributes stand under their names beside the children, text under `text`.
+ *
+ * @param lists names of children that are lists also where there is only one, so that what reads them need not tell the cases apart.
+ */
+export function plainElement(element: XmlElement, lists: ReadonlySet<string>): Record<string, unknown> {
+  const plain = (value: unknown): unknown => {
+    const child = toElement(value);
+    return child === null ? value : plainElement(child, lists);
+  };
+  const members = Object.entries(element).map(([name, value]): [string, unknown] => {
+    if (Array.isArray(value)) return [name, value.map(plain)];
+    if (lists.has(name)) return [name, [plain(value)]];
+    return [name === '#text' ? 'text' : name.replace(/^@/, ''), plain(value)];
+  });
+  return Object.fromEntries(members);
+}

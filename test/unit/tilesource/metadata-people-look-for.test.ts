@@ -57,6 +57,22 @@ describe('metadata that people look for', () => {
     expect(planes.map(({ metadata }) => metadata.color)).toEqual(['#0000ff', '#ff0000', undefined]);
   });
 
+  it('has what OME-XML says by the names of its elements and attributes, images and channels as lists', () => {
+    const { info } = readOme(
+      '<?xml version="1.0"?><OME UUID="urn"><Image ID="Image:0"><Description>A text</Description><Pixels DimensionOrder="XYCZT" SizeX="8" SizeY="6" SizeC="1" SizeZ="1" SizeT="1" Type="uint8"><Channel Name="DAPI"/><TiffData IFD="0"><UUID FileName="a.tif">urn</UUID></TiffData></Pixels></Image></OME>',
+    );
+    expect(info).toMatchObject({
+      UUID: 'urn',
+      Image: [
+        {
+          ID: 'Image:0',
+          Description: 'A text',
+          Pixels: { SizeX: '8', Channel: [{ Name: 'DAPI' }], TiffData: [{ IFD: '0', UUID: { FileName: 'a.tif', text: 'urn' } }] },
+        },
+      ],
+    });
+  });
+
   it('marks a magnification that was computed', async () => {
     const image = { sizeX: 8, sizeY: 8, tileWidth: 8, tileHeight: 8, levels: 1, dtype: 'uint8', bandCount: 1 } as const;
     expect(wireMetadata({ ...image, magnification: null, mmX: 0.0005, mmY: 0.0005 })).toMatchObject({

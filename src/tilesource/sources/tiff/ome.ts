@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata } from '../../contract.js';
-import { attribute, children, parseXml, type XmlElement } from '../../xml.js';
+import { attribute, children, parseXml, plainElement, type XmlElement } from '../../xml.js';
 
 /** One plane of an OME image. */
 interface OmePlane {
@@ -22,8 +22,8 @@ export interface OmeDescription {
   magnification: number | null;
   /** Main directories of images that are named label, macro, overview or thumbnail. */
   associated: Map<string, number>;
-  /** The whole document, for internal metadata. */
-  document: XmlElement;
+  /** What the document says, for internal metadata: `Image[0].Pixels.SizeX` and so on. */
+  info: Record<string, unknown>;
 }
 
 const maxPlanes = 100_000;
@@ -174,6 +174,9 @@ function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
 
 const associatedNames = /\b(label|macro|overview|thumbnail)\b/i;
 
+/** Children that the facts have as lists. */
+const listed: ReadonlySet<string> = new Set(['Image', 'Channel', 'TiffData', 'Plane']);
+
 /** Whether an image description is OME-XML. */
 export function isOme(description: string): boolean {
   return /<(?:\w+:)?OME\b/.test(description.slice(0, 8192)) && description.trimEnd().endsWith('>');
@@ -245,6 +248,6 @@ export function readOme(description: string): OmeDescription {
     mmY: lengthInMm(pixels, 'PhysicalSizeY'),
     magnification: magnificationOf(ome, image),
     associated,
-    document,
+    info: plainElement(ome, listed),
   };
 }

@@ -18,7 +18,7 @@ import { isOme, readOme, type OmeDescription } from '../ome.js';
 import { checkStrips, isQuick } from '../strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
-import { childText, type XmlElement } from '../../../xml.js';
+import { childText } from '../../../xml.js';
 
 /** One frame: its full-resolution directory, or `null` where the file has none for it. */
 interface Frame {
@@ -41,7 +41,7 @@ export interface TiffStructure {
   associated: ReadonlyMap<string, ImageLayout>;
   described: DescribedImage;
   description: string;
-  ome: XmlElement | null;
+  ome: Record<string, unknown> | null;
 }
 
 /** What bounds images in strips. */
@@ -335,7 +335,7 @@ async function omeStructure(
       channels: ome.channels,
     },
     description: text,
-    ome: ome.document,
+    ome: ome.info,
   };
 }
 
