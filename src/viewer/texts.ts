@@ -237,7 +237,8 @@ export const imageTexts = {
   image: 'Image',
   intensity: 'Intensity',
   itemFacts: { size: 'File size', created: 'Created', updated: 'Updated' },
-  keysOf: (name: string) => `${name}. Arrow keys move the view, plus and minus zoom, 0 shows the whole image.`,
+  keysOf: (name: string) =>
+    `${name}. Arrow keys move the view, plus and minus zoom, 0 shows the whole image, Space presses at its middle.`,
   levelsOf: (levels: number, width: number, height: number) => `${levels}, tiles ${width} × ${height} px`,
   light: 'Brightness and contrast',
   magnificationOnScreen: 'Magnification on the screen',
@@ -380,6 +381,10 @@ export const helpTexts = {
     ['Shift-Space, Ctrl-A', 'In a list: select up to here, select all'],
     ['F2, Delete, Escape', 'In a list: edit or delete what is selected, clear the selection'],
     ['Arrow keys', 'Move the image; on a slider, go through Z, time or contrast'],
+    [
+      'Space',
+      'On the image: press at the cross in its middle, to select a shape or to draw; what is dragged is held until the next time',
+    ],
     ['+ and −', 'Zoom in and out'],
     ['0', 'Show the whole image'],
     ['R, Shift-R', 'Turn the image by 90°'],

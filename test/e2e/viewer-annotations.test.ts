@@ -825,4 +825,58 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     }
     expect(complaints).toEqual([]);
   });
+
+  it('draws, selects, moves and removes shapes by keys alone', async () => {
+    await look(page, 1);
+    const keys = async (...names: string[]) => {
+      for (const name of names) await page.keyboard.press(name);
+    };
+    /** Moves the image by arrow keys until it has come to rest. */
+    const move = async (...names: string[]) => {
+      await page.locator('.stage canvas').first().waitFor();
+      await page.locator('[role=application]').focus();
+      const before = page.url();
+      await keys(...names);
+      await until('the view has moved', () => page.url() !== before);
+    };
+    await page.getByRole('button', { name: 'New annotation' }).press('Enter');
+    await page.getByLabel('Name', { exact: true }).fill('By keys');
+    await keys('Enter');
+    await row('By keys').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+    await page.getByRole('button', { name: 'Rectangle' }).press('Enter');
+    await page.locator('[role=application]').focus();
+    await keys(' ');
+    await move('ArrowRight', 'ArrowRight', 'ArrowDown', 'ArrowDown');
+    await keys(' ');
+    await page.getByRole('button', { name: 'Line' }).press('Enter');
+    await page.locator('[role=application]').focus();
+    await keys(' ');
+    await move('ArrowRight', 'ArrowRight');
+    await keys(' ', 'Enter');
+    await page.getByText('2 unsaved changes').waitFor();
+    await save();
+    const [rectangle, line] = (await stored('By keys')).annotation.elements;
+    expect(rectangle).toMatchObject({ type: 'rectangle' });
+    expect(rectangle!.width).toBeGreaterThan(30);
+    expect(rectangle!.center![0]! - rectangle!.width! / 2).toBeCloseTo(size / 2, 0);
+    expect(line).toMatchObject({ type: 'polyline', closed: false });
+    expect(line!.points).toHaveLength(2);
+
+    // The cross lies on the end of the line, which is selected: its vertex is taken, moved and put down.
+    await page.locator('[role=application]').focus();
+    await keys(' ');
+    await move('ArrowDown', 'ArrowDown');
+    await keys(' ');
+    await save();
+    const [, moved] = (await stored('By keys')).annotation.elements;
+    expect(moved!.points![0]).toEqual(line!.points![0]);
+    expect(moved!.points![1]![1]! - line!.points![1]![1]!).toBeGreaterThan(30);
+    await page.locator('[role=application]').focus();
+    await keys('Delete');
+    await save();
+    expect((await stored('By keys')).annotation.elements.map(({ id }) => id)).toEqual([rectangle!.id]);
+    expect(complaints).toEqual([]);
+  });
 });

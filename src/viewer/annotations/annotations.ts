@@ -1,6 +1,7 @@
 import { messageOf } from '../dom.js';
 import { displayOf, type Display } from './display.js';
 import { editAnnotation } from './editor.js';
+import { aim } from './drawing/aim.js';
 import { drawingLayer } from './drawing/layer.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { annotationPanel } from './panel.js';
@@ -96,6 +97,7 @@ export function showAnnotations(options: {
     onConflict: async (reason) => (await work?.editor.takeOver(reason)) ?? reason,
   });
   followPointer();
+  aim(stage, drawing, tools, signal);
   const root = container.getRootNode();
   root.addEventListener('keydown', (event) => onKey(event as KeyboardEvent), { signal });
   stage.onMove(throttled(refresh, signal));

@@ -72,7 +72,7 @@ export class Tools {
 
   /** Gives up what is being drawn, then the selection, then the tool. */
   cancel() {
-    if (this.draft || this.measured) {
+    if (this.draft || this.measured || this.#grasp) {
       this.#drop();
       this.measured = null;
       this.bench.redraw();
@@ -108,6 +108,23 @@ export class Tools {
     if (!this.draft?.points || this.#press || this.#grasp) return;
     this.tip = this.bench.stage.toImage(at.x, at.y);
     this.bench.redraw();
+  }
+
+  /**
+   * A key stands for the button of the pointer: it is pressed and released, and where something is dragged it is held until the next time.
+   *
+   * @param at in pixels of the stage
+   */
+  strike(at: Point) {
+    if (this.#grasp) this.#released(at);
+    else if (!this.#pressed(at)) this.#clicked(at);
+    else if (!this.#grasp) this.#released(at);
+  }
+
+  /** The place at which keys work has moved on the image. @param at in pixels of the stage */
+  follow(at: Point) {
+    if (this.#grasp) this.#dragged(at);
+    else this.hover(at);
   }
 
   /** What a cursor at this place should look like. */
@@ -225,7 +242,8 @@ export class Tools {
       if (grasp && draft) this.bench.commit(grasp.before, draft);
     } else if (grasp) {
       this.draft = null;
-      const far = press && Math.min(Math.abs(at.x - press.at.x), Math.abs(at.y - press.at.y)) >= minDrag;
+      const { x, y } = this.bench.stage.toImage(at.x, at.y);
+      const far = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
       if (draft && far && isDrawn(draft)) this.#keep(draft);
     } else if (this.tool === 'point') {
       const { x, y } = this.bench.stage.toImage(at.x, at.y);
