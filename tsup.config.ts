@@ -78,7 +78,7 @@ export default defineConfig({
     testing: 'src/testing/index.ts',
     cli: 'src/cli/cli.ts',
     // Programs that the others start, in processes and threads of their own.
-    'conversion-process': 'src/tilesource/convert/conversion-process.ts',
+    'conversion-process': 'src/tilesource/convert/child/conversion-process.ts',
     'openslide-process': 'src/tilesource/sources/openslide/openslide-process.ts',
     'codec-thread': 'src/tilesource/codecs/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',

@@ -5,7 +5,7 @@ import { toPicture } from '../render/pixels.js';
 
 const associatedQuality = 89;
 
-/** Writes the label, macro and other pictures beside the image: each a directory of one strip that is called by its name. */
+/** Appends the associated images (label, macro, …) to the file. Each becomes a directory of one strip, whose description is its name. */
 export async function associatedDirectories(
   container: TiffContainer,
   source: TileSource,

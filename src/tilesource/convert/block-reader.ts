@@ -5,11 +5,11 @@ import { blit } from '../render/pixels.js';
 import { createRaster, type Raster } from '../raster.js';
 import { convertSamples, type SampleMapping } from './samples.js';
 
-/** Block sides that are tried, so that no tile of the source has to be decoded twice. */
+/** Smallest and largest side of a block in pixels. Sides between them are tried until one is a multiple of the source's tiles. */
 const defaultBlockSide = 1024;
 const largestBlockSide = 2048;
 
-/** Reads rectangles of a level of a frame, usually of the full size, out of the tiles of a source. */
+/** Reads rectangles of one level of a frame from the tiles of a source, and converts their samples. The level is full resolution unless given. */
 export class BlockReader {
   constructor(
     private readonly source: TileSource,
@@ -19,7 +19,10 @@ export class BlockReader {
     private readonly level: number = source.metadata.levels - 1,
   ) {}
 
-  /** A block side that suits tiles of the source, and of the file to be written. */
+  /**
+   * Side of the blocks to read, in pixels: a multiple of two output tiles, and where possible of the source's tiles, so that no
+   * source tile is decoded for two blocks.
+   */
   static blockSide({ tileWidth, tileHeight }: ImageMetadata, tileSide: number): number {
     const step = 2 * tileSide;
     for (let side = Math.ceil(defaultBlockSide / step) * step; side <= largestBlockSide; side += step) {
@@ -37,7 +40,7 @@ export class BlockReader {
     const block = createRaster({ width: box.width, height: box.height, bands: bandCount, dtype: this.mapping.dtype });
     await mapConcurrently(positions, Math.max(2, this.concurrency), async ({ x, y }) => {
       const tile = await this.source.readTile({ level: this.level, x, y, frame: this.frame });
-      // Tiles may be far larger than the block: only what is shown is converted.
+      // A tile may be far larger than the block, so only its part inside the block is converted.
       const left = Math.max(0, box.left - x * tileWidth);
       const top = Math.max(0, box.top - y * tileHeight);
       const part = { left, top, width: Math.min(tile.width - left, box.width), height: Math.min(tile.height - top, box.height) };

@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { packageVersion } from '../../core/version.js';
-import { runInChild } from './child-process.js';
-import { describeRemote, type OpenedSource } from './remote-source.js';
+import { runInChild } from './child/child-process.js';
+import { describeRemote, type OpenedSource } from './child/remote-source.js';
 import { threadCount, type ConversionOptions } from './options.js';
 
 /** A finished conversion. */
@@ -13,21 +13,21 @@ export interface ConvertedFile {
   size: number;
 }
 
-/** How {@link convertFile} works, and whom it tells. */
+/** Options and callbacks of {@link convertFile}. */
 export interface ConvertFileOptions {
   options: ConversionOptions;
-  /** How much is done, from 0 to 1. */
+  /** Called with the share of the work that is done, from 0 to 1. */
   progress?: (done: number) => void;
   log?: (text: string) => void;
   signal?: AbortSignal;
-  /** The image, opened by a source that needs more than the file, or that only this process knows. */
+  /** The opened image, if its source needs more than the file or is known only in this process. Its tiles are then read here. */
   source?: OpenedSource | undefined;
 }
 
 /**
- * Makes a pyramid of tiles of an image file, in a process of its own that is killed when the signal is aborted.
+ * Converts an image file to a tiled pyramid TIFF in a child process, which is killed when the signal is aborted.
  *
- * @param directory of this conversion alone; the caller removes it, whatever happens.
+ * @param directory for the files of this conversion only; the caller removes it in any case.
  * @throws TileSourceError when the file cannot be read, BadValueError when an option does not suit it.
  */
 export async function convertFile(

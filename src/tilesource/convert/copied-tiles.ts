@@ -8,31 +8,31 @@ import { createRaster } from '../raster.js';
 import { blit } from '../render/pixels.js';
 import { isTileSize, defaultQuality, type ConversionOptions } from './options.js';
 
-/** A level whose tiles are those of the source. */
+/** A level whose tiles were copied from the source, and the form that they share. */
 export interface CopiedLevel {
   level: Level;
   form: JpegForm;
 }
 
-/** Which level of which frame is copied, and whereto. */
+/** The level of a frame that is copied, and the file that it is copied to. */
 export interface Copying {
   source: TileSource;
   container: TiffContainer;
   frame: number;
-  /** Of the source. */
+  /** Number of the level in the source. */
   level: number;
-  /** Of the level that is written: the source's may have a column or a row more. */
+  /** Size of the level that is written. The level of the source may be a column or a row larger. */
   size: Size;
   threads: number;
   progress(pixels: number): void;
 }
 
-/** Tiles that are looked at to learn whether a level holds what can be copied. */
+/** Largest number of tiles that are read to find out whether the tiles of a level can be copied. */
 const probes = 64;
-/** Reading and writing small pieces gains by it. */
+/** Smallest number of tiles that are copied at the same time. Copying waits for the disk, so it gains from more than the processors. */
 const leastConcurrency = 8;
 
-/** Side of the tiles that a conversion with these options may copy; `null` where it decodes all, as pixels other than the source's are wanted. */
+/** Side in pixels of the tiles that a conversion with these options may copy. `null` if the options demand that all tiles are encoded anew. */
 export function copiedTileSide(source: TileSource, options: ConversionOptions): number | null {
   const { tileWidth, tileHeight, dtype, bandCount } = source.metadata;
   if (source.readStoredTile === undefined || dtype !== 'uint8' || (bandCount !== 1 && bandCount !== 3)) return null;
@@ -40,7 +40,10 @@ export function copiedTileSide(source: TileSource, options: ConversionOptions): 
   return options.quality === defaultQuality ? tileWidth : null;
 }
 
-/** Copies the JPEG tiles of a level; those that cannot be are decoded and encoded in the same form. `null` where the level holds none. */
+/**
+ * Copies the JPEG tiles of a level. Tiles of another form are decoded and encoded in the form of the rest, because one directory describes
+ * them all. Returns `null` if no tile that was tried can be copied.
+ */
 export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
   const form = await formOf(copying);
   if (form === null) return null;
@@ -66,7 +69,7 @@ export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
   return { level, form };
 }
 
-/** The form of the tiles, as the first one has it that is found. */
+/** The form of the first tile found that can be copied; up to {@link probes} tiles, evenly spread over the level, are tried. */
 async function formOf(copying: Copying): Promise<JpegForm | null> {
   const { size, source } = copying;
   const { tileWidth: side, bandCount } = source.metadata;
@@ -82,7 +85,7 @@ async function formOf(copying: Copying): Promise<JpegForm | null> {
   return null;
 }
 
-/** The bytes of a tile that shows all of the level that is to be written. */
+/** The stored JPEG of a tile, if its content covers all of the tile's part of the written level. */
 async function storedTile({ source, frame, level, size }: Copying, x: number, y: number): Promise<Uint8Array | null> {
   const stored = await source.readStoredTile?.({ level, x, y, frame }, { partial: true });
   if (!stored || stored.encoding !== 'JPEG') return null;

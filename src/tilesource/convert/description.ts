@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { ImageMetadata } from '../contract.js';
 import { wireMetadata } from '../metadata.js';
 
-/** What is said of a conversion in the file that it makes. */
+/** What the description in a converted file says about the conversion. */
 export interface ConversionFacts {
   metadata: ImageMetadata;
   internal: Record<string, unknown>;
@@ -13,10 +13,10 @@ export interface ConversionFacts {
   version: string;
 }
 
-/** Text of foreign descriptions that is kept. */
+/** Largest length of the original file's own metadata as JSON; longer metadata is left out. */
 const maxInternalLength = 2 ** 20;
 
-/** Description of the first directory: JSON in the form of existing converters, which tile sources read frames and scale from. */
+/** Description of the first directory: JSON in the form of existing converters, from which tile sources read frames and scale. */
 export function describeConversion(facts: ConversionFacts, frame: number | null): string {
   const { levels, frames, associated, version } = facts;
   const metadata = wireMetadata(facts.metadata);
@@ -37,12 +37,12 @@ export function describeConversion(facts: ConversionFacts, frame: number | null)
   });
 }
 
-/** Description of the directory of a further frame. */
+/** Description of the directory of each frame after the first. */
 export function describeFrame(metadata: ImageMetadata, frame: number): string {
   return asciiJson({ frame: wireMetadata(metadata).frames?.[frame] });
 }
 
-/** TIFF text is ASCII; JSON can say everything with it. */
+/** JSON in ASCII, because text in a TIFF is ASCII. Other characters become `\u` escapes. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -52,8 +52,8 @@ const imageDescription = 270;
 const resolutionTags = [282, 283, 296];
 
 /**
- * Gives the first directory of a little-endian TIFF a description, and takes away its resolution, which libvips makes up, where
- * it is not known. The directory is written anew at the end of the file.
+ * Gives the first directory of a little-endian TIFF a description. Removes its resolution if that is not known, because libvips always
+ * writes one. The changed directory is appended to the file, and the header is made to refer to it.
  */
 export async function redescribe(path: string, text: string, options: { keepsResolution: boolean }): Promise<void> {
   const file = await open(path, 'r+');

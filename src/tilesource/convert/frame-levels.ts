@@ -20,26 +20,26 @@ export interface FrameWork {
   options: ConversionOptions;
   packing: TilePacking & { compression: TileCompression };
   mapping: SampleMapping;
-  /** Whether reduced pixels are the first of four, not their mean. */
+  /** Whether a reduced pixel is the first of four pixels instead of their mean. */
   nearest: boolean;
   threads: number;
-  /** How much is done, from 0 to 1. */
+  /** Called with the share of the work that is done, from 0 to 1. */
   progress(done: number): void;
 }
 
 /** What was written of a frame. */
 export interface WrittenLevels {
-  /** One for each level, the finest first, with all tags that its tiles need. */
+  /** A directory for each level, finest first, with all tags that describe its tiles. */
   directories: DirectoryPlan[];
   tileSide: number;
-  /** Number of levels whose tiles are those of the source. */
+  /** Number of levels whose tiles were copied from the source. */
   copied: number;
 }
 
-/** Share of the work that a copied pixel is, of that of one that is decoded, reduced and encoded. */
+/** Share of all work that copying takes, if some levels are not copied but made. */
 const copyShare = 0.05;
 
-/** Writes all levels of a frame: copies of those whose tiles the source has as they are wanted; the others made of the next finer level. */
+/** Writes all levels of a frame. Levels are copied if the source has their tiles in the wanted form; others are made of the next finer level. */
 export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
   const { source, packing, mapping, options } = work;
   const copySide = packing.compression === 'jpeg' && mapping.convert === null ? copiedTileSide(source, options) : null;
@@ -75,7 +75,7 @@ export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
   return { directories, tileSide, copied: copied.filter((each) => each !== null).length };
 }
 
-/** Sizes of all levels, finest first, and which of them are copied: none, where the finest cannot be. */
+/** Sizes of all levels, finest first, and the copied ones of them. Both are empty if the finest level cannot be copied. */
 async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size[]; copied: (CopiedLevel | null)[] }> {
   const { source, frame, container, threads, options } = work;
   const { sizeX, sizeY, levels: sourceLevels } = source.metadata;
@@ -84,7 +84,7 @@ async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size
   const copied: (CopiedLevel | null)[] = [];
   let [done, share] = [0, 1];
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
-  // Pixels that were chosen, not mixed, are wanted of all reduced levels, which those of the source are not.
+  // With `nearest`, reduced levels must hold unmixed pixels. How the source reduced its own is unknown, so they are not copied.
   const wanted = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
   if (wanted.includes(false)) share = copyShare;
   const total = levels.reduce((sum, { width, height }, index) => sum + (wanted[index] ? width * height : 0), 0);
@@ -98,7 +98,7 @@ async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size
   return { levels, copied };
 }
 
-/** Makes levels of what a tile source reads: all, or only the next coarser ones of a level. */
+/** Makes levels from decoded tiles: all levels, or only the `reductions` levels that are coarser than `from`. */
 async function makeLevels(
   { source, frame, container, packing, mapping, nearest, threads }: FrameWork,
   tileSide: number,

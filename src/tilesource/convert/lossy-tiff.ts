@@ -3,10 +3,10 @@ import { openFileReader } from '../byte-reader.js';
 import { tags } from '../sources/tiff/file/tags.js';
 import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
-/** Old and new JPEG, JPEG 2000 in its four numbers, WebP, JPEG XL. */
+/** TIFF compression codes: old and new JPEG, four for JPEG 2000, WebP (two), JPEG XL. */
 const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001, 50_002, 52_546];
 
-/** Whether the main image of a TIFF is stored in a way that drops detail. */
+/** Whether the main image of a TIFF uses a lossy compression. False for other files. */
 export async function isLossyTiff(path: string): Promise<boolean> {
   const reader = await openFileReader(path);
   try {

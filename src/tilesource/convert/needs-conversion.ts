@@ -2,11 +2,11 @@ import { TileSourceError } from '../../errors.js';
 import { defaultMaxDecodedPixels, type SourceInput } from '../contract.js';
 import { readFacts } from '../sources/sharp/decode.js';
 import { prepare } from '../sources/sharp/material.js';
-import { vipsSettings } from './vips-pass.js';
+import { vipsSettings } from './child/vips-pass.js';
 
 /**
- * Whether a file that no tile source opens is an image that is merely too large for them, and that a conversion makes readable. What is
- * damaged or no image at all is not helped by one.
+ * Whether a file that no tile source opens is a sound image with too many pixels for them, which can be read after a conversion.
+ * False for damaged files and for files that are not images.
  */
 export async function needsConversion(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
   try {
@@ -18,7 +18,7 @@ export async function needsConversion(input: SourceInput, temporaryDirectory: st
       await material.release();
     }
   } catch (error) {
-    // libvips has no class for its errors; what the file system says has a code.
+    // Errors of libvips have no class and no code. Errors of the file system have a code and are thrown on.
     if (error instanceof TileSourceError || !(error instanceof Error) || !('code' in error)) return false;
     throw error;
   }

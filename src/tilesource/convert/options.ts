@@ -1,15 +1,15 @@
 import { BadValueError } from '../../errors.js';
-import type { RemoteImage } from './remote-source.js';
+import type { RemoteImage } from './child/remote-source.js';
 
-/** Compressions by the names they have on the wire. */
+/** Compressions that are written, by their names in requests. */
 export const writtenCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp'] as const;
-/** With the one that is known but not written. */
+/** All compressions that requests may name. `jp2k` is refused with an explanation. */
 export const conversionCompressions = [...writtenCompressions, 'jp2k'] as const;
 export const conversionPredictors = ['none', 'horizontal', 'float', 'yes'] as const;
 export const conversionFormats = ['tiff', 'aperio'] as const;
 export const reductions = ['mean', 'nearest'] as const;
 
-/** What may be asked of a conversion. What is not given gets its usual value. */
+/** Options of a conversion as a request gives them. Missing options get their defaults. */
 export interface ConversionRequest {
   tileSize?: number | undefined;
   compression?: (typeof conversionCompressions)[number] | undefined;
@@ -26,39 +26,40 @@ export interface ConversionRequest {
 
 /** Checked options of a conversion. They are plain data: jobs store them. */
 export interface ConversionOptions {
-  /** Side of a tile in pixels; `null`: that of the source where its tiles are copied, else {@link defaultTileSize}. */
+  /** Side of a tile in pixels. `null`: that of the source if its tiles are copied, otherwise {@link defaultTileSize}. */
   tileSize: number | null;
-  /** `null`: JPEG for TIFFs that are lossy themselves and have samples of 8 bits, else LZW. */
+  /** `null`: JPEG for lossy TIFFs with samples of 8 bits, otherwise LZW. */
   compression: (typeof writtenCompressions)[number] | null;
-  /** 0 to 100. */
+  /** Quality of JPEG and WebP, 0 to 100. For WebP 0 means lossless. */
   quality: number;
+  /** Effort of deflate (1 to 9) or zstd (1 to 22); `null`: their default. */
   level: number | null;
   predictor: boolean;
-  /** `null`: nearest where nothing is lossy, neither the source nor the result; else the mean. */
+  /** How four pixels become one. `null`: nearest if neither the source nor the result is lossy, otherwise the mean. */
   reduction: (typeof reductions)[number] | null;
-  /** The only frame that is converted; `null`: all. */
+  /** The frame to convert; `null`: all frames. */
   onlyFrame: number | null;
-  /** Threads; 0 and less: so many less than there are processors. `null`: one for each. */
+  /** Number of threads. 0 or a negative number is added to the number of processors. `null`: one for each processor. */
   concurrent: number | null;
 }
 
-/** Side of a tile in pixels where nothing says otherwise. */
+/** Default side of a tile in pixels. */
 export const defaultTileSize = 256;
-/** Quality of JPEG and WebP where nothing says otherwise. */
+/** Default quality of JPEG and WebP. */
 export const defaultQuality = 90;
 
 const tileSizes = { least: 16, most: 4096, step: 16 };
 const levels = { deflate: 9, zstd: 22 } as const;
 
-/** Whether tiles may have sides of so many pixels. */
+/** Whether tiles may have sides of this many pixels. */
 export function isTileSize(side: number): boolean {
   return side >= tileSizes.least && side <= tileSizes.most && side % tileSizes.step === 0;
 }
 
 /**
- * Checks what is asked of a conversion.
+ * Checks the options of a request.
  *
- * @throws BadValueError naming what is wrong and what is allowed.
+ * @throws BadValueError that names the wrong value and the allowed ones.
  */
 export function checkConversion(request: ConversionRequest): ConversionOptions {
   const { tileSize = null, compression, quality = defaultQuality, level, predictor = 'horizontal', onlyFrame } = request;
@@ -91,7 +92,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
     tileSize,
     compression: compression ?? null,
     quality,
-    // The others have no levels.
+    // Only these two compressions have levels of effort.
     level: compression === 'deflate' || compression === 'zstd' ? (level ?? null) : null,
     predictor: predictor !== 'none',
     reduction: request.reduction ?? null,
@@ -100,23 +101,23 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
   };
 }
 
-/** Number of threads that {@link ConversionOptions.concurrent} means on a machine with so many processors. */
+/** Number of threads, 1 to 64, for a value of {@link ConversionOptions.concurrent} on a machine with this many processors. */
 export function threadCount(concurrent: number | null, processors: number): number {
   if (concurrent === null) return processors;
   return Math.max(1, Math.min(concurrent > 0 ? concurrent : processors + concurrent, 64));
 }
 
-/** What is to be converted. Plain data: it goes to a process. */
+/** Everything a conversion needs, as plain data that can be sent to a child process. */
 export interface ConversionTask {
   input: { path: string; name: string; mimeType: string };
-  /** The image, where it is open in another process that has to be asked for its tiles: the input is not looked at. */
+  /** The image, if the parent process has it open and is asked for its tiles. The input file is then not read. */
   image?: RemoteImage | undefined;
-  /** Path of the file to be made. */
+  /** Path of the new file. */
   output: string;
-  /** For temporary files; the caller removes it. */
+  /** Folder for temporary files; the caller removes it. */
   directory: string;
   options: ConversionOptions;
   threads: number;
-  /** Of the program, for the description in the file. */
+  /** Version of the program, for the description in the file. */
   version: string;
 }

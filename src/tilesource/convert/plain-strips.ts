@@ -5,7 +5,7 @@ import { readLayout, type ImageLayout } from '../sources/tiff/layout.js';
 import { compressions, photometrics } from '../sources/tiff/file/tags.js';
 import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
-/** Not PackBits: libvips cuts off runs that go on from one row to the next. */
+/** Compressions that libvips reads exactly. PackBits is missing because libvips cuts off runs that continue on the next row. */
 const plainCompressions: readonly number[] = [
   compressions.none,
   compressions.lzw,
@@ -15,8 +15,8 @@ const plainCompressions: readonly number[] = [
 ];
 
 /**
- * Whether an opened TIFF is a single large picture in strips that libvips reads with the same samples, and from its first row to its
- * last: then no tiles have to be made of it before it is converted.
+ * Whether an opened TIFF is one large image in strips whose samples libvips reads identically, from the first row to the last. libvips
+ * then converts it in one pass, and no tiles have to be made of its strips first.
  */
 export async function isPlainStrips(path: string, source: TileSource, maxUntiledSide: number): Promise<boolean> {
   const { metadata, associatedImages = [] } = source;
@@ -41,7 +41,7 @@ function isPlain(layout: ImageLayout): boolean {
   }
   if (photometric === photometrics.yCbCr) return compression === compressions.jpeg;
   const colours = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : 0;
-  // An opacity that is not multiplied in; other extra samples are more than libvips knows.
+  // The one extra sample may be an alpha that is not premultiplied (ExtraSamples 2); libvips does not read others.
   const alpha = samplesPerPixel === colours + 1 && extraSamples[0] === 2;
   return colours > 0 && (samplesPerPixel === colours || alpha);
 }

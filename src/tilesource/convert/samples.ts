@@ -1,10 +1,10 @@
 import type { TileSource } from '../contract.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 
-/** How samples of any type become the whole numbers of 8 or 16 bits that are written. */
+/** How samples of any type become the unsigned integers of 8 or 16 bits that are written. */
 export interface SampleMapping {
   dtype: 'uint8' | 'uint16';
-  /** `null`: as they are. */
+  /** Computes a new sample; `null` if samples stay unchanged. */
   convert: ((sample: number) => number) | null;
 }
 
@@ -15,7 +15,10 @@ const fixedMappings: { [T in SampleType]?: SampleMapping } = {
   int16: { dtype: 'uint16', convert: (sample) => sample + 32_768 },
 };
 
-/** The mapping for samples of a type, where their range is needed to know it. */
+/**
+ * The mapping for a type whose mapping depends on the range of the samples. Samples from 0 to 1 or -1 to 1 are spread over 16 bits,
+ * samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
+ */
 function measuredMapping(low: number, high: number): SampleMapping {
   const clip = (value: number, most: number) => (value > 0 ? Math.min(most, Math.floor(value)) : 0);
   if (low >= 0 && high <= 1) return { dtype: 'uint16', convert: (sample) => clip(sample * 65_535, 65_535) };
@@ -26,7 +29,7 @@ function measuredMapping(low: number, high: number): SampleMapping {
   return { dtype: 'uint16', convert: (sample) => clip((sample - low) * scale, 65_535) };
 }
 
-/** Finds out how the samples of these frames are to be written; for floating-point and 32-bit samples by reading them all. */
+/** Finds the mapping for the samples of these frames. Floating-point and 32-bit samples are all read to find their range. */
 export async function mapSamples(
   source: TileSource,
   frames: readonly number[],
@@ -42,7 +45,7 @@ export async function mapSamples(
       for (let x = 0; x * metadata.tileWidth < metadata.sizeX; x += 1) {
         options.signal?.throwIfAborted();
         for (const sample of (await source.readTile({ level, x, y, frame }, options)).data) {
-          // NaN is neither.
+          // Both comparisons are false for NaN, which therefore has no influence.
           if (sample < low) low = sample;
           if (sample > high) high = sample;
         }
@@ -52,7 +55,7 @@ export async function mapSamples(
   return measuredMapping(Number.isFinite(low) ? low : 0, Number.isFinite(high) ? high : 0);
 }
 
-/** The same picture with samples that can be written. */
+/** The raster with its samples mapped. Returns the same raster if nothing changes. */
 export function convertSamples(raster: Raster, { dtype, convert }: SampleMapping): Raster {
   if (convert === null) return raster;
   const out = createRaster({ ...raster, dtype });

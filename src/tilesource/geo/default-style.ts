@@ -3,11 +3,11 @@ import type { ImageMetadata } from '../contract.js';
 import { fullValue, leastValue, type Raster } from '../raster.js';
 import type { MeasuredSamples } from '../measure/facts.js';
 
-/** Samples that are looked at before the time is. */
+/** Number of samples that are processed between two looks at the clock. */
 const samplesAtOnce = 65_536;
 
-/** A band whose samples are shown from the smallest to the largest, with the colours of its place. */
-interface UsualBand {
+/** A band of the default style: its samples from `min` to `max` become the colours of the palette. */
+interface StyleBand {
   band: number | 'alpha';
   min: number;
   max: number;
@@ -15,20 +15,23 @@ interface UsualBand {
   palette?: readonly string[];
 }
 
-/** Whether samples are shown in their range where a request gives no style: those that are measurements, of which bytes would show little. */
+/**
+ * Whether an image is displayed in the range of its samples if a request gives no style. This holds for georeferenced measurements, such as
+ * elevations, of which the usual reduction to bytes would show little.
+ */
 export function hasUsualStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';
 }
 
-/** The style in which measured samples are shown; `null` where there are none. */
-export async function defaultStyle({ geo, bandCount }: ImageMetadata, measured: MeasuredSamples): Promise<UsualBand[] | null> {
+/** The default style for samples in this range; `null` if there are no samples. */
+export async function defaultStyle({ geo, bandCount }: ImageMetadata, measured: MeasuredSamples): Promise<StyleBand[] | null> {
   const nodata = geo?.nodata ?? null;
   const colours = bandCount >= 3 ? ['#f00', '#0f0', '#00f'] : [null];
-  const bands: UsualBand[] = [];
+  const bands: StyleBand[] = [];
   for (const [band, colour] of colours.entries()) {
     const [min, max] = await rangeOf([...measured.samples, ...measured.extremes], band, nodata);
     if (!(max >= min)) return null;
-    // Bytes in a wider type are shown as they are.
+    // Samples that look like bytes in a wider type keep the range of bytes.
     const isEight = min >= 0 && max <= 255 && max >= 2;
     const range = isEight ? { min: 0, max: 255 } : { min, max };
     bands.push({
@@ -41,10 +44,10 @@ export async function defaultStyle({ geo, bandCount }: ImageMetadata, measured: 
   return bands;
 }
 
-/** The style with the opacity of a picture that has one. */
-export function withOpacity(bands: readonly UsualBand[], { bandCount, dtype }: ImageMetadata): string {
+/** The style as JSON, with a band for the alpha of an image that has one. */
+export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype }: ImageMetadata): string {
   const most = dtype.startsWith('float') ? 255 : fullValue(dtype);
-  const alpha: UsualBand = { band: 'alpha', min: leastValue(dtype), max: most };
+  const alpha: StyleBand = { band: 'alpha', min: leastValue(dtype), max: most };
   return JSON.stringify({ bands: bandCount === 2 || bandCount === 4 ? [...bands, alpha] : bands });
 }
 

@@ -1,21 +1,27 @@
-/** Keys of a GeoTIFF, or those that name a projection by its code. */
+/** GeoKeys of a GeoTIFF, by name. */
 export type GeoKeys = Readonly<Record<string, number | string>>;
 
-/** What keys say in place of a code that somebody made up. */
+/** Value of a key that stands for a system without a code, which further keys define. */
 const userDefined = 32_767;
 
 const polarStereographic = 15;
 
-/** Codes of EPSG whose oblique Mercator counts from where its central line meets the equator, which the library does not say of it. */
+/**
+ * EPSG codes of oblique Mercator projections whose coordinates start where the central line meets the equator. The library
+ * (geotiff-geokeys-to-proj4) leaves that out of their definitions.
+ */
 const countedFromEquator: ReadonlySet<number> = new Set([
   3078, 3079, 3167, 3168, 3375, 3376, 3468, 3591, 5247, 6394, 6497, 6808, 6809, 6810, 6811, 6840, 6841, 6842, 6843, 24571, 26731,
   26931, 29874,
 ]);
 
-/** Codes of EPSG that the library understands wrongly: other units, meridians counted twice, an ellipsoid for a sphere. */
+/** EPSG codes for which the library gives wrong units, a prime meridian applied twice, or an ellipsoid instead of a sphere. */
 const misunderstood: ReadonlySet<number> = new Set([3293, 5472, 9311, 24_370, 24_371, 24_372, 24_373, 24_374, 24_382]);
 
-/** The keys of one system: files also name the geographic system that a projected one rests on, which the library takes for a contradiction. */
+/**
+ * The keys of one coordinate system. Files with a projected system also name the geographic system below it, which the library
+ * reports as a contradiction; the one that does not apply is removed.
+ */
 export function keysOfOneSystem(keys: GeoKeys): GeoKeys {
   const { ProjectedCSTypeGeoKey: projected, GeographicTypeGeoKey: geographic, ...others } = keys;
   if (projected === undefined || geographic === undefined) return keys;
@@ -23,10 +29,10 @@ export function keysOfOneSystem(keys: GeoKeys): GeoKeys {
   return isProjected ? { ...others, ProjectedCSTypeGeoKey: projected } : { ...others, GeographicTypeGeoKey: geographic };
 }
 
-/** Degrees, by two of their codes. */
+/** Values of the key of angular units that mean degrees: none and two codes. */
 const degrees: readonly unknown[] = [undefined, 9102, 9122];
 
-/** The code that says all of the system of keys; `null` where other keys say more. */
+/** The EPSG code that defines the whole system; `null` if other keys change or replace its definition. */
 export function codeOf({
   ProjectedCSTypeGeoKey: projected,
   GeographicTypeGeoKey: geographic,
@@ -38,16 +44,16 @@ export function codeOf({
   return isWhole && typeof code === 'number' && code !== userDefined ? code : null;
 }
 
-/** What the library makes of keys. */
+/** What the library returns for keys. */
 export interface KeyDefinition {
   proj4: string;
-  /** What coordinates are multiplied by before the definition holds for them. */
+  /** Factors by which coordinates must be multiplied to fit the definition. */
   coordinatesConversionParameters: { x: number; y: number };
   isGCS: boolean;
   errors: object;
 }
 
-/** The definition that proj4 computes with rightly; `null` where what the library says is not enough for it. */
+/** Corrects a definition of the library so that proj4 computes correctly with it; `null` if that is not possible. */
 export function completed(
   { proj4, coordinatesConversionParameters: { x, y }, isGCS, errors }: KeyDefinition,
   keys: GeoKeys,
@@ -55,7 +61,7 @@ export function completed(
   const code = Number(keys.ProjectedCSTypeGeoKey ?? 0);
   if (Object.keys(errors).length > 0 || misunderstood.has(code) || x !== y || (isGCS && x !== 1)) return null;
   const has = (name: string) => new RegExp(String.raw`\+${name}=[-\d]`).test(proj4);
-  // Coordinates are east and north in files and requests, whatever the order that their definition prefers; what counts to the west and south stays.
+  // Files and requests always give east before north, so an order of axes is removed. Axes that count to the west or south are kept.
   let text = proj4.replace(/\+axis=(\S+)/, (_, axis: string) => (/^(?:ws|sw)/.test(axis) ? `+axis=${axis.slice(0, 2)}u` : ''));
   const kind = /\+proj=(\w+)/.exec(text)?.[1] ?? '';
   if (['merc', 'eqc', 'cea'].includes(kind) && !has('lat_ts')) {

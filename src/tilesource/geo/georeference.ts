@@ -1,15 +1,15 @@
 /** Six numbers: x = t0 + t1 column + t2 row, y = t3 + t4 column + t5 row, of the upper left corners of pixels. */
 export type Affine = readonly [number, number, number, number, number, number];
 
-/** Where an image lies on the earth. */
+/** The position of an image on the earth. */
 export interface GeoReference {
   /** From base-layer pixels to coordinates of the projection. */
   transform: Affine;
-  /** Name of the projection as far as it has one: `epsg:32633`. */
+  /** Name of the projection, such as `epsg:32633`, if it has one. */
   projection: string | null;
-  /** Text that proj4 understands; `null` where the projection cannot be computed with. */
+  /** Definition of the projection for proj4; `null` if coordinates cannot be computed. */
   proj4: string | null;
-  /** Value of samples that stand for nothing. */
+  /** Value of samples where nothing was measured. */
   nodata: number | null;
 }
 
@@ -19,7 +19,7 @@ export interface Point {
   y: number;
 }
 
-/** Extent of an image in coordinates of a projection, and where its corners lie. */
+/** Extent of an image in coordinates of a projection, and the positions of its corners (lower left, upper left, …). */
 export interface Bounds {
   xmin: number;
   xmax: number;
@@ -29,7 +29,7 @@ export interface Bounds {
   ul: Point;
   ur: Point;
   lr: Point;
-  /** The projection: its name, or its text. */
+  /** Name or definition of the projection. */
   srs: string | null;
 }
 
@@ -38,7 +38,7 @@ export function toModel([t0, t1, t2, t3, t4, t5]: Affine, { x, y }: Point): Poin
   return { x: t0 + t1 * x + t2 * y, y: t3 + t4 * x + t5 * y };
 }
 
-/** From coordinates to pixels; `null` where a transform leads nowhere. */
+/** The transform from coordinates to pixels; `null` if the transform has no inverse. */
 export function inverseOf([t0, t1, t2, t3, t4, t5]: Affine): Affine | null {
   const determinant = t1 * t5 - t2 * t4;
   const inverse: Affine = [
@@ -59,7 +59,7 @@ export function boundsOf(
   srs: string | null,
 ): Bounds {
   const corner = (x: number, y: number) => locate({ x: x * width, y: y * height });
-  // Edges may bend: their extent is that of more than their ends.
+  // Edges may be curved in the projection, so points along them count too, not only the corners.
   const steps = 16;
   const edges = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((part) => [
     corner(part, 0),

@@ -17,7 +17,7 @@ interface GeoKeysToProj4 {
 const missing =
   'Projections need the packages proj4 and geotiff-geokeys-to-proj4, which are not installed: npm install proj4 geotiff-geokeys-to-proj4';
 
-/** What computes with projections; `null` where it is not installed. */
+/** Loads a package; `null` if it is not installed. */
 function optional<T>(load: () => T): T | null {
   try {
     return load();
@@ -43,7 +43,7 @@ function libraries(): Libraries | null {
   return loaded;
 }
 
-/** The text for proj4 of a projection that GeoTIFF keys describe; `null` where none is known, or the packages are not installed. */
+/** The definition for proj4 of the projection that GeoTIFF keys describe; `null` if it is unknown or the packages are not installed. */
 export function projectionOfKeys(keys: GeoKeys): string | null {
   const found = libraries();
   if (found === null) return null;
@@ -52,24 +52,24 @@ export function projectionOfKeys(keys: GeoKeys): string | null {
   if (code !== null && found.proj4.defs(`EPSG:${code}`) !== undefined) return `EPSG:${code}`;
   try {
     const text = completed(found.geoKeys.toProj4(own), own);
-    // It throws where proj4 does not know that kind of projection.
+    // proj4 throws here if it does not know this kind of projection.
     if (text !== null) found.proj4(text, 'EPSG:4326');
     return text;
   } catch {
-    // The library knows what keys should be, and fails over what else there may be in a file.
+    // The library throws errors of any kind for keys that do not follow the standard.
     return null;
   }
 }
 
-/** Whether coordinates are degrees of longitude and latitude, of which the first come again after a turn. */
+/** Whether coordinates are degrees of longitude and latitude, so that longitudes repeat every 360 degrees. */
 export function isGeographic(definition: string): boolean {
   return /^EPSG:(?:4326|4269)$|\+proj=(?:longlat|latlong)\b/.test(definition);
 }
 
-/** Longest definition of a projection that requests may hold. */
+/** Largest length of the definition of a projection in a request, in characters. */
 const longestDefinition = 500;
 
-/** The text for proj4 of a projection by its name: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. `null` for other words. */
+/** The definition for proj4 of a projection by its name: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. `null` for other words. */
 export function projectionNamed(name: string): string | null {
   const text = name.trim().replace(/^proj4:/i, '');
   if (/^(wgs84|4326)$/i.test(text)) return 'EPSG:4326';

@@ -9,7 +9,11 @@ interface Located {
   geo?: GeoReference;
 }
 
-/** The text for proj4 that units name; `null` for units that are no projection. @throws BadValueError */
+/**
+ * The definition for proj4 of the projection that units name; `null` for other units.
+ *
+ * @throws BadValueError if the image is not georeferenced; TileSourceError if its projection is unknown.
+ */
 function projectionOf(units: string | undefined, geo: GeoReference | undefined): string | null {
   const word = units?.trim().toLowerCase() ?? '';
   const isOwn = word === 'projection' || word === 'proj';
@@ -21,14 +25,14 @@ function projectionOf(units: string | undefined, geo: GeoReference | undefined):
 }
 
 interface PixelFinder {
-  /** @param turn degrees by which a longitude is turned. */
-  toPixel(point: Point, turn?: number): Point;
+  /** @param wrap degrees that are added to the longitude. */
+  toPixel(point: Point, wrap?: number): Point;
   toUnits(pixel: Point): Point;
-  /** Turns under which the same of the earth may lie in the image. */
-  turns: readonly number[];
+  /** Degrees to try as `wrap`: the same position may have different longitudes in the request and in the image. */
+  wraps: readonly number[];
 }
 
-/** Pixels of the image at coordinates of units that name a projection; `null` for other units. */
+/** Converts between pixels and coordinates of the projection that units name; `null` for other units. */
 function pixelFinder(image: Located, units: string | undefined): PixelFinder | null {
   const named = projectionOf(units, image.geo);
   if (named === null) return null;
@@ -38,33 +42,33 @@ function pixelFinder(image: Located, units: string | undefined): PixelFinder | n
   const own = proj4 ?? named;
   const [there, back] = [transformer(named, own), transformer(own, named)];
   return {
-    toPixel(point, turn = 0) {
+    toPixel(point, wrap = 0) {
       const { x, y } = there(point);
-      return toModel(inverse, { x: x + turn, y });
+      return toModel(inverse, { x: x + wrap, y });
     },
     toUnits: (pixel) => back(toModel(transform, pixel)),
-    turns: isGeographic(own) ? [0, 360, -360] : [0],
+    wraps: isGeographic(own) ? [0, 360, -360] : [0],
   };
 }
 
-/** A position in base-layer pixels, where it was given in coordinates of a projection. */
+/** Converts a position from coordinates of a projection to base-layer pixels. A position in other units is returned unchanged. */
 export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: Located, position: P): P {
   const finder = pixelFinder(image, position.units);
   if (finder === null) return position;
-  const found = finder.turns.map((turn) => finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, turn));
+  const found = finder.wraps.map((wrap) => finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, wrap));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x < image.sizeX && y < image.sizeY;
   const { x, y } = found.find(isInside) ?? found[0]!;
   const { units: _units, ...rest } = position;
-  // A position where there is no image is outside of it.
+  // A position that is not in the image becomes one just outside of it.
   const at = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
   return { ...rest, left: at(x, image.sizeX), top: at(y, image.sizeY) } as P;
 }
 
 /**
- * A region in base-layer pixels, where it was given in coordinates of a projection: the rectangle of pixels around what lies between them. Top
- * is north of bottom.
+ * Converts a region from coordinates of a projection to base-layer pixels: the smallest rectangle of pixels that contains it. `top` is
+ * the northern edge. A region in other units is returned unchanged.
  *
- * @throws BadValueError where the image has no such coordinates.
+ * @throws BadValueError if the image is not georeferenced or does not lie in the projection.
  */
 export function regionInPixels<R extends RegionBounds>(image: Located, region: R): R {
   const finder = pixelFinder(image, region.units);
@@ -81,13 +85,13 @@ export function regionInPixels<R extends RegionBounds>(image: Located, region: R
   const east = right ?? (regionWidth === undefined ? Math.max(...corners.map(({ x }) => x)) : west + regionWidth);
   const south = bottom ?? (regionHeight === undefined ? Math.min(...corners.map(({ y }) => y)) : north - regionHeight);
   const box = { west, north, east, south };
-  const [first, ...turned] = finder.turns.map((turn) => pixelsOf(image, box, (point) => finder.toPixel(point, turn)));
+  const [first, ...wrapped] = finder.wraps.map((wrap) => pixelsOf(image, box, (point) => finder.toPixel(point, wrap)));
   const isEmpty = ({ left: l, right: r, top: t, bottom: b }: ReturnType<typeof pixelsOf>) => l >= r || t >= b;
-  const found = isEmpty(first!) ? (turned.find((each) => !isEmpty(each)) ?? first) : first;
+  const found = isEmpty(first!) ? (wrapped.find((each) => !isEmpty(each)) ?? first) : first;
   return { ...rest, ...found } as unknown as R;
 }
 
-/** The rectangle of pixels of an image around a box. @throws BadValueError where there is none. */
+/** The smallest rectangle of pixels that contains a box in coordinates, clipped to the image. @throws BadValueError if the box cannot be projected. */
 function pixelsOf(
   image: Located,
   { west, north, east, south }: { west: number; north: number; east: number; south: number },

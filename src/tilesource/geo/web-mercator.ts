@@ -6,21 +6,24 @@ import { createRaster, fullValue, leastValue, type Raster, type SampleType } fro
 import { TileReader } from '../render/compose.js';
 import { hasAlpha, isPicture } from '../render/pixels.js';
 import { inverseOf, type Bounds, type GeoReference, type Point } from './georeference.js';
-import { halfWorld, placeOnMap, type MapPlace } from './map-place.js';
+import { halfWorld, positionOnMap, type MapPosition } from './map-position.js';
 
 const tileSide = 256;
 const maxLevels = 28;
-/** Output pixels between positions that are computed; those between them are interpolated. Where a tile is half the earth or more, it takes more. */
+/**
+ * Side in pixels of the cells of a tile. Positions are projected at the corners of cells and interpolated between them. On levels whose
+ * tiles show a half of the earth or more, positions change less evenly, so cells are smaller.
+ */
 const cellSide = (level: number) => (level < 2 ? 4 : 8);
-/** Most source pixels that are read for one tile, along one side. */
+/** Largest width or height in source pixels that is read for one tile. */
 const longestRead = 2048;
 
-/** An image in web Mercator tiles, as slippy maps ask for them. */
+/** An image as a pyramid of web Mercator tiles that cover the earth, as web maps request them. */
 export interface ProjectedSource {
   source: TileSource;
-  /** Where the image lies in pixels of the base layer of the projected pyramid. */
+  /** Extent of the image in base-layer pixels of the projected pyramid. */
   extent: Box;
-  /** Where it lies in metres. */
+  /** Extent of the image in metres. */
   bounds: Bounds;
 }
 
@@ -30,7 +33,7 @@ export function requireWebMercator(projection: string): void {
   throw new BadValueError(`Invalid projection '${projection.slice(0, 60)}': tiles are offered in EPSG:3857`);
 }
 
-/** @throws TileSourceError for an image without a place on the earth, or on the map. */
+/** @throws TileSourceError for an image that is not georeferenced, or does not lie on the map. */
 export function projectToWebMercator(source: TileSource): ProjectedSource {
   const { metadata } = source;
   const { geo } = metadata;
@@ -39,7 +42,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   }
   const inverse = inverseOf(geo.transform);
   if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
-  const { bounds, metresPerPixel, ...place } = placeOnMap(
+  const { bounds, metresPerPixel, ...position } = positionOnMap(
     { width: metadata.sizeX, height: metadata.sizeY },
     { ...geo, proj4: geo.proj4 },
     inverse,
@@ -66,22 +69,22 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
     height: Math.max(1, Math.min(side, Math.ceil((halfWorld - bounds.ymin) / resolution)) - top),
   };
   const shape = { sizeX: side, sizeY: side, tileWidth: tileSide, tileHeight: tileSide, levels };
-  return { source: new WebMercatorSource(source, { ...shape, geo: ownGeo }, place), extent, bounds };
+  return { source: new WebMercatorSource(source, { ...shape, geo: ownGeo }, position), extent, bounds };
 }
 
-/** Positions of the original's pixels below the corners of the cells of a tile. */
+/** The position in the original image, in pixels, of each corner of the cells of a tile. */
 interface Positions {
   cell: number;
-  /** Corners in a row. */
+  /** Number of corners in a row. */
   across: number;
-  /** Pairs of numbers, row by row. */
+  /** x and y of each corner, row by row. */
   at: Float64Array;
 }
 
-/** Colours a pixel, by its number, with what lies at a position. */
+/** Sets the tile's pixel of this index to the samples at a position in the original image. */
 type Sample = (pixel: number, x: number, y: number) => void;
 
-/** Reads tiles of another source: pictures are mixed of four pixels, samples that stand for values are those of the nearest one. */
+/** Projects tiles of another source. Pixels of 8 bits are interpolated between four; other samples are measurements, so the nearest is taken. */
 class WebMercatorSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -91,10 +94,10 @@ class WebMercatorSource implements TileSource {
   constructor(
     private readonly original: TileSource,
     shape: Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'> & { geo: GeoReference },
-    private readonly place: Pick<MapPlace, 'pixelsAround' | 'turn'>,
+    private readonly position: Pick<MapPosition, 'pixelsAround' | 'wrap'>,
   ) {
     const { bandCount } = original.metadata;
-    // What has no alpha gets one: most tiles show something beside the image.
+    // An image without alpha gets one, because most tiles show an area around the image too.
     const isOpaque = bandCount === 1 || bandCount === 3;
     this.metadata = {
       ...original.metadata,
@@ -122,7 +125,7 @@ class WebMercatorSource implements TileSource {
     const needed = Math.max(0, finest - Math.max(coarser, Math.ceil(Math.log2(Math.max(box.width, box.height) / longestRead))));
     const from = preferredLevel(populatedLevels, Math.min(finest, needed));
     const scale = levelScale(metadata, from);
-    // Four pixels are mixed around each position.
+    // Interpolation needs the four pixels around each position.
     const start = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
     const end = (position: number, size: number) => Math.min(Math.ceil(size / scale), Math.floor(position / scale + 0.5) + 1);
     const read = { left: start(box.left), top: start(box.top), width: 1, height: 1 };
@@ -139,14 +142,14 @@ class WebMercatorSource implements TileSource {
       await this.#fill({ positions, side: tileSide, sample: toRead(this.#nearest(out, raster)) }, signal);
       return out;
     }
-    // Pixels of the original that are smaller than those of the tile would be left out between those that are mixed.
+    // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice the size and halved.
     const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
     const out = this.#empty(side);
     await this.#fill({ positions, side, sample: toRead(this.#mixed(out, raster)) }, signal);
     return side === tileSide ? out : halved(out);
   }
 
-  /** A square that shows nothing. */
+  /** A transparent square. */
   #empty(side: number): Raster {
     const { bandCount: bands, dtype } = this.metadata;
     const out = createRaster({ width: side, height: side, bands, dtype });
@@ -157,7 +160,7 @@ class WebMercatorSource implements TileSource {
     return out;
   }
 
-  /** Pixels of the original at the corners of cells of a tile. */
+  /** Projects the corners of the cells of a tile to pixels of the original. */
   #positions({ level, x, y }: Omit<TileAddress, 'frame'>): Positions {
     const cell = cellSide(level);
     const across = tileSide / cell + 1;
@@ -166,7 +169,7 @@ class WebMercatorSource implements TileSource {
       x: -halfWorld + (x * tileSide + column) * resolution,
       y: halfWorld - (y * tileSide + row) * resolution,
     });
-    const toPixel = this.place.pixelsAround(onMap(tileSide / 2, tileSide / 2));
+    const toPixel = this.position.pixelsAround(onMap(tileSide / 2, tileSide / 2));
     const at = new Float64Array(across * across * 2);
     for (let row = 0; row < across; row++) {
       for (let column = 0; column < across; column++) {
@@ -177,19 +180,22 @@ class WebMercatorSource implements TileSource {
     return { cell, across, at };
   }
 
-  /** What of the original a tile may show, and how many of its pixels lie on one of the tile; `null` where it shows nothing. */
+  /**
+   * The rectangle of the original that a tile may show, and how many of its pixels lie along one pixel of the tile, where these are
+   * fewest. `null` if the tile shows nothing.
+   */
   #sourceBox({ at: positions, cell }: Positions): (Box & { pixelsPerPixel: number }) | null {
     const { sizeX, sizeY } = this.original.metadata;
-    let [left, top, right, bottom, longest] = [Infinity, Infinity, -Infinity, -Infinity, Infinity];
+    let [left, top, right, bottom, fewest] = [Infinity, Infinity, -Infinity, -Infinity, Infinity];
     for (let i = 0; i < positions.length; i += 2) {
       const step = Math.hypot(positions[i + 2]! - positions[i]!, positions[i + 3]! - positions[i + 1]!) / cell;
-      if (step > 0 && step < longest) longest = step;
+      if (step > 0 && step < fewest) fewest = step;
     }
-    for (const turn of this.#turns()) {
+    for (const wrap of this.#wraps()) {
       const xs = [Infinity, -Infinity];
       const ys = [Infinity, -Infinity];
       for (let i = 0; i < positions.length; i += 2) {
-        const [px, py] = [positions[i]! + turn.x, positions[i + 1]! + turn.y];
+        const [px, py] = [positions[i]! + wrap.x, positions[i + 1]! + wrap.y];
         if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
         [xs[0], xs[1]] = [Math.min(xs[0]!, px), Math.max(xs[1]!, px)];
         [ys[0], ys[1]] = [Math.min(ys[0]!, py), Math.max(ys[1]!, py)];
@@ -205,24 +211,24 @@ class WebMercatorSource implements TileSource {
     [left, top] = [Math.max(0, left), Math.max(0, top)];
     [right, bottom] = [Math.min(sizeX, right), Math.min(sizeY, bottom)];
     if (!(right > left && bottom > top)) return null;
-    return { left, top, width: right - left, height: bottom - top, pixelsPerPixel: Number.isFinite(longest) ? longest : 1 };
+    return { left, top, width: right - left, height: bottom - top, pixelsPerPixel: Number.isFinite(fewest) ? fewest : 1 };
   }
 
-  /** What is added to a position for the places where the same of the earth may lie in the image. */
-  #turns(): Point[] {
-    const { turn } = this.place;
+  /** Offsets in pixels at which to look for a position in the image, which may be stored a revolution further east or west. */
+  #wraps(): Point[] {
+    const { wrap } = this.position;
     const none = { x: 0, y: 0 };
-    return turn === null ? [none] : [none, turn, { x: -turn.x, y: -turn.y }];
+    return wrap === null ? [none] : [none, wrap, { x: -wrap.x, y: -wrap.y }];
   }
 
-  /** Calls `sample` for each pixel of a tile, `side` in a row, that shows the original. */
+  /** Calls `sample` for each pixel of a square of `side` pixels that lies in the original, with the interpolated position there. */
   async #fill(
     { positions: { cell, across, at: positions }, side, sample }: { positions: Positions; side: number; sample: Sample },
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { sizeX, sizeY } = this.original.metadata;
     const cellPixels = (cell * side) / tileSide;
-    const turns = this.#turns();
+    const wraps = this.#wraps();
     const work = (from: number, to: number) => {
       for (let pixel = from; pixel < to; pixel++) {
         const [row, column] = [Math.floor(pixel / side), pixel % side];
@@ -235,7 +241,7 @@ class WebMercatorSource implements TileSource {
           mix(positions[below + 1]!, positions[below + 3]!, u),
           v,
         );
-        for (const { x, y } of turns) {
+        for (const { x, y } of wraps) {
           if (!(px + x >= 0 && py + y >= 0 && px + x < sizeX && py + y < sizeY)) continue;
           sample(pixel, px + x, py + y);
           break;
@@ -245,7 +251,7 @@ class WebMercatorSource implements TileSource {
     await inRuns(side ** 2, 4096, work, signal);
   }
 
-  /** Takes the sample of the pixel in which a position lies. */
+  /** Copies the pixel that contains the position. */
   #nearest(out: Raster, raster: Raster): Sample {
     const opaque = opaqueValue(out.dtype);
     return (pixel, x, y) => {
@@ -255,7 +261,7 @@ class WebMercatorSource implements TileSource {
     };
   }
 
-  /** Mixes the four pixels around a position, but nothing with what stands for nothing or is transparent. */
+  /** Interpolates between the four pixels around a position. If one of them is transparent or has no data, the nearest is copied instead. */
   #mixed(out: Raster, raster: Raster): Sample {
     const pick = this.#nearest(out, raster);
     const { data, bands } = raster;
@@ -305,11 +311,11 @@ class WebMercatorSource implements TileSource {
     return (await this.original.internalMetadata?.()) ?? {};
   }
 
-  /** The original stays with whoever opened it. */
+  /** Does nothing: the original is closed by the caller that opened it. */
   async close(): Promise<void> {}
 }
 
-/** Floats are shown as they are: of their alpha 255 is opaque. */
+/** The alpha of opaque pixels. For floats, which are not rescaled when displayed, it is 255. */
 function opaqueValue(dtype: SampleType): number {
   return dtype.startsWith('float') ? 255 : fullValue(dtype);
 }
@@ -318,7 +324,7 @@ function mix(a: number, b: number, part: number): number {
   return a + (b - a) * part;
 }
 
-/** Half the size of bytes whose last band is opacity: colours count as much as they are opaque. */
+/** Halves the size of a raster of bytes with alpha as its last band. Colours are weighted by their alpha. */
 function halved({ data, width, bands }: Raster): Raster {
   const side = width / 2;
   const out = createRaster({ width: side, height: side, bands, dtype: 'uint8' });

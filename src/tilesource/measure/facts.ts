@@ -3,36 +3,36 @@ import { levelScale, type Box, type PyramidShape, type Size } from '../geometry.
 import { bitsOf, createRaster, type Raster } from '../raster.js';
 import { resizeNearest } from '../render/pixels.js';
 
-/** Samples that stand for a rectangle of the finest level. */
+/** Samples from which the statistics of a rectangle of the finest level are estimated. */
 export interface MeasuredSamples {
-  /** Of the {@link measuredBoxes}. */
+  /** The samples of the {@link measuredBoxes}. */
   samples: readonly Raster[];
-  /** Others, among which the smallest and largest probably are, where the former are not all there are. */
+  /** Further samples that probably contain the smallest and the largest one; empty if `samples` are all samples of the rectangle. */
   extremes: readonly Raster[];
 }
 
-/** Pixels up to which facts are measured on all of a rectangle; of larger ones about so many are read. */
+/** Largest number of pixels that are read for statistics. A rectangle with more pixels is sampled. */
 const measuredPixels = 2 ** 22;
 
-/** Most samples that are read for facts, over all bands. */
+/** Largest number of samples that are read for statistics, over all bands. */
 const measuredSamples = 2 ** 26;
 
-/** Fewest tiles that stand for a large rectangle, however large they are. */
+/** Smallest number of tiles by which a large rectangle is sampled, even if these have more pixels than the limit. */
 const leastTiles = 4;
 
-/** Pixels of a stored coarser level that are looked through for where the extremes may be. */
+/** Largest number of pixels of a stored coarser level that are searched for the positions of the extremes. */
 const searchedPixels = 2 ** 19;
 
-/** Samples that are picked before the time is looked at. */
+/** Number of samples that are processed between two looks at the clock. */
 const picksAtOnce = 65_536;
 
-/** Tiles that are read besides, for each end of each band, and altogether. */
+/** Largest number of tiles that are read for the minimum and for the maximum of each band, and altogether. */
 const extremeTiles = 3;
 const mostExtremeTiles = 24;
 
 /**
- * Rectangles of the finest level that stand for a larger one of it: itself where it is small enough, else whole tiles that lie evenly
- * in it. Samples of coarser levels will not do: whoever wrote them may have mixed pixels.
+ * Rectangles of the finest level by which a larger one is sampled: the rectangle itself if it is small enough, otherwise whole tiles,
+ * evenly spaced in it. Coarser levels cannot be used, because their pixels may be means of several samples.
  */
 export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base: Box): Box[] {
   const limit = Math.min(measuredPixels, Math.floor(measuredSamples / shape.bandCount));
@@ -53,7 +53,7 @@ export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base:
   return boxes;
 }
 
-/** A stored level that is small enough to be looked through for where the extremes are; `null` where there is none. */
+/** The finest stored level that is small enough to be searched for the positions of the extremes; `null` if there is none. */
 export function searchLevel(shape: PyramidShape, populated: readonly number[], base: Box): number | null {
   const small = populated.filter((level) => {
     const scale = levelScale(shape, level);
@@ -63,9 +63,10 @@ export function searchLevel(shape: PyramidShape, populated: readonly number[], b
 }
 
 /**
- * Tiles of the finest level in which the smallest and largest samples probably are: those where a coarser level has its own.
+ * Tiles of the finest level that probably contain the smallest and largest samples: those where a coarser level has its extremes.
  *
- * @param coarse all of the rectangle in the pixels of that level, of which one has `scale` pixels of the finest level a side.
+ * @param coarse the whole rectangle as read from the coarser level.
+ * @param scale side of one of its pixels, in pixels of the finest level.
  */
 export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raster, scale: number): Promise<Box[]> {
   const { left, top, columns, rows } = tilesOf(shape, base);
@@ -97,15 +98,15 @@ export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raste
     .map((tile) => tileBox(shape, base, left + (tile % columns), top + Math.floor(tile / columns)));
 }
 
-/** Positions of the few smallest values, or with the sign -1 of the largest, in order. */
+/** Positions of the {@link extremeTiles} smallest values in ascending order; with sign -1 of the largest ones in descending order. */
 async function leastOf(values: Float64Array, sign: 1 | -1): Promise<number[]> {
   const found: number[] = [];
-  /** What a further value has to be below to be one of them. */
+  /** A value must be below this to be one of them. */
   let limit = Infinity;
   await inRuns(values.length, picksAtOnce, (from, until) => {
     for (let at = from; at < until; at += 1) {
       const value = sign * values[at]!;
-      // Infinity and NaN are not below any limit; a tile without samples has the largest value there is.
+      // Tiles without samples have the value Infinity (times the sign). Infinity and NaN are below no limit.
       if (!(value < limit) || value === -Infinity) continue;
       const position = found.findIndex((other) => value < sign * values[other]!);
       found.splice(position < 0 ? found.length : position, 0, at);
@@ -116,7 +117,7 @@ async function leastOf(values: Float64Array, sign: 1 | -1): Promise<number[]> {
   return found;
 }
 
-/** The tiles of the finest level that a rectangle of it meets. */
+/** Columns and rows of the tiles of the finest level that a rectangle overlaps. */
 function tilesOf(shape: PyramidShape, base: Box) {
   const left = Math.floor(base.left / shape.tileWidth);
   const top = Math.floor(base.top / shape.tileHeight);
@@ -128,7 +129,7 @@ function tilesOf(shape: PyramidShape, base: Box) {
   };
 }
 
-/** The part of a rectangle that lies in a tile. */
+/** The intersection of a rectangle with a tile. */
 function tileBox(shape: PyramidShape, base: Box, x: number, y: number): Box {
   const left = Math.max(base.left, x * shape.tileWidth);
   const top = Math.max(base.top, y * shape.tileHeight);
@@ -138,7 +139,7 @@ function tileBox(shape: PyramidShape, base: Box, x: number, y: number): Box {
 }
 
 /**
- * As many of measured samples as a picture of some size has, evenly; all where that is larger.
+ * Picks as many pixels, evenly, as an image of a size has; all of them if the size has more.
  *
  * @param rasters of the {@link measuredBoxes} of a rectangle.
  */
@@ -159,7 +160,7 @@ export async function pickSamples(rasters: readonly Raster[], size: Size): Promi
   for (const { data, width, height } of rasters) {
     const samples = bitsOf(data);
     const end = first + width * height;
-    // Picks of this raster; the picture has `count` of `total` pixels.
+    // Picks before this index come from this raster or from those before it.
     const last = Math.min(count, Math.ceil((end * count) / total - 0.5));
     const [start, before] = [to, first];
     await inRuns(last - start, picksAtOnce, (from, until) => {

@@ -12,7 +12,7 @@ export interface HistogramBand {
   /** Lowest and highest edge. */
   range: [number, number];
   bins: number;
-  /** Counts, or fractions where `density` is true. Bins are half open, the last one closed. */
+  /** Count of each bin, or with `density` its fraction of all. A bin includes its lower edge; only the last one includes its upper edge. */
   hist: number[];
   /** One more than bins. */
   bin_edges: number[];
@@ -21,10 +21,10 @@ export interface HistogramBand {
   density: boolean;
 }
 
-/** Bins where a request names no number. */
+/** Default number of bins. */
 export const defaultBins = 256;
 
-/** How to count. */
+/** Options of a histogram, as requests name them. */
 export interface HistogramOptions {
   bins?: number;
   rangeMin?: number;
@@ -33,7 +33,7 @@ export interface HistogramOptions {
   density?: boolean;
 }
 
-/** Minimum, maximum, mean and population standard deviation of one band. Samples that are no finite number do not count. */
+/** Minimum, maximum, mean and population standard deviation of the finite samples of one band. */
 export interface BandStatistics {
   min: number;
   max: number;
@@ -43,11 +43,11 @@ export interface BandStatistics {
   count: number;
 }
 
-/** Largest number of bins that may be asked for, and of those of all bands together. */
+/** Largest number of bins of a band, and of all bands together. */
 const maxBins = 65_536;
 const maxBinsOfAll = 2 ** 19;
 
-/** Facts of each band of rasters of one kind; all 0 where there are no samples. */
+/** Statistics of each band over several rasters of the same type; all 0 if there are no finite samples. */
 export async function bandStatistics(rasters: readonly Raster[]): Promise<BandStatistics[]> {
   const bandCount = rasters[0]?.bands ?? 0;
   const found = Array.from({ length: bandCount }, () => ({
@@ -64,7 +64,7 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
       for (let position = band; position < samples.length; position += bands) {
         const value = samples[position]!;
         if (!Number.isFinite(value)) continue;
-        // Sums are taken of the distance to the first sample, so that large values with small differences keep their digits.
+        // The first sample is subtracted before summing, so that large values with small differences keep their precision.
         if (count === 0) shift = value;
         if (value < min) min = value;
         if (value > max) max = value;
@@ -85,15 +85,15 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
 }
 
 /**
- * Histogram of each band of rasters of one kind.
+ * Histogram of each band over several rasters of the same type.
  *
- * @param facts of each band, where the rasters are some of the samples that they are of.
+ * @param statistics of each band, if the rasters are only a part of the samples; otherwise computed from the rasters.
  * @throws BadValueError for a number of bins that is not 1 to 65536, too many bins of all bands, or a range that is empty.
  */
 export async function histogramOf(
   rasters: readonly Raster[],
   options: HistogramOptions = {},
-  facts?: readonly BandStatistics[],
+  statistics?: readonly BandStatistics[],
 ): Promise<HistogramBand[]> {
   const { bins = defaultBins, rangeMin = 0, rangeMax = 0 } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
@@ -107,7 +107,9 @@ export async function histogramOf(
     throw new BadValueError(`Invalid range: rangeMin ${rangeMin} and rangeMax ${rangeMax} must be finite numbers.`);
   }
   const isInteger = rasters[0]?.dtype.startsWith('float') !== true;
-  const counters = (facts ?? (await bandStatistics(rasters))).map((each, band) => bandCounter(isInteger, band, each, options));
+  const counters = (statistics ?? (await bandStatistics(rasters))).map((each, band) =>
+    bandCounter(isInteger, band, each, options),
+  );
   for (const raster of rasters) {
     await inDoubles(raster, (samples) => {
       for (const { count } of counters) count(samples, raster.bands);
@@ -116,7 +118,7 @@ export async function histogramOf(
   return counters.map(({ counted }) => counted());
 }
 
-/** Facts of each band, with the smallest and largest sample of further ones. */
+/** The first statistics of each band, with `min` and `max` widened to those of the further ones. */
 export function widened([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
   return first.map((facts, band) => {
     const known = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
@@ -126,13 +128,13 @@ export function widened([first = [], ...further]: readonly (readonly BandStatist
   });
 }
 
-/** Counts the samples of a band, run by run. */
+/** A counter for the samples of one band. `count` takes interleaved samples, `counted` returns the histogram. */
 function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, options: HistogramOptions) {
   let { bins: binCount = defaultBins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
-  // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.
+  // If a request gives only one end of the range, the data give the other; the peer uses 0 and 256.
   let low = rangeMin ?? facts.min;
-  // Far from 0, numbers lie further apart than 1.
+  // The range ends above the maximum. For very large values, doubles lie further apart than 1.
   let high = rangeMax ?? facts.max + Math.max(1, Math.abs(facts.max) * 2 ** -50);
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
@@ -178,7 +180,7 @@ const interpretations: Readonly<Record<number, readonly string[]>> = {
   4: ['red', 'green', 'blue', 'alpha'],
 };
 
-/** What the bands of an image mean, by their number. */
+/** What each band of an image with this many bands means. */
 export function bandInterpretations(bandCount: number): string[] {
   const known = interpretations[bandCount] ?? interpretations[3] ?? [];
   return Array.from({ length: bandCount }, (_, band) => known[band] ?? 'unknown');

@@ -10,7 +10,7 @@ import { pickSamples } from './facts.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 
-/** The samples of a region counted, in the colours that the region is shown in. */
+/** The histogram of a region: of its stored samples, or of its colours if a style is given. */
 export async function readHistogram(
   renderer: Renderer,
   request: Parameters<LargeImage['histogram']>[0],
@@ -30,7 +30,7 @@ export async function readHistogram(
   return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
 }
 
-/** What the values of each band are, by the number of the band from 1. */
+/** Interpretation and statistics of each band, by the number of the band from 1. */
 export async function readBands(
   renderer: Renderer,
   { frame = 0, signal }: Parameters<LargeImage['bands']>[0],
@@ -50,7 +50,7 @@ export async function readBands(
   );
 }
 
-/** The values of one pixel, and the colour that it is shown in. */
+/** The samples of one pixel, and the colour in which it is displayed. Empty outside the image. */
 export async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
@@ -79,7 +79,7 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
   return { value: Array.from(raster.data), ...channels([...shown.data]) };
 }
 
-/** A colour of 0 to 255 in the type that its style asks for. */
+/** Converts a colour value of 0 to 255 to the sample type that the style names. */
 function typed(sample: number, { dtype }: Style, source: SampleType): number {
   const wanted = dtype === 'source' ? source : dtype;
   if (wanted === 'uint8') return Math.floor(sample);
@@ -87,7 +87,7 @@ function typed(sample: number, { dtype }: Style, source: SampleType): number {
   return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
 }
 
-/** Coloured bytes in the type that their style asks for. */
+/** Converts rasters of colour values to the sample type that the style names. */
 async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
   const wanted = style.dtype === 'source' ? source : style.dtype;
   const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';

@@ -5,7 +5,7 @@ import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';
 import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
 
-/** What a pyramid is made of: a picture that can be read block by block. */
+/** The image that a pyramid is made of. `read` returns the samples of a rectangle. */
 export interface BlockImage extends Size {
   bands: number;
   dtype: SampleType;
@@ -16,22 +16,22 @@ export interface BlockImage extends Size {
 export interface PyramidOptions {
   /** Side of a tile in pixels: a multiple of 16. */
   tileSide: number;
-  /** Side in pixels of what is read and reduced at once: a multiple of twice the tile side. */
+  /** Side in pixels of the blocks that are read and halved: a multiple of twice the tile side. */
   blockSide: number;
-  /** Whether a reduced pixel is the first of four, not their mean: for labels and other values that must not be mixed. */
+  /** Whether a reduced pixel is the first of four pixels instead of their mean, for labels and other values that must not be mixed. */
   nearest: boolean;
-  /** Number of reduced levels that are made of the picture, which itself is not written; else all are, and the picture is. */
+  /** If given, only this many reduced levels are written, without the image itself. Otherwise all levels are written. */
   onlyReductions?: number | undefined;
-  /** Makes the bytes of a tile, which is always of full size. */
+  /** Encodes a tile. Tiles at the right and bottom are padded to full size. */
   encode(tile: Raster): Promise<Uint8Array> | Uint8Array;
-  /** Called with the pixels of the full size that are done. */
+  /** Called with the number of pixels of the full size that have been read. */
   progress?(pixels: number): void;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Builds the levels of a pyramid from blocks, finest first, and appends their tiles to a file as they come. Memory is bounded by
- * the block size and the number of levels, not by the size of the picture.
+ * Builds the levels of a pyramid block by block, and appends tiles to a file as they are made. A block of a level is made of the four blocks
+ * below it, recursively from the coarsest, so memory is bounded by the block size times the number of levels.
  */
 export class PyramidWriter {
   readonly #image: BlockImage;
@@ -54,7 +54,7 @@ export class PyramidWriter {
     }
   }
 
-  /** Writes the tiles of every level. @returns one directory for each, the finest first, with what all TIFFs of tiles need. */
+  /** Writes the tiles of every level. @returns a directory for each level, finest first, with the tags that all tiled TIFFs need. */
   async write(): Promise<DirectoryPlan[]> {
     await this.#build(this.#levels.length - 1, 0, 0);
     await this.#queue.settle();
@@ -65,7 +65,7 @@ export class PyramidWriter {
       : levelDirectories(this.#levels.slice(1), tileSide, 1);
   }
 
-  /** Makes a block of a level, from the blocks of the finer level below it, and writes the tiles of all of them. */
+  /** Makes a block of a level from the blocks of the next finer level, and writes the tiles of all of them. */
   async #build(level: number, column: number, row: number): Promise<Raster> {
     this.#options.signal?.throwIfAborted();
     this.#queue.check();
@@ -117,7 +117,10 @@ export class PyramidWriter {
   }
 }
 
-/** Blocks of the finer level below a block. The last one also takes those that only hold what halving drops. */
+/**
+ * Columns (or rows) of the blocks of the next finer level that a block is made of. The last block also takes a block that holds only the odd last
+ * pixels that halving drops: its tiles must be written too.
+ */
 function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
   const last = block === Math.ceil(size / blockSide) - 1;
   const children = Math.ceil(finerSize / blockSide);

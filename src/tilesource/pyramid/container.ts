@@ -10,21 +10,21 @@ export interface Tag {
     | { kind: 'bytes'; bytes: Uint8Array };
 }
 
-/** A directory to be written: its tags, where its tiles or strips lie, and the directories of its reduced images. */
+/** A directory to be written: its tags, the positions of its tiles or strips in the file, and the SubIFDs of its reduced images. */
 export interface DirectoryPlan {
   tags: readonly Tag[];
   chunks: { kind: 'tiles' | 'strips'; offsets: Float64Array; lengths: Float64Array };
   sub?: readonly DirectoryPlan[];
 }
 
-/** Offsets below this leave room for the directories of a classic TIFF, whose offsets have 32 bits. */
+/** Largest length in bytes of a classic TIFF, whose offsets have 32 bits, with a margin. */
 const classicLimit = 2 ** 32 - 2 ** 26;
 const headerBytes = 16;
 const subIfdsTag = 330;
 
 /**
- * A little-endian TIFF that is written from front to back: the data of tiles as they come, directories at the end. Only then is it
- * decided whether the file is classic or a BigTIFF.
+ * A little-endian TIFF that is written from front to back: first the data of tiles, at the end the directories. Only then is it
+ * decided whether the file is a classic TIFF or a BigTIFF.
  */
 export class TiffContainer {
   readonly #file: FileHandle;
@@ -34,7 +34,7 @@ export class TiffContainer {
     this.#file = file;
   }
 
-  /** Appends bytes. Calls may overlap: each has its place at once. @returns where the bytes lie. */
+  /** Appends bytes. Calls may overlap, because each reserves its range at once. @returns the offset of the bytes. */
   async append(bytes: Uint8Array): Promise<number> {
     const at = this.#end;
     this.#end += bytes.length;
@@ -98,7 +98,7 @@ export class TiffContainer {
     return this.#appendEven(out);
   }
 
-  /** Directories and long values begin at even places, as the specification asks. */
+  /** Appends at an even offset, as the specification demands for directories and long values. */
   async #appendEven(bytes: Uint8Array): Promise<number> {
     this.#end += this.#end % 2;
     return this.append(bytes);
@@ -138,7 +138,7 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
   }
 }
 
-/** A fraction of two 32-bit numbers with as many digits as fit both. */
+/** A rational of TIFF: numerator and denominator of 32 bits, as precise as both allow. */
 export function rational(value: number): Buffer {
   const most = 2 ** 32 - 1;
   const denominator = value > 0 ? Math.max(1, Math.min(most, Math.floor(Math.min(most / value, 1e6 / Math.min(1, value))))) : 1;
@@ -148,7 +148,7 @@ export function rational(value: number): Buffer {
   return bytes;
 }
 
-/** Makes tags of one kind of number. */
+/** Makes a tag whose values have the named type. */
 export const tagOf = {
   short: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'short', values } }),
   long: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'long', values } }),

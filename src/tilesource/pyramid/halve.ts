@@ -1,13 +1,13 @@
 import { createRaster, type Raster } from '../raster.js';
 import { halfSize } from './levels.js';
 
-/** NaN stands for no value: the mean is that of the others. */
+/** The mean of those values that are not NaN, which stands for missing values. */
 function meanOfNumbers(...values: readonly number[]): number {
   const numbers = values.filter((value) => !Number.isNaN(value));
   return numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
 }
 
-/** Half the size: each pixel the mean of four, or the first of them. An odd last row or column is dropped. */
+/** Halves a raster. Each new pixel is the mean of four, or with `nearest` the first of them. An odd last row or column is dropped. */
 export function halve(raster: Raster, nearest: boolean): Raster {
   const { bands, data } = raster;
   const { width, height } = halfSize(raster);
@@ -16,7 +16,7 @@ export function halve(raster: Raster, nearest: boolean): Raster {
   const right = raster.width > 1 ? bands : 0;
   const down = raster.height > 1 ? stride : 0;
   const isFloat = raster.dtype.startsWith('float');
-  // Rows are copied, as the compiler makes faster code for a single kind of arrays than for all of them.
+  // Rows are copied to arrays of doubles, because code that sees a single type of array is compiled to faster code.
   const upper = new Float64Array(stride);
   const lower = new Float64Array(stride);
   const row = new Float64Array(width * bands);

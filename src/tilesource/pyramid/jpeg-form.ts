@@ -2,23 +2,23 @@ import { createRaster, type Raster } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 import { packTile } from './tiles.js';
 
-/** What all JPEG tiles of a directory have in common, because its tags say it: colours, and how far apart their samples lie. */
+/** What all JPEG tiles of a directory must share, because the directory's tags say it: colour space and chroma subsampling. */
 export interface JpegForm {
   color: 'gray' | 'rgb' | 'yCbCr';
-  /** Samples of the first component for each one of the others, across and down. */
+  /** Horizontal and vertical subsampling: number of samples of the first component for one of the others. */
   sampling: readonly [number, number];
 }
 
 interface Segment {
   marker: number;
-  /** Of the marker. */
+  /** Position of the marker in the file. */
   start: number;
   body: Uint8Array;
 }
 
 const markers = { frame: 0xc0, huffman: 0xc4, quantization: 0xdb, scan: 0xda, jfif: 0xe0, adobe: 0xee } as const;
 
-/** Segments up to and with the first scan's header; `null` where the bytes are no JPEG. */
+/** The segments up to the header of the first scan, which is included; `null` if the bytes are not a JPEG. */
 function segmentsOf(bytes: Uint8Array): Segment[] | null {
   if (bytes[0] !== 0xff || bytes[1] !== 0xd8) return null;
   const segments: Segment[] = [];
@@ -33,7 +33,7 @@ function segmentsOf(bytes: Uint8Array): Segment[] | null {
   return null;
 }
 
-/** The form of a whole JPEG picture of 8 bits and a size; `null` where it is none, or TIFF has no tags for it. */
+/** The form of a complete JPEG of 8 bits and this size; `null` for other bytes, and for a JPEG that tags of TIFF cannot describe. */
 export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: number }): JpegForm | null {
   const segments = segmentsOf(bytes);
   const frame = segments?.find(({ marker }) => marker >= markers.frame && marker <= markers.frame + 2)?.body;
@@ -54,7 +54,7 @@ export function sameForm(a: JpegForm, b: JpegForm): boolean {
   return a.color === b.color && a.sampling[0] === b.sampling[0] && a.sampling[1] === b.sampling[1];
 }
 
-/** The tags of a directory of such tiles that say how they are packed. */
+/** The tags of a directory that describe JPEG tiles of a form. */
 export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
   const bands = color === 'gray' ? 1 : 3;
   return [
@@ -66,13 +66,13 @@ export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
   ];
 }
 
-/** Adobe's segment that says: the components are red, green and blue. */
+/** The APP14 segment of Adobe that says that the components are red, green and blue. */
 const adobeRgb = Uint8Array.from([0xff, markers.adobe, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
 const jfif = Uint8Array.from([0xff, markers.jfif, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
 
 /**
- * Encodes a tile of bytes in a form. libvips writes neither red, green and blue nor colours at half the resolution across alone: each
- * component is written as a gray picture, and the three become scans of one picture.
+ * Encodes a tile of bytes as a JPEG of a form. libvips can write neither RGB nor subsampling in one direction alone, so each component is
+ * encoded as a grayscale JPEG, and the three become the scans of one JPEG.
  *
  * @param tile of one band for gray, else three; its sides are multiples of 16.
  */
@@ -109,7 +109,7 @@ function planesOf(tile: Raster): Raster[] {
   });
 }
 
-/** Luminance and two differences of colour, as JFIF defines them; those are means of the pixels that share one. */
+/** The planes Y, Cb and Cr as JFIF defines them. Cb and Cr are means over the pixels that share a sample. */
 function yCbCrPlanes({ data, width, height, dtype }: Raster, [across, down]: readonly [number, number]): Raster[] {
   const luminance = createRaster({ width, height, bands: 1, dtype });
   const [blue, red] = [0, 0].map(() => createRaster({ width: width / across, height: height / down, bands: 1, dtype }));

@@ -2,32 +2,32 @@ import type { Size } from '../geometry.js';
 import type { Raster } from '../raster.js';
 import { tagOf, type DirectoryPlan, type Tag, type TiffContainer } from './container.js';
 
-/** A level of a pyramid that is being written, and where its tiles lie. */
+/** A level of a pyramid that is being written. Offsets and lengths of its tiles in the file are row by row, in bytes. */
 export interface Level extends Size {
   columns: number;
   offsets: Float64Array;
   lengths: Float64Array;
 }
 
-/** Bytes of uncompressed tiles that may wait for being written. */
+/** Largest number of bytes of uncompressed tiles that wait to be encoded and written. */
 const waitingBytes = 2 ** 25;
 
-/** A level of this size. */
+/** A level of this size, none of whose tiles is written yet. */
 export function levelOf({ width, height }: Size, tileSide: number): Level {
   const columns = Math.ceil(width / tileSide);
   const tiles = columns * Math.ceil(height / tileSide);
   return { width, height, columns, offsets: new Float64Array(tiles), lengths: new Float64Array(tiles) };
 }
 
-/** Size of the next coarser level: an odd last row or column is dropped. */
+/** Size of the next coarser level. An odd last row or column is dropped. */
 export function halfSize({ width, height }: Size): Size {
   return { width: Math.max(1, Math.floor(width / 2)), height: Math.max(1, Math.floor(height / 2)) };
 }
 
 /**
- * One directory for each level, the finest first, with what all TIFFs of tiles need.
+ * A directory for each level, finest first, with the tags that all tiled TIFFs need.
  *
- * @param first how often the first of them is halved.
+ * @param first how often the first level of the list has been halved.
  */
 export function levelDirectories(levels: readonly Level[], tileSide: number, first = 0): DirectoryPlan[] {
   return levels.map(({ width, height, offsets, lengths }, index): DirectoryPlan => {
@@ -55,7 +55,7 @@ export class TileQueue {
     this.#encode = encode;
   }
 
-  /** Takes a tile; waits while many are under way. */
+  /** Begins to encode and write a tile; waits while too many bytes are being written. */
   async add(level: Level, index: number, tile: Raster): Promise<void> {
     const writing: Promise<void> = this.#write(level, index, tile)
       .catch((error: unknown) => {
@@ -63,18 +63,18 @@ export class TileQueue {
       })
       .finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
-    // Reading goes on while tiles are encoded, but not without limit.
+    // The caller reads on while tiles are encoded, up to this limit.
     while (this.#writing.size > 0 && (this.#writing.size + 1) * tile.data.byteLength > waitingBytes) {
       await Promise.race(this.#writing);
     }
   }
 
-  /** @throws what an earlier tile has failed of. */
+  /** @throws the error of an earlier tile, if one has failed. */
   check(): void {
     if (this.#failure !== null) throw this.#failure.error;
   }
 
-  /** Waits until nothing is under way any more, whatever became of it. */
+  /** Waits until all tiles are written or have failed. Does not throw. */
   async settle(): Promise<void> {
     await Promise.all(this.#writing);
   }

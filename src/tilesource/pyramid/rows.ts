@@ -6,25 +6,25 @@ import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';
 import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
 
-/** A row of tiles of a level, as far as it has come. */
+/** A level with its current row of tiles, which is being filled. */
 interface Band extends Level {
   pixels: Raster;
-  /** Rows that are in it. */
+  /** Number of rows of pixels in the current row of tiles. */
   filled: number;
-  /** Rows that are written. */
+  /** Number of rows of pixels that are already written. */
   done: number;
 }
 
 /**
- * Builds the levels of a pyramid from rows that come from top to bottom, each once. Memory is bounded by two rows of tiles, not by the
- * height of the picture.
+ * Builds the levels of a pyramid from rows of pixels that arrive from top to bottom, each once. Memory is bounded by two rows of tiles of
+ * the full width, and does not depend on the height of the image.
  */
 export class RowPyramidWriter {
   readonly #tileSide: number;
   readonly #bands: Band[] = [];
   readonly #queue: TileQueue;
 
-  /** @param shape of the full size; `levels`: how many are made, whatever their size. */
+  /** @param shape size and samples of the image; `levels` is the number of levels to make, whatever their size. */
   constructor(
     container: TiffContainer,
     shape: Size & { bands: number; dtype: SampleType; levels: number },
@@ -40,19 +40,19 @@ export class RowPyramidWriter {
     }
   }
 
-  /** Takes the next rows of the full size. */
+  /** Takes the next rows of the full-resolution image. */
   async add(rows: Raster): Promise<void> {
     await this.#add(0, rows);
   }
 
-  /** To be called after the last row. @returns one directory for each level, the finest first. */
+  /** Must be called after the last row. @returns a directory for each level, finest first. */
   async finish(): Promise<DirectoryPlan[]> {
     await this.settle();
     this.#queue.check();
     return levelDirectories(this.#bands, this.#tileSide);
   }
 
-  /** Waits until nothing is written any more: before the file is closed, whatever has happened. */
+  /** Waits until no tile is being written. Must be called before the file is closed, also after an error. */
   async settle(): Promise<void> {
     await this.#queue.settle();
   }
@@ -70,7 +70,7 @@ export class RowPyramidWriter {
     }
   }
 
-  /** Writes a row of tiles, and hands what it becomes at half the size on to the next level. */
+  /** Writes the current row of tiles, and passes its half-size copy to the next level. */
   async #write(index: number, band: Band): Promise<void> {
     const side = this.#tileSide;
     const next = this.#bands[index + 1];
@@ -87,7 +87,7 @@ export class RowPyramidWriter {
         blit(part, tile, { left: 0, top: 0 });
         blit(half, halve(part, false), { left: left / 2, top: 0 });
       }
-      // Others get their turn.
+      // Gives other work on the event loop its turn.
       await nextSlice();
     }
     band.done += filled;

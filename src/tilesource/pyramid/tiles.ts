@@ -7,7 +7,7 @@ import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 
-/** Ways in which tiles of a TIFF are packed, and the numbers that TIFF has for them. */
+/** Compressions of tiles, and their codes in TIFF. */
 const compressionCodes = {
   none: 1,
   lzw: 5,
@@ -21,35 +21,35 @@ const compressionCodes = {
 /** One of {@link compressionCodes}. */
 export type TileCompression = keyof typeof compressionCodes;
 
-/** How tiles are packed. */
+/** How tiles are compressed. */
 export interface TilePacking {
   compression: TileCompression;
-  /** JPEG and WebP: 1 to 100; 0 is lossless WebP. */
+  /** Quality of JPEG and WebP, 1 to 100. 0 means lossless WebP. */
   quality: number;
-  /** JPEG: whether colour is stored at half the resolution. */
+  /** For JPEG: whether chroma is stored at half the resolution (4:2:0). */
   halfColor: boolean;
-  /** Whether neighbouring samples are subtracted before they are packed; LZW, deflate and zstd only. */
+  /** For LZW, deflate and zstd: whether differences of neighbouring samples are compressed instead of the samples. */
   predictor: boolean;
-  /** Deflate 1 to 9, zstd 1 to 22; `null`: the usual one. */
+  /** Effort of deflate (1 to 9) or zstd (1 to 22); `null`: the default. */
   level: number | null;
 }
 
 const deflateBytes = promisify(deflate);
 const defaultZstdLevel = 3;
 
-/** Whether a compression drops detail with these settings. */
+/** Whether the compression is lossy with these settings. */
 export function isLossy({ compression, quality }: Pick<TilePacking, 'compression' | 'quality'>): boolean {
   return compression === 'jpeg' || (compression === 'webp' && quality > 0);
 }
 
-/** Number of bands that tiles have in the file, for a picture with that many. */
+/** Number of bands that tiles of an image with this many bands have in the file. */
 export function storedBands(bands: number, { compression }: Pick<TilePacking, 'compression'>): number {
   if (compression === 'jpeg') return bands <= 2 ? 1 : 3;
   if (compression === 'webp') return bands === 1 || bands === 3 || bands > 4 ? 3 : 4;
   return bands;
 }
 
-/** The tags that tell a reader how tiles of a picture with these (stored) bands are packed. */
+/** The tags that describe compressed tiles. `bands` is the number of {@link storedBands}. */
 export function packingTags({ bands, dtype }: Pick<Raster, 'bands' | 'dtype'>, packing: TilePacking): Tag[] {
   const { compression } = packing;
   const jpegColor = compression === 'jpeg' && bands === 3;
@@ -63,14 +63,14 @@ export function packingTags({ bands, dtype }: Pick<Raster, 'bands' | 'dtype'>, p
   if (usesPredictor(packing, dtype)) tags.push(tagOf.short(317, 2));
   const format = dtype.startsWith('float') ? 3 : dtype.startsWith('int') ? 2 : 1;
   if (format !== 1) tags.push(tagOf.short(339, ...Array.from({ length: bands }, () => format)));
-  // Two and four bands end with an opacity that is not multiplied in; what further bands are is not said.
+  // The last of two or four bands is an alpha that is not premultiplied (2). The meaning of further bands is unspecified (0).
   const extra = bands === 2 || bands === 4 ? [2] : Array.from({ length: bands - colors }, () => 0);
   if (extra.length > 0) tags.push(tagOf.short(338, ...extra));
   if (jpegColor) tags.push(packing.halfColor ? tagOf.short(530, 2, 2) : tagOf.short(530, 1, 1));
   return tags;
 }
 
-/** Differences are of whole numbers. */
+/** Whether the horizontal predictor is used, which is defined for integers only. */
 function usesPredictor({ compression, predictor }: TilePacking, dtype: SampleType): boolean {
   return (
     predictor && (compression === 'lzw' || compression === 'deflate' || compression === 'zstd') && !dtype.startsWith('float')
@@ -78,9 +78,9 @@ function usesPredictor({ compression, predictor }: TilePacking, dtype: SampleTyp
 }
 
 /**
- * The bytes of a tile as they stand in the file.
+ * Compresses a tile to the bytes that are stored in the file.
  *
- * @param tile for `jpeg` and `webp`: of bytes, with at most four bands.
+ * @param tile for `jpeg` and `webp` a raster of bytes with at most four bands.
  */
 export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint8Array> {
   const { compression, quality, halfColor, level } = packing;
@@ -103,7 +103,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     case 'deflate':
       return deflateBytes(bytes, { level: level ?? 6 });
     case 'zstd':
-      // It runs on this thread: others get their turn between two tiles.
+      // zstd runs on this thread, so other work gets its turn between two tiles.
       await nextSlice();
       return (await zstd())(bytes, level ?? defaultZstdLevel);
     case 'lzw':
@@ -112,7 +112,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
   }
 }
 
-/** Each sample less the one of the same band to its left: the horizontal predictor of TIFF. */
+/** The horizontal predictor of TIFF: each sample minus the sample of the same band to its left. */
 function differences({ data, width, height, bands, dtype }: Raster): Samples {
   const samples = createRaster({ width, height, bands, dtype }).data;
   const from = bitsOf(data);
@@ -126,7 +126,7 @@ function differences({ data, width, height, bands, dtype }: Raster): Samples {
   return samples;
 }
 
-/** libvips writes the bytes as a gray picture in a TIFF of a single tile, whose data are taken out. */
+/** Has libvips write the bytes as a grayscale TIFF of a single tile, and takes the compressed data out of it. */
 async function packByLibvips(bytes: Uint8Array, width: number, compression: 'lzw' | 'packbits'): Promise<Uint8Array> {
   const height = bytes.length / width;
   const tiff = await sharp(bytes, { raw: { width, height, channels: 1 } })
@@ -148,8 +148,8 @@ async function packByLibvips(bytes: Uint8Array, width: number, compression: 'lzw
 let zstdReady: Promise<(bytes: Uint8Array, level: number) => Uint8Array> | null = null;
 
 /**
- * The writer of zstd, of bytes and a level. Loaded when first needed, and once per process, which the library asks for: neither Node 20 nor the
- * libvips of sharp writes zstd.
+ * The compressor of zstd, which takes bytes and a level. It comes from a library, because neither Node 20 nor the libvips of sharp
+ * writes zstd. The library must be initialized once per process, so it is loaded when first needed.
  */
 export function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
   zstdReady ??= import('@bokuweb/zstd-wasm').then(async ({ init, compress }) => {

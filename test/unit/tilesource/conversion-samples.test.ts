@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import { convert } from '../../../src/tilesource/convert/convert.js';
 import { checkConversion, type ConversionRequest } from '../../../src/tilesource/convert/options.js';
-import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/vips-pass.js';
+import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/child/vips-pass.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/contract.js';
 import { wholeLevel, worstDifference } from '../../support/whole-level.js';

@@ -1,7 +1,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import { runInChild } from '../../convert/child-process.js';
+import { runInChild } from '../../convert/child/child-process.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { defaultMaxDecodedPixels } from '../../contract.js';
 import { explain, readFacts } from './decode.js';

@@ -5,32 +5,33 @@ import { isGeographic, transformer, type Transformer } from './projections.js';
 /** Half the width of the world in metres of the web Mercator projection. */
 export const halfWorld = Math.PI * 6_378_137;
 
-/** An image on the map of the world. */
-export interface MapPlace {
-  /** Where it lies in metres; all the width of the map where it crosses its border, or goes around a pole. */
+/** The position of an image on the world map in web Mercator. */
+export interface MapPosition {
+  /** Extent in metres. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
   bounds: Bounds;
-  /** The finest of its pixels, in metres on the map; `null` where none of it lies on the map. */
+  /** Size of its smallest pixel in metres on the map; `null` if no pixel lies on the map. */
   metresPerPixel: number | null;
   /**
-   * The pixels of positions on the map around one of them. Where coordinates are longitudes, which come again after a turn around the earth, neighbours
-   * are never a turn apart, and the middle is as near to the image as it can be.
+   * Gives a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees, a
+   * position has a longitude for each revolution around the earth: that of the middle is chosen nearest to the image, and those of the
+   * other positions nearest to that of the middle.
    */
   pixelsAround: (middle: Point) => Transformer;
-  /** From a pixel to that of the same place a turn to the east; `null` where coordinates are no longitudes. */
-  turn: Point | null;
+  /** Distance in pixels between a position and the same position one revolution (360°) further east; `null` if coordinates are not degrees. */
+  wrap: Point | null;
 }
 
-/** Positions along each side at which the size of pixels is looked at. */
-const looks = 8;
+/** Number of positions along each side at which the size of pixels is measured. */
+const samplesAlong = 8;
 
-/** Finds an image on the map. Its bounds are not finite where it has no place there. @throws as {@link transformer} does. */
-export function placeOnMap({ width, height }: Size, geo: GeoReference & { proj4: string }, inverse: Affine): MapPlace {
+/** Finds the position of an image on the map. Its bounds are not finite if it does not lie on the map. @throws as {@link transformer} does. */
+export function positionOnMap({ width, height }: Size, geo: GeoReference & { proj4: string }, inverse: Affine): MapPosition {
   const [there, back] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
   const fromLonLat = transformer('EPSG:4326', geo.proj4);
   const project = (pixel: Point) => there(toModel(geo.transform, pixel));
   const middle = toModel(geo.transform, { x: width / 2, y: height / 2 });
   const isGlobe = isGeographic(geo.proj4);
-  const near = (longitude: number, { x, y }: Point): Point => (isGlobe ? { x: turnedTo(longitude, x, 360), y } : { x, y });
+  const near = (longitude: number, { x, y }: Point): Point => (isGlobe ? { x: wrappedNear(longitude, x, 360), y } : { x, y });
   const pixelOf = (point: Point, longitude = middle.x) => toModel(inverse, near(longitude, point));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x <= width && y <= height;
   const bounds = boundsOf({ width, height }, (pixel) => onMap(project(pixel)), 'epsg:3857');
@@ -45,40 +46,43 @@ export function placeOnMap({ width, height }: Size, geo: GeoReference & { proj4:
       const { x: longitude } = near(middle.x, back(centre));
       return (point) => pixelOf(back(point), longitude + ((point.x - centre.x) / halfWorld) * 180);
     },
-    turn: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
+    wrap: isGlobe ? { x: inverse[1] * 360, y: inverse[4] * 360 } : null,
   };
 }
 
-/** A number plus as many turns as bring it nearest to another one. */
-function turnedTo(near: number, value: number, turn: number): number {
-  return value + turn * Math.round((near - value) / turn);
+/** The value plus or minus as many multiples of `wrap` as bring it nearest to `near`. */
+function wrappedNear(near: number, value: number, wrap: number): number {
+  return value + wrap * Math.round((near - value) / wrap);
 }
 
-/** Poles lie at infinity; maps end before. */
+/** Clips a position to the square map. The poles lie at infinity. */
 function onMap({ x, y }: Point): Point {
   const within = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
   return { x: Number.isNaN(x) ? x : within(x), y: Number.isNaN(y) ? y : within(y) };
 }
 
-/** Whether the map is left at the right and entered again at the left somewhere along the edges and the middle of an image. */
+/** Whether an image crosses the 180th meridian: along its edges and middle lines, the map position jumps from one side to the other. */
 function crossesBorder({ width, height }: Size, project: Transformer): boolean {
-  const steps = 4 * looks;
+  const steps = 4 * samplesAlong;
   const lines = [0, 0.5, 1].flatMap((part): ((at: number) => Point)[] => [
     (at) => ({ x: at * width, y: part * height }),
     (at) => ({ x: part * width, y: at * height }),
   ]);
-  return lines.some((place) => {
-    const along = Array.from({ length: steps + 1 }, (_, i) => project(place(i / steps)).x);
+  return lines.some((pointAt) => {
+    const along = Array.from({ length: steps + 1 }, (_, i) => project(pointAt(i / steps)).x);
     return along.some((x, i) => i > 0 && Math.abs(x - along[i - 1]!) > halfWorld);
   });
 }
 
 function finestPixel({ width, height }: Size, project: Transformer): number | null {
   let finest = Infinity;
-  for (let i = 0; i < looks * looks; i++) {
-    const pixel = { x: (((i % looks) + 0.5) * width) / looks, y: ((Math.floor(i / looks) + 0.5) * height) / looks };
+  for (let i = 0; i < samplesAlong * samplesAlong; i++) {
+    const pixel = {
+      x: (((i % samplesAlong) + 0.5) * width) / samplesAlong,
+      y: ((Math.floor(i / samplesAlong) + 0.5) * height) / samplesAlong,
+    };
     const [here, beside] = [project(pixel), project({ x: pixel.x + 1, y: pixel.y })];
-    const metres = Math.hypot(turnedTo(0, beside.x - here.x, 2 * halfWorld), beside.y - here.y);
+    const metres = Math.hypot(wrappedNear(0, beside.x - here.x, 2 * halfWorld), beside.y - here.y);
     if (Math.abs(here.y) <= halfWorld && metres > 0 && metres < finest) finest = metres;
   }
   return Number.isFinite(finest) ? finest : null;

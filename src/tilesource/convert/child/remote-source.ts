@@ -1,39 +1,39 @@
-import { TileSourceError } from '../../errors.js';
-import type { AssociatedImage, EncodedImage, ImageMetadata, TileAddress, TileSource } from '../contract.js';
-import type { Raster } from '../raster.js';
+import { TileSourceError } from '../../../errors.js';
+import type { AssociatedImage, EncodedImage, ImageMetadata, TileAddress, TileSource } from '../../contract.js';
+import type { Raster } from '../../raster.js';
 
-/** An opened image as another process is told of it. Plain data. */
+/** Description of an opened image, as plain data that can be sent to another process. */
 export interface RemoteImage {
   metadata: ImageMetadata;
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
   internal: Record<string, unknown>;
-  /** Of each frame; equal ones are sent once. */
+  /** The ICC profile of each frame. Structured cloning sends a profile that several frames share only once. */
   profiles: readonly (Uint8Array | null)[];
   hasStoredTiles: boolean;
-  /** Whether the image is stored in a way that drops detail, as far as that is known. */
+  /** Whether the image is known to be stored with a lossy compression. */
   lossy: boolean;
 }
 
-/** What a process that converts asks of the one that has the image open. */
+/** A request of the converting process to the process that has the image open. */
 export type Question =
   | { method: 'tile'; address: TileAddress }
   | { method: 'stored'; address: TileAddress; partial: boolean }
   | { method: 'associated'; name: string };
 
-/** What it hears. */
+/** The reply to such a request. */
 export type Answer = Raster | EncodedImage | AssociatedImage | null;
 
-/** Sources of which all images have lost detail, although they give no tile as it is stored. */
+/** Sources whose images are all lossy, although they do not hand out stored tiles. */
 const lossySources: readonly string[] = ['openslide'];
 
-/** An image that is open here, for a process that cannot open it: what it is made of may lie anywhere. */
+/** An image that is open in this process, for a child that cannot open it itself: its parts may be files of a host or of a store. */
 export interface OpenedSource {
   sourceName: string;
   source: Omit<TileSource, 'close'>;
 }
 
-/** Describes an image for another process. */
+/** Describes an image for another process. A tile in the middle is tried to find out whether it is stored as JPEG. */
 export async function describeRemote({ sourceName, source }: OpenedSource): Promise<RemoteImage> {
   const { geo: _geo, ...metadata } = source.metadata;
   const internal = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
@@ -52,7 +52,7 @@ export async function describeRemote({ sourceName, source }: OpenedSource): Prom
   };
 }
 
-/** Answers a question about an image that is open here. */
+/** Reads what another process asks for. */
 export async function answer({ source }: OpenedSource, question: Question, signal: AbortSignal): Promise<Answer> {
   switch (question.method) {
     case 'tile':
@@ -64,7 +64,7 @@ export async function answer({ source }: OpenedSource, question: Question, signa
   }
 }
 
-/** An image that is open in another process. */
+/** A tile source that has another process read the image. */
 export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
   const expected = async <T extends Answer>(question: Question, is: (given: Answer) => given is T): Promise<T> => {
     const given = await ask(question);

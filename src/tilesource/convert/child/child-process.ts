@@ -1,64 +1,67 @@
 import { spawn } from 'node:child_process';
-import { programOf } from '../../core/concurrency/program.js';
-import { BadValueError, LargeImageError, TileSourceError } from '../../errors.js';
-import type { ConversionTask } from './options.js';
+import { programOf } from '../../../core/concurrency/program.js';
+import { BadValueError, LargeImageError, TileSourceError } from '../../../errors.js';
+import type { ConversionTask } from '../options.js';
 import { answer, type Answer, type OpenedSource, type Question } from './remote-source.js';
 import type { VipsPass } from './vips-pass.js';
 
-/** Work for a process of its own. */
+/** A task for a child process. */
 export type ChildTask =
   | { kind: 'convert'; task: ConversionTask }
   | { kind: 'vips'; pass: VipsPass }
   | { kind: 'svg'; drawing: { input: string; output: string; maxDecodedPixels: number } };
 
-/** How work has failed, as processes say it to each other. */
+/** The failure of a task, as one process sends it to the other. `error` is the class of the error: BadValueError, TileSourceError or another. */
 export interface ChildFailure {
   kind: 'failed';
   message: string;
   error: 'value' | 'source' | 'other';
 }
 
-/** What the process says. It ends after `done` or `failed`. */
+/** A message from the child. The child ends after `done` or `failed`. */
 export type ChildMessage =
   | { kind: 'ready' }
   | { kind: 'progress'; done: number }
   | { kind: 'log'; text: string }
-  /** Asks for a pass of libvips in another process, beside this one. */
+  /** The child asks its parent to run a pass of libvips in a second child. */
   | { kind: 'pass'; pass: VipsPass }
-  /** Asks about the image that is open in the process that has started this one. */
+  /** The child asks for a part of the image that its parent has open. */
   | { kind: 'ask'; id: number; question: Question }
   | { kind: 'done' }
   | ChildFailure;
 
-/** What a process that has asked for a pass hears of it. */
+/** A message to the child about the pass that it asked for. */
 export type PassMessage = { kind: 'progress'; done: number } | { kind: 'done' } | ChildFailure;
 
-/** What a process hears that has asked about an image. */
+/** A message to the child with the part of the image that it asked for. */
 export type AnswerMessage = { kind: 'answer'; id: number } & ({ answer: Answer } | { failure: ChildFailure });
 
-/** What whoever starts a process hears of it. */
+/** Called while a child works. `done` is the share of the work from 0 to 1. */
 export interface ChildListener {
   progress(done: number): void;
   log?(text: string): void;
 }
 
-/** Most memory that a process of a conversion may use, in bytes; it ends itself before it takes more. */
+/** Largest resident memory of a child, in bytes. A child that exceeds it ends itself. */
 export const maxResidentBytes = 1000 * 2 ** 20;
 
-/** Signals that a terminal and systemd send to all processes at once, and how long it may take until this one's work is ended by them. */
+/**
+ * Signals that a terminal or systemd sends to all processes of a group at once. A child that was ended by one waits this long for
+ * its parent to abort the work for the same reason; only then does the work count as failed.
+ */
 const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
 const stopMs = 15_000;
 
-/** End of the error output that is kept. */
+/** Number of characters of error output that are kept, from its end. */
 const keptErrorLength = 4096;
 
 const program = programOf(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
 
 /**
- * Runs a task in a process of its own and waits for its end. Aborting the signal kills the process at once.
+ * Runs a task in a child process and waits for its end. Aborting the signal kills the child at once.
  *
- * @throws the signal's reason when it was aborted; BadValueError and TileSourceError of the task; TileSourceError when the process
- * ends without a word, as one does that is out of memory.
+ * @throws the signal's reason when it was aborted; the BadValueError or TileSourceError of the task; a TileSourceError when the child
+ * ends without a message, which happens when it runs out of memory.
  */
 export async function runInChild(
   task: ChildTask,
@@ -68,14 +71,14 @@ export async function runInChild(
   signal?.throwIfAborted();
   const child = spawn(process.execPath, [...program.execArgv, program.filename], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Samples are sent as they are.
+    // Typed arrays of samples are sent without being turned into JSON.
     serialization: 'advanced',
     env: {
       ...process.env,
-      // libvips itself says on its output how far it is; for single tiles that would be a lot of nothing.
+      // libvips prints its progress only with this variable. Other tasks call libvips for each tile, whose progress would be noise.
       VIPS_PROGRESS: task.kind === 'vips' ? '1' : undefined,
       UV_THREADPOOL_SIZE: String(Math.max(2, threads)),
-      // Without this the C library keeps freed memory once for each thread.
+      // By default the C library keeps a separate store of freed memory for each thread.
       MALLOC_ARENA_MAX: '2',
       NODE_OPTIONS: undefined,
     },
@@ -84,20 +87,20 @@ export async function runInChild(
   signal?.addEventListener('abort', kill, { once: true });
   const ended = new AbortController();
   const runPass = async (pass: VipsPass): Promise<void> => {
-    const say = (message: PassMessage) => child.send(message, () => undefined);
+    const send = (message: PassMessage) => child.send(message, () => undefined);
     const until = signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]);
-    const progress = (done: number) => void say({ kind: 'progress', done });
+    const progress = (done: number) => void send({ kind: 'progress', done });
     await runInChild({ kind: 'vips', pass }, { progress }, { signal: until, threads: pass.threads }).then(
-      () => say({ kind: 'done' }),
-      (error: unknown) => say(failureOf(error)),
+      () => send({ kind: 'done' }),
+      (error: unknown) => send(failureOf(error)),
     );
   };
   const answerTo = async ({ id, question }: Extract<ChildMessage, { kind: 'ask' }>): Promise<void> => {
-    const say = (message: AnswerMessage) => child.connected && child.send(message, () => undefined);
+    const send = (message: AnswerMessage) => child.connected && child.send(message, () => undefined);
     if (source === undefined) return;
     await answer(source, question, signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal])).then(
-      (given) => say({ kind: 'answer', id, answer: given }),
-      (error: unknown) => say({ kind: 'answer', id, failure: failureOf(error) }),
+      (given) => send({ kind: 'answer', id, answer: given }),
+      (error: unknown) => send({ kind: 'answer', id, failure: failureOf(error) }),
     );
   };
   try {
@@ -131,14 +134,15 @@ export async function runInChild(
           cause,
         });
         if (end === null || !stopSignals.has(end)) return reject(failure);
-        // It had hardly begun when all processes were told to stop, this one too: that ends the work, which has not failed.
+        // The signal went to all processes, and the child had not yet ignored it (see `left-to-parent.ts`). The parent stops as well and
+        // aborts the work, which therefore did not fail.
         setTimeout(() => reject(failure), stopMs).unref();
         signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       });
     });
   } finally {
     signal?.removeEventListener('abort', kill);
-    // A pass for a process that has ended is of no use to anybody.
+    // Stops a pass or an answer that the ended child no longer needs.
     ended.abort();
   }
 }
@@ -149,7 +153,7 @@ function failureOf(error: unknown): ChildFailure {
   return { kind: 'failed', error: error instanceof LargeImageError ? 'source' : 'other', message };
 }
 
-/** The error that another process has named. */
+/** Makes an error from the failure that another process sent. */
 export function errorOf({ message, error }: ChildFailure): Error {
   if (error === 'value') return new BadValueError(message.replace(/^Value Error: /, ''));
   return error === 'source' ? new TileSourceError(message) : new Error(message);

@@ -1,9 +1,9 @@
-/** The program of the processes that `child-process.ts` starts: does one task and ends. */
+/** The program of the child processes that `child-process.ts` starts. It does one task and ends. */
 import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { BadValueError, LargeImageError } from '../../errors.js';
-import { leaveSignalsToParent } from '../../core/concurrency/left-to-parent.js';
-import { isFullDisk } from '../../core/database/outage.js';
+import { BadValueError, LargeImageError } from '../../../errors.js';
+import { leaveSignalsToParent } from '../../../core/concurrency/left-to-parent.js';
+import { isFullDisk } from '../../../core/database/outage.js';
 import {
   errorOf,
   maxResidentBytes,
@@ -12,16 +12,16 @@ import {
   type ChildTask,
   type PassMessage,
 } from './child-process.js';
-import { convert } from './convert.js';
+import { convert } from '../convert.js';
 import { remoteSource, type Answer, type Question } from './remote-source.js';
-import { runDrawing } from '../sources/sharp/drawing.js';
+import { runDrawing } from '../../sources/sharp/drawing.js';
 import { runVipsPass, type VipsPass } from './vips-pass.js';
-import { vipsReason } from '../process/vips-reason.js';
+import { vipsReason } from '../../process/vips-reason.js';
 
 const memoryCheckMs = 100;
 const progressMs = 100;
 
-function say(message: ChildMessage): Promise<void> {
+function send(message: ChildMessage): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) return resolve();
     process.send(message, () => resolve());
@@ -29,25 +29,25 @@ function say(message: ChildMessage): Promise<void> {
 }
 
 async function end(message: ChildMessage): Promise<void> {
-  await say(message);
+  await send(message);
   process.exit(0);
 }
 
-/** Has whoever started this process run a pass of libvips beside it. One is asked for at a time. */
+/** Has the parent run a pass of libvips in another child. Only one pass runs at a time. */
 function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    const hear = (message: PassMessage): void => {
+    const receive = (message: PassMessage): void => {
       if (message.kind === 'progress') return progress(message.done);
-      process.off('message', hear);
+      process.off('message', receive);
       if (message.kind === 'done') resolve();
       else reject(errorOf(message));
     };
-    process.on('message', hear);
-    void say({ kind: 'pass', pass });
+    process.on('message', receive);
+    void send({ kind: 'pass', pass });
   });
 }
 
-/** Asks whoever started this process about the image that is open there. */
+/** Returns a function that asks the parent for parts of the image that it has open. Requests may overlap; each has an id. */
 function asker(): (question: Question) => Promise<Answer> {
   const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   process.on('message', (message: AnswerMessage) => {
@@ -60,24 +60,24 @@ function asker(): (question: Question) => Promise<Answer> {
   return (question) =>
     new Promise((resolve, reject) => {
       waiting.set((asked += 1), { resolve, reject });
-      void say({ kind: 'ask', id: asked, question });
+      void send({ kind: 'ask', id: asked, question });
     });
 }
 
 async function run(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
   if (task.kind === 'svg') return runDrawing({ ...task.drawing, bytes: await readFile(task.drawing.input) });
-  let saidAt = 0;
+  let sentAt = 0;
   let most = 0;
   const progress = (done: number): void => {
     most = Math.max(most, done);
-    if (Date.now() - saidAt < progressMs) return;
-    saidAt = Date.now();
-    void say({ kind: 'progress', done: most });
+    if (Date.now() - sentAt < progressMs) return;
+    sentAt = Date.now();
+    void send({ kind: 'progress', done: most });
   };
   await convert(task.task, {
     progress,
-    log: (text) => void say({ kind: 'log', text }),
+    log: (text) => void send({ kind: 'log', text }),
     vipsPass: askForPass,
     remote: (image) => remoteSource(image, asker()),
   });
@@ -97,7 +97,7 @@ function describe(error: unknown): ChildMessage {
 
 leaveSignalsToParent();
 process.once('message', (task: ChildTask) => {
-  // Whoever started this is gone: nobody wants the result, and nobody else removes what there is of it.
+  // The parent has ended, so nobody wants the result, and this process must remove the files of it.
   process.once('disconnect', () => {
     if (task.kind === 'convert') rmSync(task.task.directory, { recursive: true, force: true });
     process.exit(1);
@@ -119,4 +119,4 @@ process.once('message', (task: ChildTask) => {
     (error: unknown) => end(describe(error)),
   );
 });
-void say({ kind: 'ready' });
+void send({ kind: 'ready' });

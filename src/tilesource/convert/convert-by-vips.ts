@@ -1,0 +1,126 @@
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Metadata } from 'sharp';
+import { TileSourceError } from '../../errors.js';
+import { fileInput } from '../byte-reader.js';
+import type { ImageMetadata, TileSource } from '../contract.js';
+import { vipsReason } from '../process/vips-reason.js';
+import { isLossy, type TileCompression } from '../pyramid/tiles.js';
+import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js';
+import { sharpSource } from '../sources/sharp/sharp-source.js';
+import { countFrames } from '../sources/sharp/small-image.js';
+import { leastResolution } from '../sources/tiff/descriptions.js';
+import { tiffSource } from '../sources/tiff/tiff-source.js';
+import { vipsSettings, type VipsPass } from './child/vips-pass.js';
+import { describeConversion, redescribe } from './description.js';
+import { isLossyTiff } from './lossy-tiff.js';
+import { defaultTileSize, type ConversionTask } from './options.js';
+import { chosenFrames, factsOf, isNearest, packingFor, writeTiff, type ConversionReport, type Writing } from './write-tiff.js';
+
+/** Longest side in pixels of an image that is decoded as a whole. */
+export const maxUntiledSide = 4096;
+/** Side in pixels of the tiles of the uncompressed intermediate file. */
+const baseTileSide = 512;
+/** Share of the work that writing the intermediate file takes, if there is one. */
+const baseShare = 0.3;
+
+/** Whether libvips writes a compression. */
+function isVipsCompression(compression: TileCompression): compression is VipsPass['compression'] {
+  return compression !== 'zstd';
+}
+
+/** Metadata of a file that libvips does not read. */
+type KnownMetadata = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'channels'>;
+
+const unscaled: KnownMetadata = { magnification: null, mmX: null, mmY: null };
+
+/** Scale of a file other than a TIFF, from its pixels per inch. Low densities are those of screens and printers and are ignored. */
+function scaleOf({ density = 0 }: Metadata): KnownMetadata {
+  if (density < leastResolution) return unscaled;
+  return { ...unscaled, mmX: 25.4 / density, mmY: 25.4 / density };
+}
+
+/**
+ * Converts a file that only libvips reads, or that libvips reads equally well and faster. One pass of libvips writes the result if it can;
+ * small images are decoded as a whole; of others libvips first writes each frame to an uncompressed tiled file.
+ *
+ * @param described what a TIFF says about itself; `null` for other files.
+ */
+export async function convertByVips(
+  task: ConversionTask,
+  report: ConversionReport,
+  file: VipsFile,
+  described: KnownMetadata | null,
+): Promise<void> {
+  const { options, input } = task;
+  const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
+    if (error instanceof TileSourceError) throw error;
+    throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
+  });
+  const known = described ?? scaleOf(facts);
+  const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, facts));
+  const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
+  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleForm(facts).dtype });
+  const pass: VipsPass = {
+    input: input.path,
+    format: file.format,
+    output: task.output,
+    page: frames[0] ?? 0,
+    threads: task.threads,
+    kind: 'pyramid',
+    tileSide: options.tileSize ?? defaultTileSize,
+    compression: 'none',
+    quality: packing.quality,
+    predictor: packing.predictor,
+    pixelsPerMm: known.mmX === null ? null : 1 / known.mmX,
+  };
+  const { compression } = packing;
+  const isPlain = isVipsCompression(compression) && !isNearest(options, lossy || isLossy(packing)) && packing.level === null;
+  const isLosslessWebp = compression === 'webp' && packing.quality === 0;
+  const isUpright = (facts.orientation ?? 1) === 1;
+  if (frames.length === 1 && isPlain && !isLosslessWebp && isUpright) {
+    return convertInOnePass({ ...pass, compression }, { task, report, facts, known });
+  }
+  const writing: Writing = { task, report, lossy, facts };
+  if (Math.max(facts.width, facts.height) <= maxUntiledSide) {
+    const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
+    const internal = await source.internalMetadata?.();
+    const icc = source.iccProfile?.(0) ?? null;
+    return writeTiff({ ...withKnown(source, known, icc), internalMetadata: async () => internal ?? {} }, writing);
+  }
+  const icc = sampleForm(facts).converted ? null : (facts.icc ?? null);
+  // The intermediate file of a frame replaces that of the frame before.
+  const output = join(task.directory, 'base.tiff');
+  const base = { kind: 'base', output, tileSide: baseTileSide, compression: 'none', predictor: false } as const;
+  const openers = frames.map((page, index) => async () => {
+    await unlink(output).catch(() => {});
+    await report.vipsPass({ ...pass, ...base, page }, (done) => report.progress((index + done * baseShare) / frames.length));
+    return withKnown(await tiffSource.open(fileInput(output)), known, icc);
+  });
+  await writeTiff(openers, { ...writing, openingShare: baseShare });
+}
+
+/** Has libvips write the result, and describes the conversion in it. */
+async function convertInOnePass(
+  pass: VipsPass,
+  { task, report, facts, known }: { task: ConversionTask; report: ConversionReport; facts: Metadata; known: KnownMetadata },
+): Promise<void> {
+  await report.vipsPass(pass, report.progress);
+  const made = await tiffSource.open(fileInput(task.output));
+  const metadata = { ...made.metadata, ...known };
+  const levels = made.populatedLevels.length;
+  await made.close();
+  const text = describeConversion(factsOf(task, pass, facts, { metadata, levels, frames: 1 }), null);
+  await redescribe(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
+}
+
+/** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */
+function withKnown(source: TileSource, known: KnownMetadata, icc: Uint8Array | null): TileSource {
+  return {
+    metadata: { ...source.metadata, ...known },
+    populatedLevels: source.populatedLevels,
+    readTile: (...call) => source.readTile(...call),
+    iccProfile: () => icc,
+    close: () => source.close(),
+  };
+}

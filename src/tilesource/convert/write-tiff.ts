@@ -1,0 +1,160 @@
+import { open } from 'node:fs/promises';
+import type { Metadata } from 'sharp';
+import { BadValueError } from '../../errors.js';
+import type { ImageMetadata, TileSource } from '../contract.js';
+import { TiffContainer, tagOf, type DirectoryPlan, type Tag } from '../pyramid/container.js';
+import { isLossy, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
+import { associatedDirectories } from './associated.js';
+import type { RemoteImage } from './child/remote-source.js';
+import type { VipsPass } from './child/vips-pass.js';
+import { describeConversion, describeFrame, type ConversionFacts } from './description.js';
+import { writeLevels } from './frame-levels.js';
+import type { ConversionOptions, ConversionTask } from './options.js';
+import { mapSamples } from './samples.js';
+
+/** Callbacks of a conversion. */
+export interface ConversionReport {
+  /** Called with the share of the work that is done, from 0 to 1. */
+  progress: (done: number) => void;
+  log: (text: string) => void;
+  /** Runs a pass of libvips in another process. */
+  vipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
+  /** Makes a tile source that reads an image which is open in another process. */
+  remote?: (image: RemoteImage) => TileSource;
+}
+
+/** What {@link writeTiff} needs besides the pixels. */
+export interface Writing {
+  task: ConversionTask;
+  report: ConversionReport;
+  /** Whether the original is stored with a lossy compression. */
+  lossy: boolean;
+  /** Share of the work on a frame, from 0 to 1, that opening its source takes; by default none. */
+  openingShare?: number;
+  /** What libvips says about the original, if libvips reads it. */
+  facts?: Metadata;
+}
+
+/**
+ * Writes the converted TIFF. With one frame, its levels and the associated images are directories of the file; with more, each frame is a
+ * directory with its reduced levels as SubIFDs.
+ *
+ * @param input one source, whose chosen frames are written and which is closed at the end; or a function for each frame, which opens a
+ * source of that frame alone.
+ */
+export async function writeTiff(input: TileSource | readonly (() => Promise<TileSource>)[], writing: Writing): Promise<void> {
+  const { task, report, lossy, openingShare = 0 } = writing;
+  const { options } = task;
+  const [shared, openers] = 'metadata' in input ? [input, []] : [null, input];
+  const frames = shared ? chosenFrames(options.onlyFrame, shared.metadata.frames?.length ?? 1) : openers.map(() => 0);
+  const file = await open(task.output, 'wx+', 0o600);
+  const container = new TiffContainer(file);
+  const plans: DirectoryPlan[] = [];
+  try {
+    for (const [index, frame] of frames.entries()) {
+      const source = shared ?? (await openers[index]!());
+      const { metadata } = source;
+      const packing = packingFor(options, { lossyTiff: lossy && writing.facts === undefined, dtype: metadata.dtype });
+      const mapping = await mapSamples(source, shared ? frames : [0]);
+      const { directories, tileSide, copied } = await writeLevels({
+        source,
+        frame,
+        container,
+        options,
+        packing,
+        mapping,
+        nearest: isNearest(options, lossy || isLossy(packing)),
+        threads: task.threads,
+        progress: (done) => report.progress((index + openingShare + (1 - openingShare) * done) / frames.length),
+      });
+      if (copied > 0) report.log(`Copied the tiles of ${copied} of ${directories.length} levels of frame ${frame}\n`);
+      const icc = source.iccProfile?.(frame) ?? null;
+      const many = frames.length > 1;
+      const associated = many || index > 0 ? [] : (source.associatedImages ?? []);
+      const facts = factsOf(task, { ...packing, tileSide }, writing.facts, {
+        metadata,
+        levels: directories.length,
+        frames: frames.length,
+        internal: (await source.internalMetadata?.()) ?? {},
+        associated,
+      });
+      const text = index === 0 ? describeConversion(facts, many ? frame : null) : describeFrame(metadata, frame);
+      const described = describedLevels(directories, { metadata, icc, text });
+      if (many) plans.push({ ...described[0]!, sub: described.slice(1) });
+      else plans.push(...described, ...(await associatedDirectories(container, source, packing)));
+      if (shared === null) await source.close();
+    }
+    await container.finish(plans, { big: 'when needed' });
+    await file.datasync();
+  } finally {
+    await file.close();
+    await shared?.close();
+  }
+}
+
+/** Adds to the directories of a frame, finest first, what does not concern their tiles: resolution, profile and, to the first, a description. */
+function describedLevels(
+  directories: readonly DirectoryPlan[],
+  { metadata, icc, text }: { metadata: ImageMetadata; icc: Uint8Array | null; text: string },
+): DirectoryPlan[] {
+  return directories.map((plan, level) => ({
+    ...plan,
+    tags: [
+      ...plan.tags,
+      ...resolution(metadata, level),
+      ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]),
+      ...(level === 0 ? [tagOf.ascii(270, text)] : []),
+    ],
+  }));
+}
+
+/** XResolution, YResolution and ResolutionUnit (centimetres) of a level that was halved this often; none if the scale is not known. */
+function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
+  if (mmX === null || mmY === null) return [];
+  const scale = 2 ** level;
+  return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
+}
+
+/** What the description of the file says. `facts` are those of libvips, if it reads the original. */
+export function factsOf(
+  task: ConversionTask,
+  { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
+  facts: Metadata | undefined,
+  made: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levels' | 'frames'>,
+): ConversionFacts {
+  const { options, version } = task;
+  const source = facts && { sharp: { format: facts.format, space: facts.space, channels: facts.channels, depth: facts.depth } };
+  return {
+    internal: source ?? {},
+    associated: [],
+    arguments: { ...options, compression, tileSize },
+    version,
+    ...made,
+  };
+}
+/** The frames to convert: all, or the only one that was asked for. @throws BadValueError if the image does not have it. */
+export function chosenFrames(only: number | null, frames: number): number[] {
+  if (only === null) return Array.from({ length: frames }, (_, frame) => frame);
+  if (only >= frames) throw new BadValueError(`Frame ${only} does not exist; the image has ${frames}`);
+  return [only];
+}
+
+/** How tiles are packed: as the options say, otherwise by their defaults. */
+export function packingFor(
+  options: ConversionOptions,
+  source: { lossyTiff: boolean; dtype: ImageMetadata['dtype'] },
+): TilePacking & { compression: TileCompression } {
+  const usual = source.lossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
+  return {
+    compression: options.compression ?? usual,
+    quality: options.quality,
+    halfColor: options.quality < 90,
+    predictor: options.predictor,
+    level: options.level,
+  };
+}
+
+/** Whether reduced pixels are picked instead of mixed. `lossy`: whether the source or the result is lossy. */
+export function isNearest({ reduction }: ConversionOptions, lossy: boolean): boolean {
+  return reduction === null ? !lossy : reduction === 'nearest';
+}
