@@ -4,15 +4,15 @@ import { InvalidLiteralError, parseLiteral, type Literal } from './literal.js';
 import { defaultSection, optionText, parseConfig, type ConfigEntry, type ConfigOption, type ConfigProblem } from './parse.js';
 import type { PythonValue } from './python-value.js';
 
-/** A configuration text with its values. */
+/** A parsed configuration text with the values of its options. */
 export interface EvaluatedConfig {
   entries: readonly ConfigEntry[];
   options: OptionsBySection;
-  /** Values as they stand, without interpolation; absent where only the interpolated value is a literal. */
+  /** The value of each option without interpolation. Options whose text is a literal only after interpolation are missing. */
   literals: ReadonlyMap<ConfigOption, Literal>;
-  /** Values as read, by section, of the options that hold a `%`. Of the others the literal is the value. */
+  /** For options whose text contains `%`: the interpolated value in each section that reads the option. Other options need no interpolation. */
   interpolated: ReadonlyMap<ConfigOption, ReadonlyMap<string, PythonValue>>;
-  /** The first problem; the other members are complete only without one. */
+  /** The first problem, or `null`. The other members are complete only if it is `null`. */
   problem: ConfigProblem | null;
 }
 
@@ -20,7 +20,7 @@ const invalidValue = 'Config values must be valid Python.';
 const tooLarge = 'Config values are too large to be checked.';
 const generalProblem: ConfigProblem = { line: 0, message: 'General error' };
 
-/** Parses a text and all its values, as they stand and as they are read. */
+/** Parses a text and the values of its options, without and with interpolation. */
 export function evaluateConfig(text: string): EvaluatedConfig {
   const { entries, problem } = parseConfig(text);
   const config: EvaluatedConfig = { entries, options: new Map(), literals: new Map(), interpolated: new Map(), problem };
@@ -34,7 +34,7 @@ function evaluateEntries(entries: readonly ConfigEntry[], length: number): Omit<
     else if (entry.kind === 'option') options.get(entry.section)?.set(entry.name, entry);
   }
   const budget = createLiteralBudget();
-  // References may make a text grow, within reason.
+  // References repeat the texts of other options; this bounds how much text they produce.
   const interpolation: InterpolationBudget = { remaining: 1_000_000 + 4 * length };
   const literals = new Map<ConfigOption, Literal>();
   const interpolated = new Map<ConfigOption, Map<string, PythonValue>>();
@@ -61,7 +61,7 @@ function evaluateEntries(entries: readonly ConfigEntry[], length: number): Omit<
   return done(cannotInterpolate ? generalProblem : null);
 }
 
-/** The values of an option in every section where it is read; `null` when one of them is no literal. */
+/** The interpolated value of an option in every section that reads it; `null` if one of them is not a literal. */
 function readInSections(
   option: ConfigOption,
   text: string,
@@ -77,7 +77,10 @@ function readInSections(
   return values;
 }
 
-/** An option of `DEFAULT` is read in every section that has none of that name, or in `DEFAULT` alone when all have. */
+/**
+ * The sections that read an option: its own. An option of `DEFAULT` is read by every section without an option of that name, or by
+ * `DEFAULT` itself if there is no such section.
+ */
 function* sectionsReading(option: ConfigOption, options: OptionsBySection): Iterable<string> {
   if (option.section !== defaultSection) {
     yield option.section;

@@ -7,19 +7,19 @@ import { characterCount } from './python-text.js';
 import { reprValue, type PythonValue } from './python-value.js';
 import { wrapValue } from './wrap.js';
 
-/** From this many columns on, `key = value` is written over several lines. */
+/** An option whose `key = value` takes at least this many columns is written over several lines. */
 const wrapFrom = 79;
 
 /**
- * A configuration text in its normal form: `key = value`, values as Python prints them, long ones wrapped, comments kept, one blank line
- * behind each section. Formatting again changes nothing, and every value stays what it was. A text that is not valid, or that has no normal
- * form with these properties, is returned unchanged.
+ * Formats a configuration text: `key = value`, values as Python's `repr` prints them, long values wrapped, comments kept, a blank line
+ * after each section. Formatting keeps every value, and formatting the result again changes nothing. A text that is invalid, or for which
+ * this cannot be achieved, is returned unchanged.
  */
 export function formatConfig(text: string): string {
   const config = evaluateConfig(text);
   const first = formatEvaluated(config);
   if (first === null) return text;
-  // The formatted text is valid and means the same; whether it is also stable is seen by formatting it once more.
+  // The formatted text has the same values. Formatting it once more shows whether it is stable.
   const again = render(first.config, new Set());
   if (again === first.text) return first.text;
   return formatEvaluated(first.config)?.text === first.text ? first.text : text;
@@ -28,7 +28,7 @@ export function formatConfig(text: string): string {
 function formatEvaluated(config: EvaluatedConfig): { text: string; config: EvaluatedConfig } | null {
   if (config.problem !== null) return null;
   for (const entry of config.entries) if (entry.kind === 'option' && !config.literals.has(entry)) return null;
-  // Other quotes may spoil values that are put together from others; those keep their source text.
+  // `repr` may change quotes, which can break values that refer to other options. If so, those options keep their source text.
   for (const kept of [() => new Set<ConfigOption>(), () => interpolatedOptions(config)]) {
     const text = render(config, kept());
     const formatted = evaluateConfig(text);
@@ -37,7 +37,7 @@ function formatEvaluated(config: EvaluatedConfig): { text: string; config: Evalu
   return null;
 }
 
-/** Options that hold a `%` or that another one refers to. */
+/** Options that contain a `%`, and options to which these refer. */
 function interpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
   const found = new Set<ConfigOption>();
   for (const [option, values] of config.interpolated) {
@@ -79,10 +79,10 @@ function isEqual(left: PythonValue, right: PythonValue): boolean {
   return left.type === right.type && reprValue(left) === reprValue(right);
 }
 
-/** The normal form; options in `kept` keep the text of their values. */
+/** The formatted text. Options in `kept` keep the source text of their values. */
 function render(config: EvaluatedConfig, kept: ReadonlySet<ConfigOption>): string {
   const output: string[] = [];
-  // Comments inside an unfinished value are moved before its option, the others stay behind what they follow.
+  // A comment inside the lines of a value is moved before the option. Other comments stay after the entry that they follow.
   const hoisted = new Map<ConfigOption, ConfigComment[]>();
   for (const entry of config.entries) {
     if (entry.kind !== 'comment' || entry.within === null || !isInsideValue(entry.within, config)) continue;
@@ -99,7 +99,7 @@ function render(config: EvaluatedConfig, kept: ReadonlySet<ConfigOption>): strin
       for (const comment of hoisted.get(entry) ?? []) output.push(comment.text);
       output.push(renderOption(entry, config.literals.get(entry), kept.has(entry)));
     } else if (entry.within === null || !isInsideValue(entry.within, config)) {
-      // The last line may lack its end, without which formatting twice would not be stable.
+      // The last line may lack a line break, which is added because otherwise formatting would not be stable.
       output.push(entry.text, isInSection && !entry.text.endsWith('\n') ? '\n' : '');
     }
   }
@@ -115,14 +115,14 @@ function renderOption(option: ConfigOption, literal: Literal | undefined, isKept
   const source = optionText(option);
   if (isKept || literal === undefined || !hasStableRepr(literal.value)) return renderSource(option);
   const repr = reprValue(literal.value);
-  // A % from an escape (`"\x25"`), or one less by repetition, would be interpolated in another way.
+  // `repr` may add a `%` (from the escape `"\x25"`) or drop one (from a repetition), which would change the interpolation.
   if (countPercents(repr) !== countPercents(source)) return renderSource(option);
   const prefix = `${option.name} = `;
   if (characterCount(prefix) + characterCount(repr) < wrapFrom) return `${prefix}${repr}\n`;
   return `${prefix}${wrapValue(literal.value)}\n`;
 }
 
-/** The option with its value as it stands, but for white space at the ends of its lines. */
+/** The option with the source text of its value, without white space at the ends of lines. */
 function renderSource(option: ConfigOption): string {
   let last = option.lines.length;
   while (last > 1 && option.lines[last - 1]?.text === '') last -= 1;
@@ -138,7 +138,7 @@ function countPercents(text: string): number {
   return count;
 }
 
-/** Whether the printed value is itself a literal of the same value: `inf`, `Ellipsis` and `(1-2j)` are not. */
+/** Whether the `repr` of a value is a literal of the same value. That of `inf`, `Ellipsis` and `(1-2j)` is not. */
 function hasStableRepr(value: PythonValue): boolean {
   switch (value.type) {
     case 'ellipsis':

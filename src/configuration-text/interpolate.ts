@@ -1,9 +1,9 @@
 import { defaultSection, optionText, type ConfigOption } from './parse.js';
 
-/** How deep references may nest. */
+/** Largest depth of references to options that contain references. */
 const maxReferenceDepth = 10;
 
-/** What interpolating the values of one text may still cost, in steps and characters. */
+/** What remains of the work allowed for interpolating one text, in steps plus characters. */
 export interface InterpolationBudget {
   remaining: number;
 }
@@ -11,22 +11,22 @@ export interface InterpolationBudget {
 /** Options by section and name. */
 export type OptionsBySection = ReadonlyMap<string, ReadonlyMap<string, ConfigOption>>;
 
-/** The option that a name means in a section: its own, else the one of `DEFAULT`. */
+/** The option that a name refers to in a section: that of the section, otherwise that of `DEFAULT`. */
 export function findOption(options: OptionsBySection, section: string, name: string): ConfigOption | undefined {
   return options.get(section)?.get(name) ?? options.get(defaultSection)?.get(name);
 }
 
-/** `%%`, `%(name)s`, or a lone `%`. */
+/** Matches `%%`, `%(name)s` or a single `%`. */
 const reference = /%(?:%|\(([^)]+)\)s)?/g;
 
-/** Names that a value refers to by `%(name)s`. The value was interpolated before. */
+/** The names in the references `%(name)s` of a text whose interpolation succeeds. */
 export function referencedNames(text: string): string[] {
   return [...text.matchAll(reference)].flatMap((match) => (match[1] === undefined ? [] : [match[1]]));
 }
 
 /**
- * The value of an option as read in a section: `%%` is `%`, `%(name)s` the text of another option. `null` when it cannot be made: an
- * unknown name, a lone `%`, references too deep or in a circle, or more text than the budget allows.
+ * Interpolates the text of an option for a section: `%%` becomes `%`, and `%(name)s` the interpolated text of that option. Returns `null`
+ * for an unknown name, a single `%`, references that are too deep or circular, and more text than the budget allows.
  */
 export function interpolate(
   text: string,

@@ -1,13 +1,13 @@
 import type { PythonValue } from './python-value.js';
 
-/** Integers made by `+` and `*` may have this many bits; more is refused rather than computed. */
+/** Largest number of bits of an integer that `+` or `*` computes; larger results are refused. */
 const maxComputedBits = 33_000n;
 
-/** What parsing the values of one text may still cost; shared by all its values, so that time and memory are bounded. */
+/** What remains of the work allowed for parsing the values of one text. All values share it, so that time and memory are bounded. */
 export interface LiteralBudget {
-  /** Steps of the parser, about one per token. */
+  /** Remaining steps of the parser, about one per token. */
   steps: number;
-  /** Characters and entries that `+` and `*` may still produce. */
+  /** Remaining characters and list entries that `+` and `*` may produce. */
   produced: number;
 }
 
@@ -18,7 +18,7 @@ export function createLiteralBudget(): LiteralBudget {
 
 type Numeric = Extract<PythonValue, { type: 'bool' | 'int' | 'float' | 'complex' }>;
 
-/** `-value`; `null` for what has no negative. */
+/** `-value`; `null` if the value is not a number. */
 export function negate(value: PythonValue): PythonValue | null {
   switch (value.type) {
     case 'bool':
@@ -58,7 +58,7 @@ function repeat(sequence: PythonValue, times: PythonValue, budget: LiteralBudget
   const length = 'items' in sequence ? sequence.items.length : sequence.value.length;
   const wanted = BigInt(times.value);
   const count = wanted < 0n || length === 0 ? 0 : wanted > BigInt(budget.produced) ? Infinity : Number(wanted);
-  // An entry that is itself large is printed once for each repetition: its size counts.
+  // The size of entries counts, because each repetition prints them again.
   const size = 'items' in sequence ? sequence.items.reduce((sum, item) => sum + sizeOf(item), 0) : length;
   if (!take(budget, count === 0 ? 0 : count * size)) return null;
   if (!('items' in sequence)) return { type: sequence.type, value: sequence.value.repeat(count) };
@@ -109,7 +109,7 @@ function float(left: number | null, right: number | null, combine: (left: number
   return left === null || right === null ? null : { type: 'float', value: combine(left, right) };
 }
 
-/** Python refuses an integer that no float can hold. */
+/** The number as a float; `null` for an integer that is too large for one, which Python refuses. */
 function asFloat(value: Exclude<Numeric, { type: 'complex' }>): number | null {
   const number = Number(value.value);
   return value.type !== 'float' && !Number.isFinite(number) ? null : number;

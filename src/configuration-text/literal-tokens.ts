@@ -6,9 +6,9 @@ const integerBases: Readonly<Record<string, { digits: RegExp; bitsPerDigit: numb
   x: { digits: /^[\da-f]+$/, bitsPerDigit: 4 },
 };
 
-/** The value of a number token; `null` when it is no Python number (`017`, `1__0`, `0b2`). */
+/** The value of a number token; `null` if it is not a valid Python number (`017`, `1__0`, `0b2`). */
 export function readNumber(token: string): PythonValue | null {
-  // An underscore stands between two digits or between the base and a digit, nowhere else.
+  // An underscore is allowed only between two digits, or between the prefix of the base and a digit.
   if (/__|_$|_[.ej+-]|[.e+-]_/i.test(token.startsWith('0x') || token.startsWith('0X') ? token.replace(/[ej]/gi, 'f') : token))
     return null;
   const text = token.replaceAll('_', '').toLowerCase();
@@ -44,7 +44,7 @@ const characterEscapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** The value of one string token with its prefix and quotes; `null` when it is no Python string. */
+/** The value of a string token with its prefix and quotes; `null` if it is not a valid Python string. */
 export function readString(token: string): PythonValue | null {
   const start = /^(?:|[rub]|br|rb)(?:'''|"""|'|")/i.exec(token)?.[0];
   if (start === undefined) return null;
@@ -80,7 +80,7 @@ function decodeEscapes(
     text += plain;
     if (backslash < 0) break;
     const kind = body.charAt(backslash + 1);
-    // The closing quote would be escaped: the literal does not end.
+    // The backslash escapes the closing quote, so the literal does not end.
     if (kind === '') return null;
     position = backslash + 2;
     if (isRaw) {
@@ -105,7 +105,7 @@ function decodeEscapes(
       const hex = rest.slice(1, 1 + length);
       const code = hex.length === length && /^[\da-f]+$/i.test(hex) ? parseInt(hex, 16) : Infinity;
       if (code > 0x10ffff) return null;
-      // Two escaped surrogates are two characters in Python and would become one here.
+      // Python keeps two escaped surrogates as two characters, but in JavaScript they would be one.
       if (code >= 0xd800 && code <= 0xdfff) isOpaque = true;
       text += String.fromCodePoint(code);
       position = backslash + 2 + length;

@@ -5,18 +5,18 @@ import { readNumber, readString } from './literal-tokens.js';
 import { indentOf } from './python-text.js';
 import { dictionaryKey, type PythonValue } from './python-value.js';
 
-/** A value of the configuration, read from its text. */
+/** A value that was read from the text of an option. */
 export interface Literal {
   value: PythonValue;
-  /** How many lines of the text the value itself takes; further lines hold statements that are ignored. */
+  /** Number of lines of the text that belong to the value. Further lines contain statements, which are ignored. */
   lineCount: number;
 }
 
-/** Text that is no valid literal. */
+/** Thrown for a text that is not a valid literal. */
 export class InvalidLiteralError extends Error {
-  /** Zero-based line of the text up to which it would be valid. */
+  /** Zero-based line of the text with the error. */
   readonly line: number;
-  /** Whether the text may be valid but takes more work than one file is allowed. */
+  /** Whether parsing was given up because the file exceeds the allowed work; the text may be valid. */
   readonly isTooLarge: boolean;
 
   constructor(line: number, options: { isTooLarge?: boolean } = {}) {
@@ -27,25 +27,25 @@ export class InvalidLiteralError extends Error {
   }
 }
 
-// Values are read as the right side of an assignment, so `1, 2` is a tuple and `A = B = 1` is 1.
+// A value is parsed as the right side of an assignment, so that `1, 2` is a tuple and `A = B = 1` is 1.
 const assignment = '_ = ';
 const strictParser = pythonParser.configure({ strict: true });
 
 /** Python's own limit on nested brackets. */
 const maxBrackets = 200;
-/** Limit on nested operators and brackets together; Python's recursion limit is of this order. */
+/** Limit on nested operators and brackets together, similar to Python's recursion limit. */
 const maxDepth = 500;
 
 /**
- * Reads a Python literal as `administration.md` 3.2 lists them. Nothing is evaluated but `+` and `*` between literals.
+ * Reads a Python literal of the kinds that `administration.md` 3.2 lists. Only `+` and `*` between literals are evaluated.
  *
- * @throws InvalidLiteralError when the text is none, or is too large or too deeply nested to be read in bounded time.
+ * @throws InvalidLiteralError if the text is not a literal, or is too large or too deeply nested to be read in bounded time.
  */
 export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   const simple = readSimple(text);
   if (simple !== null) return { value: simple, lineCount: 1 };
   if (text.startsWith('\n')) throw new InvalidLiteralError(countLines(text, indentOf(text)));
-  // Python takes a lone carriage return as the end of a line.
+  // To Python, a carriage return without a line feed ends a line.
   const code = assignment + text.replaceAll('\r', '\n');
   const result = parseUntilError(closeNumbers(code), budget);
   const lineAt = (offset: number) => countLines(text, Math.max(0, offset - assignment.length));
@@ -57,7 +57,7 @@ export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   return { value, lineCount: lineAt(statement.to) + 1 };
 }
 
-/** Plain words, numbers and strings are nearly all values there are; they need no parser. */
+/** Reads simple words, numbers and strings without the parser. Nearly all values are of these kinds. `null` for other texts. */
 function readSimple(text: string): PythonValue | null {
   switch (text) {
     case '':
@@ -82,8 +82,8 @@ function readSimple(text: string): PythonValue | null {
 }
 
 /**
- * The parser knows no numbers that end with a point (`1.`, `1.e3`). To it they are shown with `_` in that place, which it takes; values are
- * read from the text itself, so what this does inside strings does not matter.
+ * Replaces the point of numbers that end with it (`1.`, `1.e3`) by `_`, because the parser does not accept such numbers. The values are
+ * read from the original text, so replacements inside strings do no harm.
  */
 function closeNumbers(code: string): string {
   return code.replace(/\d\.\d?/g, (found) => (found.length === 3 ? found : `${found.charAt(0)}_`));
@@ -91,7 +91,7 @@ function closeNumbers(code: string): string {
 
 const unbracketed = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
 
-/** Whether a blank line follows a backslash outside brackets: to Python that ends the statement, to the parser it does not. */
+/** Whether a blank line follows a backslash outside brackets. It ends the statement in Python, but not for the parser. */
 function hasBrokenContinuation(cursor: TreeCursor, code: string): boolean {
   if (!/\\\n\s*\n/.test(code) || !unbracketed.has(cursor.name)) return false;
   let end = cursor.from;
@@ -110,7 +110,7 @@ function countLines(text: string, end: number): number {
   return count;
 }
 
-/** The tree of the code, or, when it has a syntax error, the tree of what stands before the error. */
+/** The syntax tree of the code; if the code has a syntax error, the tree of the code before the error. */
 function parseUntilError(code: string, budget: LiteralBudget): { tree: Tree; errorAt: number | null } {
   const zero = code.indexOf('\0');
   if (zero < 0) {
@@ -140,14 +140,14 @@ function firstStatement(tree: Tree) {
   return statement?.name === 'AssignStatement' ? statement : null;
 }
 
-/** Where the statement begins that holds the error: text before it is valid by itself. */
+/** Start of the statement with the error. The text before it is valid by itself. */
 function brokenStatementStart(tree: Tree, code: string, errorAt: number): number {
   let start = errorAt;
   const cursor = tree.cursor();
   for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
     if (cursor.type.isError || cursor.name === 'Comment') continue;
-    // Incomplete, or something follows on its last line that must not.
-    // Some statements end behind their line, some before its end.
+    // The statement has the error if it is incomplete, or if the error is on its last line. Some statements of the tree include their line
+    // break, others do not.
     const end = code.charAt(cursor.to - 1) === '\n' ? cursor.to - 1 : cursor.to;
     if (hasError(cursor) || !code.slice(end, errorAt).replaceAll('\\\n', '').includes('\n')) return cursor.from;
     start = errorAt;
@@ -165,7 +165,7 @@ function hasError(cursor: TreeCursor): boolean {
   return false;
 }
 
-/** The value of `_ = …`, of whose targets all but the first are written by the user; `null` when it is not in the literal set. */
+/** The value of the assignment `_ = …`. The text may contain further targets (`A = B = 1`). `null` if the value is not a literal. */
 function readAssigned(statement: { cursor(): TreeCursor }, code: string, budget: LiteralBudget): PythonValue | null {
   const cursor = statement.cursor();
   const reader = new LiteralReader(code, budget);
@@ -204,7 +204,7 @@ class LiteralReader {
     this.#budget = budget;
   }
 
-  /** The value of the node under the cursor, which is left where it was; `null` when it is not in the literal set. */
+  /** The value of the node under the cursor, which does not move; `null` if the node is not a literal. */
   read(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
     if (depth > maxDepth) return null;
     switch (cursor.name) {
@@ -244,7 +244,7 @@ class LiteralReader {
     return this.#code.slice(cursor.from, cursor.to);
   }
 
-  /** Values of the children that are no punctuation; `null` when one of them is no literal. */
+  /** Values of the child nodes except punctuation; `null` if one of them is not a literal. */
   #readItems(cursor: TreeCursor, depth: number, brackets: number): PythonValue[] | null {
     if (brackets >= maxBrackets) return null;
     const items: PythonValue[] = [];
@@ -269,7 +269,7 @@ class LiteralReader {
       const value = items[index + 1];
       const name = key && dictionaryKey(key);
       if (key === undefined || value === undefined || name == null) return null;
-      // A repeated key keeps its first place and spelling and takes the last value.
+      // As in Python, a repeated key keeps its first position and spelling and gets its last value.
       const before = entries.get(name);
       if (before === undefined) entries.set(name, [key, value]);
       else before[1] = value;

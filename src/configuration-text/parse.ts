@@ -1,7 +1,7 @@
 import { indentOf, strip, stripEnd } from './python-text.js';
 import { reprString } from './python-value.js';
 
-/** Something wrong with a configuration text. */
+/** An error in a configuration text. */
 export interface ConfigProblem {
   /** Zero-based line. */
   line: number;
@@ -11,13 +11,13 @@ export interface ConfigProblem {
 /** A line that starts with `#` or `;`. */
 export interface ConfigComment {
   kind: 'comment';
-  /** The line as it stands, with its end if it has one. */
+  /** The line as written, with its line break if it has one. */
   text: string;
-  /** The option whose value is open here and how many lines of it come before; `null` where no value is open. */
+  /** The option whose value may continue after the comment, and the number of its lines before the comment; `null` if there is no such option. */
   within: { option: ConfigOption; lineCount: number } | null;
 }
 
-/** A section header. `DEFAULT` is none of the sections: its options appear in every section. */
+/** A section header. `DEFAULT` does not count as a section; its options appear in every section. */
 interface ConfigSection {
   kind: 'section';
   name: string;
@@ -27,13 +27,13 @@ interface ConfigSection {
 interface ConfigLine {
   /** Zero-based line in the text. */
   line: number;
-  /** The part of the line that belongs to the value, without white space on both sides. */
+  /** The part of the line that belongs to the value, without white space at its ends. */
   text: string;
-  /** White space before it on its line; empty on the line of the option itself. */
+  /** White space before the text; empty on the line with the option's name. */
   indent: string;
 }
 
-/** An option with its value, which may go on over several lines. */
+/** An option with its value, which may take several lines. */
 export interface ConfigOption {
   kind: 'option';
   section: string;
@@ -41,20 +41,20 @@ export interface ConfigOption {
   lines: ConfigLine[];
 }
 
-/** What a text holds, in its order. Blank lines are left out where they belong to no value. */
+/** A part of a text. The entries are in the order of the text; blank lines are left out unless they belong to a value. */
 export type ConfigEntry = ConfigComment | ConfigSection | ConfigOption;
 
-/** Name of the section whose options appear in every other. */
+/** Name of the section whose options appear in every other section. */
 export const defaultSection = 'DEFAULT';
 
-/** The value of an option before interpolation: its lines joined, trailing white space gone. */
+/** The text of an option's value before interpolation: its lines joined, without trailing white space. */
 export function optionText(option: ConfigOption): string {
   const [first] = option.lines;
   if (option.lines.length === 1 && first !== undefined) return first.text;
   return stripEnd(option.lines.map((line) => line.text).join('\n'));
 }
 
-/** Splits a text by the grammar of `administration.md` 3.1; a problem where it breaks it. Values are not looked at. */
+/** Parses a text by the grammar of `administration.md` 3.1, without parsing the values of options. */
 export function parseConfig(text: string): { entries: ConfigEntry[]; problem: ConfigProblem | null } {
   const reader = new ConfigReader();
   let line = 0;
@@ -70,17 +70,17 @@ export function parseConfig(text: string): { entries: ConfigEntry[]; problem: Co
     : { entries: [], problem: { line: reader.firstError, message: 'Source contains parsing errors' } };
 }
 
-/** State of the reading: one line after another, as continuation depends on what came before. */
+/** Reads line by line, because whether a line continues a value depends on the lines before it. */
 class ConfigReader {
   readonly entries: ConfigEntry[] = [];
-  /** First line that is neither header, option nor continuation. Reported at the end: a later duplicate goes before it. */
+  /** First line that is not a header, option or continuation. It is reported at the end, because a later duplicate has precedence. */
   firstError: number | null = null;
   readonly #seen = new Map<string, Set<string>>();
   #section: string | null = null;
   #option: ConfigOption | null = null;
   #indent = 0;
 
-  /** Takes in one line; a problem that ends the reading at once, or `null`. */
+  /** Reads one line. @returns a problem that ends parsing at once, or `null`. */
   readLine(line: string, index: number): ConfigProblem | null {
     const text = strip(line);
     if (text.startsWith('#') || text.startsWith(';')) {
@@ -139,7 +139,7 @@ class ConfigReader {
       lines: [{ line: index, text: strip(text.slice(delimiter + 1)), indent: '' }],
     };
     this.entries.push(option);
-    // Nothing can continue an option without a name.
+    // An option without a name has no continuation lines.
     this.#option = name === '' ? null : option;
     return null;
   }

@@ -1,16 +1,16 @@
-/** What Python's `str.strip` removes: not the byte order mark, but the separators U+001C to U+001F and U+0085. */
+/** The characters that Python's `str.strip` removes. Unlike in JavaScript, U+001C to U+001F and U+0085 belong to them, the byte order mark does not. */
 const spaces = new Set(
   Array.from('\t\n\v\f\r\u001c\u001d\u001e\u001f \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000', (space) =>
     space.charCodeAt(0),
   ),
 );
 
-/** Whether a UTF-16 code unit is white space to Python. */
+/** Whether a UTF-16 code unit is white space in Python. */
 export function isSpace(code: number): boolean {
   return spaces.has(code) || (code >= 0x2000 && code <= 0x200a);
 }
 
-/** How many leading characters are white space. */
+/** Number of leading characters that are white space. */
 export function indentOf(text: string): number {
   let start = 0;
   while (start < text.length && isSpace(text.charCodeAt(start))) start += 1;
@@ -24,7 +24,7 @@ export function stripEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** The text without white space on both sides. */
+/** The text without white space at its ends. */
 export function strip(text: string): string {
   const trimmed = stripEnd(text);
   return trimmed.slice(indentOf(trimmed));

@@ -1,6 +1,6 @@
 /**
- * A value of the literal set. `bytes` hold one character (U+0000 to U+00FF) per byte. `opaque` is a valid literal whose value is not
- * computed: a string with named characters or escaped surrogates, an integer of more than {@link maxIntegerDigits} digits.
+ * The value of a literal. `bytes` have one character (U+0000 to U+00FF) per byte. `opaque` is a valid literal whose value is not
+ * computed: a string with named characters or escaped surrogates, or an integer of more than {@link maxIntegerDigits} digits.
  */
 export type PythonValue =
   | { type: 'none' }
@@ -14,10 +14,10 @@ export type PythonValue =
   | { type: 'dict'; entries: [PythonValue, PythonValue][] }
   | { type: 'opaque'; as: 'str' | 'int'; source: string };
 
-/** Decimal digits up to which integers are computed; converting millions of digits takes seconds. */
+/** Largest number of decimal digits of a computed integer. Converting millions of digits takes seconds. */
 export const maxIntegerDigits = 100_000;
 
-/** The text that Python's `repr` gives; an opaque value gives its source. */
+/** The text that Python's `repr` returns; for an opaque value its source text. */
 export function reprValue(value: PythonValue): string {
   switch (value.type) {
     case 'none':
@@ -47,7 +47,7 @@ export function reprValue(value: PythonValue): string {
   }
 }
 
-/** Shortest digits that read back as the same number, `.0` kept, exponents from 1e16 and below 1e-4. */
+/** The shortest digits that read back as the same number, with `.0` for whole numbers, and with an exponent from 1e16 on and below 1e-4. */
 function reprFloat(value: number): string {
   const text = reprPart(value);
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
@@ -82,7 +82,7 @@ function quoteFor(text: string): '"' | "'" {
   return text.includes("'") && !text.includes('"') ? '"' : "'";
 }
 
-/** A string literal: single quotes unless the text holds `'` and no `"`; printable Unicode as it is, the rest escaped. */
+/** A string literal, in single quotes unless the text contains `'` and no `"`. Printable Unicode stays, other characters are escaped. */
 export function reprString(text: string): string {
   if (/^[ !#-&(-[\]-~]*$/.test(text)) return `'${text}'`;
   const quote = quoteFor(text);
@@ -98,7 +98,7 @@ export function reprString(text: string): string {
   return `${quote}${body}${quote}`;
 }
 
-/** A bytes literal from one character per byte. */
+/** A bytes literal. The argument has one character per byte. */
 export function reprBytes(bytes: string): string {
   const quote = quoteFor(bytes);
   // eslint-disable-next-line no-control-regex -- bytes below 0x20 are what is escaped
@@ -110,7 +110,7 @@ export function reprBytes(bytes: string): string {
 }
 
 /**
- * A text that is equal for values that Python takes as the same dictionary key (`1`, `1.0` and `True` are one key); `null` when the value
+ * A text that is equal for values that are the same dictionary key in Python (`1`, `1.0` and `True` are one key); `null` if the value
  * cannot be a key.
  */
 export function dictionaryKey(value: PythonValue): string | null {

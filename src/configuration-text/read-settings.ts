@@ -3,45 +3,45 @@ import { evaluateConfig, type EvaluatedConfig } from './evaluate.js';
 import { defaultSection, type ConfigOption } from './parse.js';
 import { reprValue, type PythonValue } from './python-value.js';
 
-/** Values as JSON knows them. */
+/** A value of JSON. */
 type PlainValue = null | boolean | number | string | PlainValue[] | { [key: string]: PlainValue };
 
 /** The plugin's own settings of the configuration file, section `[large_image]`. */
 export interface FileSettings {
-  /** Where encoded tiles are kept; `null`: in memory. `python`, the name that other programs give to memory, is read as `memory`. */
+  /** Where encoded tiles are cached; `null`: in memory. `python`, the name in existing files, is read as `memory`. */
   cache_backend: 'none' | 'memory' | 'redis' | null;
-  /** The tile cache in memory may take one n-th of the memory. */
+  /** The tile cache in memory may take one n-th of the machine's memory. */
   cache_python_memory_portion: number;
   /** `host:port` or a `redis:` or `rediss:` address. */
   cache_redis_url: string;
   cache_redis_username: string | null;
   cache_redis_password: string | null;
-  /** Open tile sources may take one n-th of the memory. */
+  /** Open tile sources may take one n-th of the machine's memory. */
   cache_tilesource_memory_portion: number;
-  /** Most tile sources kept open; 0: the built-in number. */
+  /** Largest number of tile sources that stay open; 0: the built-in number. */
   cache_tilesource_maximum: number;
-  /** Whether tile sources are kept open between requests. */
+  /** Whether tile sources stay open between requests. */
   cache_sources: boolean;
-  /** Pixels of the longer side up to which small-image sources read a file. */
+  /** Longest side in pixels of an image that sources for small images read. */
   max_small_image_size: number;
-  /** Whether colours are corrected by the image's profile, or the intent to correct them by. */
+  /** Whether colours are corrected by the image's ICC profile, or the name of the rendering intent to use. */
   icc_correction: boolean | string;
-  /** Regular expression of file names that no fallback source reads. */
+  /** Regular expression for names of files that no fallback source reads. */
   all_sources_ignored_names: string;
-  /** Regular expressions of file names by the name of the source that refuses them, from `source_<name>_ignored_names`. */
+  /** By the name of a source: a regular expression for names of files that it does not read, from `source_<name>_ignored_names`. */
   source_ignored_names: Readonly<Record<string, string>>;
-  /** Bytes of the largest annotation file that is read in. */
+  /** Largest annotation file that is imported, in bytes. */
   max_annotation_input_file_length: number;
-  /** The portions above in bytes. */
+  /** The two portions of the memory above, in bytes. */
   memory: { tileCacheBytes: number; openSourceBytes: number };
 }
 
-/** A value that was not used. */
+/** A setting that was ignored. */
 export interface SettingProblem {
   key: string;
-  /** Where it came from: the environment variable, or the section with the zero-based line of the file. */
+  /** Where the setting was found: the environment variable, or the section with the zero-based line of the file. */
   source: string;
-  /** What is wrong and what would be right. */
+  /** What is wrong, and which values are allowed. */
   message: string;
 }
 
@@ -51,7 +51,7 @@ const integer = (minimum: number): Check<number> => ({
   allowed: `a whole number of at least ${minimum}`,
   read: (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum ? value : undefined),
 });
-// A password such as 123456 is a number to JSON.
+// A password such as 123456 is a number in JSON.
 const textOrNone: Check<string | null> = {
   allowed: 'a text or None',
   read: (value) => (value === null || typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined),
@@ -72,7 +72,7 @@ const backends: Readonly<Record<string, 'none' | 'memory' | 'redis'>> = {
 };
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
-/** What each key may hold; its default stands in {@link defaultSettings}. */
+/** The allowed values of each key. The defaults are in {@link defaultSettings}. */
 const checks: { [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memory'>]: Check<FileSettings[K]> } = {
   cache_backend: {
     allowed: '"memory", "redis", "none" or None',
@@ -101,7 +101,7 @@ const checks: { [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memo
   max_annotation_input_file_length: integer(0),
 };
 
-/** What holds without a configuration file. `totalMemory` is the memory of the machine in bytes. */
+/** The settings without a configuration file. `totalMemory` is the memory of the machine in bytes. */
 export function defaultSettings(totalMemory: number): FileSettings {
   const settings: Omit<FileSettings, 'memory'> = {
     cache_backend: null,
@@ -131,19 +131,19 @@ function portions(
   };
 }
 
-/** The settings of the configuration file, for their documentation: what each may hold, and what holds without it. */
+/** Key, allowed values and default of each setting of the configuration file, for the documentation. */
 export function describeSettings(): { key: string; allowed: string; default: unknown }[] {
   const { memory: _memory, ...defaults } = defaultSettings(0);
   return (Object.keys(checks) as Key[]).map((key) => ({ key, allowed: checks[key].allowed, default: defaults[key] }));
 }
 
-/** Environment value that stands for the built-in default, whatever the file says. */
+/** Value of an environment variable that selects the built-in default instead of the value in the file. */
 const builtIn = '__default__';
 
 /**
- * The plugin's settings: environment variables `LARGE_IMAGE_<KEY>` (JSON where it is JSON, else text) before section `[large_image]` of the
- * configuration file before the defaults. A value that cannot be used is reported and passed over; a file that does not validate is
- * reported and passed over as a whole. Never throws.
+ * Reads the plugin's settings. Environment variables `LARGE_IMAGE_<KEY>` (JSON, otherwise text) override section `[large_image]` of the
+ * configuration file, which overrides the defaults. An invalid value is reported and ignored; an invalid file is reported and ignored as a
+ * whole. Never throws.
  */
 export function readSettings(options: {
   /** Text of the configuration file; `null` when there is none. */
@@ -177,7 +177,7 @@ type Key = keyof typeof checks;
 
 interface GivenSetting {
   key: string;
-  /** `undefined`: the built-in default is asked for. */
+  /** `undefined` selects the built-in default. */
   value: PlainValue | undefined;
   source: string;
 }
@@ -187,7 +187,7 @@ function isKey(key: string): key is Key {
 }
 
 function assign<K extends Key>(settings: FileSettings, key: K, value: PlainValue): boolean {
-  // Indexing the table by K keeps check and setting of one type; TypeScript sees only the union.
+  // The check at K has the type of the setting at K, but TypeScript sees only the union of all checks.
   const accepted = (checks[key] as Check<FileSettings[K]>).read(value);
   if (accepted === undefined) return false;
   settings[key] = accepted;
@@ -251,7 +251,7 @@ function decode(raw: string): PlainValue {
   }
 }
 
-/** The value as JSON has it; `undefined` for what JSON has not (bytes, complex numbers, keys that are no texts). */
+/** Converts a value to JSON; `undefined` for values without a counterpart (bytes, complex numbers). */
 function toPlain(value: PythonValue | undefined): PlainValue | undefined {
   switch (value?.type) {
     case 'none':
@@ -282,7 +282,7 @@ function isRedisAddress(value: string): boolean {
   return URL.canParse(/^rediss?:\/\//i.test(value) ? value : `redis://${value}`);
 }
 
-/** Expressions of RE2, which take time by the length of a name only: without look-around and back-references. */
+/** Whether a text is an expression of RE2, which matches in linear time and has no look-around or back-references. */
 function isPattern(source: string): boolean {
   try {
     return RE2JS.compile(source, RE2JS.CASE_INSENSITIVE) instanceof RE2JS;

@@ -3,14 +3,14 @@ import { BadParameterError } from '../errors.js';
 import { evaluateConfig } from './evaluate.js';
 import type { ConfigProblem } from './parse.js';
 
-/** What is wrong with a configuration text: no entry when it is valid, else one, with a zero-based line. Never throws. */
+/** Checks a configuration text. Returns an empty list if it is valid, otherwise a list with the first problem. Never throws. */
 export function validateConfig(text: string): ConfigProblem[] {
   const { problem } = evaluateConfig(text);
   return problem === null ? [] : [problem];
 }
 
 /**
- * Decodes the bytes of a configuration text. A byte order mark is kept: it is an error of the text, reported by {@link validateConfig}.
+ * Decodes the bytes of a configuration text. A byte order mark is kept, so that {@link validateConfig} reports it as an error.
  *
  * @throws BadParameterError when the bytes are not UTF-8.
  */

@@ -1,12 +1,12 @@
 import { characterCount, isSpace } from './python-text.js';
 import { reprBytes, reprString, reprValue, type PythonValue } from './python-value.js';
 
-/** Columns of a line. */
+/** Largest width of a line in columns. */
 const lineWidth = 79;
-/** Columns by which nested entries are indented. */
+/** Number of columns by which nested entries are indented. */
 const indentStep = 2;
 
-/** A value with its one-line text, computed once for each node: nodes are measured many times. */
+/** A value with its text on one line and the text's width. Both are computed once, because the width is needed at each level of nesting. */
 type Measured = { text: string; width: number } & (
   | { kind: 'list' | 'tuple'; items: Measured[] }
   | { kind: 'dict'; entries: { key: { text: string; width: number }; value: Measured }[] }
@@ -14,17 +14,18 @@ type Measured = { text: string; width: number } & (
   | { kind: 'other' }
 );
 
-/** Where a value stands: its column, what follows it on its last line, and whether it is the whole value. */
+/** Position at which a value is written. */
 interface Position {
   column: number;
-  /** Columns that must stay free behind it for closing brackets and commas. */
+  /** Number of columns to keep free after the value for closing brackets and commas. */
   reserved: number;
+  /** Whether the value is the whole value of the option, not nested in another one. */
   isTop: boolean;
 }
 
 /**
- * The value over several lines of at most 79 columns where it can be broken, counted as if it started in column 0: as many list entries on
- * a line as fit, one dictionary entry on a line, long strings split at white space.
+ * Writes a value over several lines of at most 79 columns, as far as it can be broken. Columns are counted as if the value started in
+ * column 0. A line takes as many list entries as fit, or one dictionary entry; long strings are split at white space.
  */
 export function wrapValue(value: PythonValue): string {
   const output: string[] = [];
@@ -93,7 +94,7 @@ function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { colum
     const behind = isLast ? lastReserved : 1;
     const fullCapacity = lineWidth - inner + 1 - (isLast ? lastReserved : 0);
     if (isLast) capacity -= lastReserved;
-    // An entry takes its own columns and those of the comma and blank behind it.
+    // An entry takes its own columns plus two for the comma and the space after it.
     const needed = item.width + 2;
     if (capacity < needed) {
       capacity = fullCapacity;
@@ -128,7 +129,7 @@ function writeEntries(
   output.push('}');
 }
 
-/** Adjacent literals, one a line; in parentheses where nothing else encloses them. */
+/** Writes string literals on a line each, which Python joins. A value that is not nested needs parentheses for that. */
 function writeChunks(chunks: readonly string[], { column, isTop }: Position, output: string[]): void {
   const indent = `\n${' '.repeat(isTop ? column + 1 : column)}`;
   output.push(isTop ? '(' : '', chunks.join(indent), isTop ? ')' : '');
@@ -164,10 +165,10 @@ function writeString(node: { content: string; text: string }, position: Position
   else writeChunks(chunks, position, output);
 }
 
-/** Line ends to Python, beside `\r\n`. */
+/** Characters that end a line in Python; `\r\n` does too. */
 const lineEnds = '\n\v\f\r\u001c\u001d\u001e\u0085\u2028\u2029';
 
-/** Lines with their ends. */
+/** Splits a text into lines, each with its line break. */
 function splitLines(text: string): string[] {
   const lines: string[] = [];
   let start = 0;
@@ -181,7 +182,7 @@ function splitLines(text: string): string[] {
   return lines;
 }
 
-/** Words, each with the white space behind it. */
+/** Splits a line into words, each with the white space after it. */
 function splitWords(line: string): string[] {
   const words: string[] = [];
   let start = 0;
@@ -196,7 +197,8 @@ function splitWords(line: string): string[] {
 }
 
 function writeBytes(node: { content: string; text: string }, position: Position, output: string[]): void {
-  const group = 4; // bytes that stay together
+  /** Number of bytes that are never split. */
+  const group = 4;
   if (node.content.length <= group) {
     output.push(node.text);
     return;
@@ -208,7 +210,7 @@ function writeBytes(node: { content: string; text: string }, position: Position,
   let current = '';
   for (let start = 0; start < node.content.length; start += group) {
     const part = node.content.slice(start, start + group);
-    // Only an incomplete last group gives way to what stands behind the value.
+    // Only an incomplete last group keeps columns free for what follows the value.
     const limit = part.length < group ? lastCapacity : capacity;
     if (current !== '' && reprBytes(current + part).length > limit) {
       chunks.push(reprBytes(current));

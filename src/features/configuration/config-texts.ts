@@ -5,7 +5,7 @@ import type { TextFunctions } from './text-thread.js';
 const timeoutMs = 10_000;
 const memoryMiB = 256;
 
-/** Checks and formats configuration texts in a thread: what that costs is not to be seen from their length. */
+/** Checks and formats configuration texts in a thread, because a short text may take long. */
 export class ConfigTexts {
   readonly #threads = new ThreadPool<TextFunctions>({
     program: programOf(import.meta.url, { source: './text-thread.ts', built: 'text-thread' }),
@@ -14,12 +14,12 @@ export class ConfigTexts {
     memoryMiB,
   });
 
-  /** What is wrong with a text: no entry when it is valid, else one. */
+  /** Checks a text. Returns an empty list if it is valid, otherwise a list with the first problem. */
   validate(text: string, signal?: AbortSignal) {
     return this.#threads.run('validate', text, { what: 'The configuration', signal });
   }
 
-  /** A text in its normal form; as it is where it has none. */
+  /** Formats a text. A text that cannot be formatted is returned unchanged. */
   format(text: string, signal?: AbortSignal) {
     return this.#threads.run('format', text, { what: 'The configuration', signal });
   }

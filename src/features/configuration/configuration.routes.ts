@@ -5,14 +5,14 @@ import { boolean, text, withDefault } from '../../http/parameters.js';
 
 const defineRoute = routeDefiner<{ configuration: Configuration }>();
 
-/** A configuration is some kilobytes. */
+/** Largest configuration text in a request. Real ones have a few kilobytes. */
 const maxConfigBytes = 128 * 1024;
 
 const read = defineRoute({
   method: 'get',
   path: '/large_image/config',
   summary: "The server's configuration file as it is now.",
-  description: 'It may hold passwords; whoever may read it may replace it.',
+  description: 'The file may contain passwords. Whoever may read it may also replace it.',
   access: 'admin',
   scope: scopes.user,
   returns: {
@@ -21,9 +21,16 @@ const read = defineRoute({
       properties: {
         path: { type: 'string' },
         exists: { type: 'boolean' },
-        text: { type: 'string', description: 'Empty where there is no file.' },
-        version: { type: 'string', description: 'Another for each content of the file; `expected` of its replacement.' },
-        backups: { type: 'array', items: { type: 'string' }, description: 'Names of former files beside it, newest first.' },
+        text: { type: 'string', description: 'Empty if there is no file.' },
+        version: {
+          type: 'string',
+          description: 'Differs for each content of the file; to be given as `expected` when the file is replaced.',
+        },
+        backups: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Names of the backups in the same folder, newest first.',
+        },
         canRestart: { type: 'boolean', description: 'Whether the server can restart itself.' },
       },
     },
@@ -82,7 +89,8 @@ const replace = defineRoute({
   query: {
     restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true),
     expected: text({
-      description: 'The version of the file that the text is to replace; a file of another one is a conflict (409).',
+      description:
+        'The version of the file that is to be replaced. If the file has another version, the answer is a conflict (409).',
     }),
   },
   body: 'text',

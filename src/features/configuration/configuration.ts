@@ -10,42 +10,42 @@ import type { HostLogger } from '../../host.js';
 import { ConfigTexts } from './config-texts.js';
 import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 
-/** What {@link Configuration} works with. */
+/** Options of {@link Configuration}. */
 export interface ConfigurationOptions {
-  /** Path of the configuration file. Default: as the environment says. */
+  /** Path of the configuration file. By default it is found by {@link configPath}. */
   path?: string;
   env: Readonly<Record<string, string | undefined>>;
   brand: string;
   logger: HostLogger;
-  /** How many processes share the memory. Default 1. */
+  /** Number of processes that share the memory, by default 1. */
   processes?: number;
-  /** Restarts the server, where the host can. */
+  /** Restarts the server, if the host can do that. */
   restart?: () => void;
 }
 
-/** The configuration file and what can be done with it. */
+/** The configuration file as the route `GET /large_image/config` describes it. */
 export interface ConfigurationText {
   path: string;
   exists: boolean;
   text: string;
-  /** Another for each content of the file. */
+  /** A text that differs for each content of the file. */
   version: string;
-  /** Names of former files beside it, newest first; not all where there are many. */
+  /** Names of the backups in the same folder, newest first, at most {@link shownBackups}. */
   backups: string[];
-  /** Whether the server can be restarted from here. */
+  /** Whether the server can restart itself. */
   canRestart: boolean;
 }
 
 const shownBackups = 20;
 
-/** Requests under way, and the answer that announces the restart, get this long, in milliseconds. */
+/** Time before a restart in milliseconds, in which open requests and the answer that announces the restart can be completed. */
 const restartDelayMs = 1000;
 
-/** The server's configuration file: the plugin's own section at start, and its replacement. */
+/** The server's configuration file: reads the plugin's settings from it at the start, and replaces it. */
 export class Configuration {
   readonly path: string;
   readonly texts = new ConfigTexts();
-  /** Whether nobody has named the file: its folder is made when it is needed. */
+  /** Whether the path is the built-in default, whose folder is created when needed. */
   readonly #isDefault: boolean;
   #restart: NodeJS.Timeout | null = null;
 
@@ -55,12 +55,12 @@ export class Configuration {
     this.#isDefault = this.path === defaultConfigPath(home, options.brand);
   }
 
-  /** Whether the server can be restarted from here. */
+  /** Whether the server can restart itself. */
   get canRestart(): boolean {
     return this.options.restart !== undefined;
   }
 
-  /** The plugin's section of the file as it is now, and the environment over it. What cannot be used is logged and passed over. */
+  /** Reads the plugin's settings from the file and the environment. Invalid settings are logged and ignored. */
   async load(): Promise<FileSettings> {
     const { env, logger, processes = 1 } = this.options;
     return readSettings({
@@ -72,9 +72,9 @@ export class Configuration {
   }
 
   /**
-   * The file as it is now, for who wants to edit it; an empty text where there is none.
+   * The current file for an editor. The text is empty if there is no file.
    *
-   * @throws LargeImageError `unavailable` when it cannot be read, `conflict` when it is no file or no text in UTF-8.
+   * @throws LargeImageError `unavailable` if it cannot be read, `conflict` if it is not a regular file or not text in UTF-8.
    */
   async read(): Promise<ConfigurationText> {
     const [bytes, backups] = await Promise.all([readConfigFile(this.path), listBackups(this.path)]);
@@ -108,11 +108,11 @@ export class Configuration {
   }
 
   /**
-   * Replaces the file, and restarts the server where that is asked for and the file has changed.
+   * Replaces the file. With `restart`, the server restarts afterwards if the text was different.
    *
-   * @throws BadParameterError `Invalid config file`; LargeImageError `not-implemented` when a restart is asked for that the host does not
-   * offer, `unavailable` or `conflict` when the file cannot be written, `conflict` also when it is not of the `expected` version any more.
-   * Nothing is written then.
+   * @throws BadParameterError `Invalid config file`; LargeImageError `not-implemented` if the host cannot restart the server as demanded,
+   * `unavailable` or `conflict` if the file cannot be written, `conflict` if it does not have the `expected` version. Nothing is written in
+   * these cases.
    */
   async replace(
     text: string,
@@ -140,19 +140,19 @@ export class Configuration {
       },
     });
     if (!restart || replaced.status === 'no change') return replaced;
-    // Several replacements within the delay are one restart.
+    // Several replacements within the delay cause one restart.
     this.#restart ??= setTimeout(() => this.options.restart?.(), restartDelayMs);
     return { ...replaced, restarted: replaced.time };
   }
 
-  /** Removes what replacements have left whose process was killed. @returns how many files. */
+  /** Removes temporary files of replacements whose process was killed. @returns the number of files. */
   async sweep(): Promise<number> {
     const path = await realpath(this.path).catch(() => this.path);
-    // There need not be such a folder, and it need not be this server's to write to.
+    // The folder may be missing, or the server may have no right to write to it.
     return sweepTemporaryFiles(dirname(path)).catch(() => 0);
   }
 
-  /** Drops a restart that has not happened yet, and ends the thread. */
+  /** Cancels a pending restart and ends the thread. */
   async close(): Promise<void> {
     if (this.#restart !== null) clearTimeout(this.#restart);
     this.#restart = null;
@@ -164,7 +164,7 @@ function versionOf(bytes: Buffer | null): string {
   return bytes === null ? 'none' : createHash('sha256').update(bytes).digest('hex').slice(0, 32);
 }
 
-/** Memory that this process may use, in bytes: of the machine, or of the container where that is less. */
+/** Memory that this process may use, in bytes: that of the machine, or the limit of its container if that is smaller. */
 function availableMemory(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();

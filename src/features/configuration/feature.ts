@@ -7,7 +7,7 @@ import type { Feature } from '../feature.js';
 import { Configuration } from './configuration.js';
 import { configurationRoutes } from './configuration.routes.js';
 
-/** The configuration file of the server: what it says at the start, and its replacement by administrators. */
+/** The configuration file of the server: it is read at the start, and administrators can replace it. */
 export const configurationFeature: Feature<
   { host: WorkerHost; options: InstallOptions },
   { configuration: Configuration; fileSettings: FileSettings }

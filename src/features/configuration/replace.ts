@@ -7,20 +7,20 @@ import { isFullDisk } from '../../core/database/outage.js';
 import { step } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 
-/** What {@link replaceConfig} did. */
+/** The result of {@link replaceConfig}. */
 export type ReplaceResult = { status: 'no change' } | { status: 'updated'; time: Date; backupPath?: string };
 
-/** Permissions of a file that did not exist before; it may hold the passwords of caches. */
+/** Permissions of a new file, which may contain the passwords of caches. */
 const newFileMode = 0o600;
-/** Backups of one second that are kept beside each other before another is refused. */
+/** Largest number of backups with the same time of modification to the second. */
 const maxBackupsPerSecond = 1000;
 
-/** Replacements under way in this process, by path: each waits for the one before. */
+/** The last pending replacement of each path in this process. The next one waits for it. */
 const underWay = new Map<string, Promise<unknown>>();
 
 /**
- * Where the configuration file lies: `SERVICE_CONFIG`, else the variable named after the brand, else `GIRDER_CONFIG`, else
- * `~/.<brand>/<brand>.cfg`. Empty variables count as unset.
+ * Path of the configuration file: the value of `SERVICE_CONFIG`, otherwise of `<BRAND>_CONFIG`, otherwise of `GIRDER_CONFIG`, otherwise
+ * {@link defaultConfigPath}. Empty variables count as unset.
  */
 export function configPath(env: Readonly<Record<string, string | undefined>>, home: string, brand: string): string {
   for (const name of ['SERVICE_CONFIG', `${brand.toUpperCase()}_CONFIG`, 'GIRDER_CONFIG']) {
@@ -30,21 +30,21 @@ export function configPath(env: Readonly<Record<string, string | undefined>>, ho
   return defaultConfigPath(home, brand);
 }
 
-/** Where the configuration file lies that nobody has named. */
+/** Default path of the configuration file: `~/.<brand>/<brand>.cfg`. */
 export function defaultConfigPath(home: string, brand: string): string {
   return join(home, `.${brand}`, `${brand}.cfg`);
 }
 
 /**
- * Bytes of the configuration file; `null` when there is none.
+ * Bytes of the configuration file; `null` if there is none.
  *
- * @throws LargeImageError `unavailable` when it cannot be read, `conflict` when it is no file.
+ * @throws LargeImageError `unavailable` if it cannot be read, `conflict` if it is not a regular file.
  */
 export async function readConfigFile(path: string): Promise<Buffer | null> {
   return (await findTarget(path)).content;
 }
 
-/** Names of the former files that lie beside the configuration file, newest first. */
+/** Names of the backups in the folder of the configuration file, newest first. */
 export async function listBackups(path: string): Promise<string[]> {
   const names = await readdir(dirname(path)).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return [];
@@ -56,11 +56,12 @@ export async function listBackups(path: string): Promise<string[]> {
 }
 
 /**
- * Replaces the configuration file in one step: at every moment there is either the old file or the whole new one. The old one is kept beside
- * it as `<path>.<YYYYMMDD-HHMMSS>`, its time of modification in local time. Mode and owner stay. A symbolic link stays, the file that it
- * leads to is replaced.
+ * Replaces the configuration file atomically: at every moment there is either the old or the complete new file. A backup of the old one
+ * is kept as `<path>.<YYYYMMDD-HHMMSS>`, named after its time of modification in local time. Mode and owner are kept. If the path is a
+ * symbolic link, the file that it leads to is replaced.
  *
- * @throws LargeImageError `unavailable` when the folder is missing, full or may not be written to, `conflict` when the path is no file.
+ * @throws LargeImageError `unavailable` if the folder is missing or may not be written to, `storage-full` if the disk is full, `conflict` if the
+ * path is not a regular file.
  */
 export async function replaceConfig(
   text: string,
@@ -74,15 +75,15 @@ export async function replaceConfig(
     path: string;
     now?: () => Date;
     logger?: HostLogger;
-    /** Whether its folder is made where there is none. */
+    /** Whether a missing folder is created. */
     makeFolder?: boolean;
-    /** Called with what the file holds when there is something to write, before it is written; what it throws ends the replacement. */
+    /** Called before a different text is written, with the present content of the file. It cancels the replacement by throwing an error. */
     allow?: (former: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
   const before = underWay.get(path) ?? Promise.resolve();
   const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, allow }));
-  // The next one only waits: it does not fail with this one.
+  // The next replacement waits for this one, but does not fail with it.
   const settled = replaced.catch(() => undefined);
   underWay.set(path, settled);
   try {
@@ -114,7 +115,7 @@ async function replaceFile(
   const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const made: string[] = [];
   try {
-    // It may hold the passwords of caches, as the file does.
+    // Backups in the folder may contain the passwords of caches, as the file does.
     if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     made.push(temporary);
     await writeNew(temporary, content, target.stats);
@@ -137,7 +138,7 @@ async function replaceFile(
   }
 }
 
-/** The file to be replaced: behind a symbolic link the one that it leads to. */
+/** The file to be replaced: the path itself, or the file that a symbolic link leads to. */
 async function findTarget(path: string): Promise<{ path: string; content: Buffer | null; stats: Stats | null }> {
   try {
     const real = await realpath(path).catch(async (error: unknown) => {
@@ -156,14 +157,14 @@ async function findTarget(path: string): Promise<{ path: string; content: Buffer
   }
 }
 
-/** Writes a file that must not exist yet, with the owner and permissions of the one it takes the place of, down to the disk. */
+/** Creates a file that must not exist yet, with the owner and permissions of the file `like`, and flushes it to the disk. */
 async function writeNew(path: string, content: Buffer, like: Stats | null): Promise<void> {
   const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, newFileMode);
   try {
     await file.writeFile(content);
     if (like !== null) {
       const own = await file.stat();
-      // Before the mode: changing the owner clears bits of it.
+      // The owner is set before the mode, because changing the owner clears bits of the mode.
       if (own.uid !== like.uid || own.gid !== like.gid) await file.chown(like.uid, like.gid);
       await file.chmod(like.mode & 0o7777);
     }
@@ -173,7 +174,7 @@ async function writeNew(path: string, content: Buffer, like: Stats | null): Prom
   }
 }
 
-/** Copies the old content under a name that is free, or that holds the same content already. */
+/** Writes the old content to a backup, whose path is returned. An existing backup with the same content is used as it is. */
 async function writeBackup(path: string, content: Buffer, stats: Stats, made: string[]): Promise<string> {
   const base = `${path}.${localStamp(stats.mtime)}`;
   for (let number = 0; number < maxBackupsPerSecond; number += 1) {
@@ -185,7 +186,7 @@ async function writeBackup(path: string, content: Buffer, stats: Stats, made: st
       return backup;
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error;
-      // Not ours: it must survive whatever fails later.
+      // This backup existed before, so it must not be removed if the replacement fails later.
       made.pop();
       const existing = await readFile(backup).catch(() => null);
       if (existing?.equals(content)) return backup;
@@ -200,7 +201,7 @@ function localStamp(time: Date): string {
   return `${day}-${two(time.getHours())}${two(time.getMinutes())}${two(time.getSeconds())}`;
 }
 
-/** Makes the renaming last. Where folders cannot be opened (Windows) it lasts as the system pleases. */
+/** Flushes a folder, so that the renaming survives a crash. Does nothing on systems where folders cannot be opened (Windows). */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => null);
   if (folder === null) return;

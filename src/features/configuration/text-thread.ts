@@ -3,15 +3,15 @@ import { formatConfig } from '../../configuration-text/format.js';
 import { validateConfig } from '../../configuration-text/validate.js';
 import type { ConfigProblem } from '../../configuration-text/parse.js';
 
-/** Longest normal form, in characters: deep nesting is mostly indentation. */
+/** Largest length of a formatted text in characters. Deep nesting makes texts long by indentation. */
 const maxFormattedLength = 1024 * 1024;
 
-/** What is wrong with a configuration text. */
+/** Checks a configuration text. */
 function validate(text: string): ConfigProblem[] {
   return validateConfig(text);
 }
 
-/** The normal form of a configuration text, or the text where it has none of a bearable length. */
+/** Formats a configuration text; returns it unchanged if the result would be too long. */
 function format(text: string): string {
   const formatted = formatConfig(text);
   return formatted.length > maxFormattedLength ? text : formatted;
@@ -19,7 +19,7 @@ function format(text: string): string {
 
 const functions = { validate, format };
 
-/** What threads for configuration texts do. */
+/** The functions that run in the thread. */
 export type TextFunctions = typeof functions;
 
 export default threadFunctions(functions);

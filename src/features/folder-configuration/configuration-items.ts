@@ -12,38 +12,38 @@ export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
 
 const yamlType = 'application/yaml';
 const yamlTypes: ReadonlySet<string> = new Set([yamlType, 'application/x-yaml', 'text/yaml', 'text/x-yaml', 'text/vnd.yaml']);
-/** Types of files of which nobody knew better. */
+/** Unspecific types. A file of such a type is YAML if its name says so. */
 const vagueTypes: ReadonlySet<string> = new Set(['application/octet-stream', 'text/plain']);
 
-/** What {@link ConfigurationItems} works with. */
+/** Options of {@link ConfigurationItems}. */
 export interface ConfigurationItemsOptions {
   records: HostRecords;
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
-  /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
+  /** Lets one process at a time write a configuration, so that no user's addition is lost. */
   leases: Leases;
 }
 
-/** Where a configuration lies, or is to lie. */
+/** An existing or new configuration. */
 interface StoredConfiguration {
   folder: FolderRecord;
   name: string;
-  /** `null`: there is no such item yet. */
+  /** `null` if there is no item of this name yet. */
   item: ItemRecord | null;
-  /** `null`: the item has no file yet. */
+  /** `null` if the item has no file yet. */
   file: FileRecord | null;
   text: StoredText;
 }
 
-/** What there is of a configuration now: its text, or `null`. */
+/** The stored text of a configuration; `null` if there is none. */
 export type StoredText = string | null;
 
-/** The items that hold configurations of folders, one file each. Other items of the same names are left alone. */
+/** Configurations of folders are items with one file each. Items of the same name with other contents are never changed. */
 export class ConfigurationItems {
   constructor(private readonly options: ConfigurationItemsOptions) {}
 
-  /** The files of a name that hold in a folder itself, of the oldest item where there are several. */
+  /** The files of the configuration of a name in a folder. If several items have the name, the oldest counts. */
   async files(folder: FolderRecord, name: string): Promise<FileRecord[]> {
     const { records } = this.options;
     const [item] = await records.itemsNamed(folder, name, 1);
@@ -53,7 +53,7 @@ export class ConfigurationItems {
     return files.filter(({ id }) => !replaced.has(id));
   }
 
-  /** Bytes of a file as text. @throws BadParameterError when they are none. */
+  /** The content of a file as text. @throws BadParameterError if it is not text in UTF-8. */
   async text(file: FileRecord): Promise<string> {
     const chunks: Buffer[] = [];
     if (file.size > 0) {
@@ -64,17 +64,17 @@ export class ConfigurationItems {
       const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
       if (!text.includes('\0')) return text;
     } catch {
-      // Said below.
+      // The error is thrown below.
     }
     throw new BadParameterError(`The file ${file.name} is not text in UTF-8.`);
   }
 
   /**
-   * Writes a configuration: into a new item, or in the place of the one file of an item.
+   * Writes a configuration: creates an item, or replaces the only file of an existing one.
    *
-   * @param textFrom makes the text of what there is now.
-   * @throws LargeImageError `conflict` when the item is anything else than a configuration, `not-implemented` when the host makes no items.
-   * Nothing is changed then.
+   * @param textFrom makes the new text from the stored one.
+   * @throws LargeImageError `conflict` if an existing item is not a configuration, `not-implemented` if the host cannot create items. Nothing
+   * is changed in these cases.
    */
   async write(
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
@@ -103,7 +103,7 @@ export class ConfigurationItems {
     const [item, further] = await records.itemsNamed(folder, name, 2);
     if (item === undefined) return { folder, name, item: null, file: null, text: null };
     if (further !== undefined) throw refuse('there are several items of this name');
-    // Written on this item already, by a process that was killed.
+    // Completes a replacement whose process was killed.
     for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
     const [file, second] = await records.filesOfItem(item);
     if (file === undefined && records.configurations.isUnfinished(item)) return { folder, name, item, file: null, text: null };
@@ -141,7 +141,7 @@ export class ConfigurationItems {
     try {
       await this.#create(item, name, bytes, { creatorId });
     } catch (error) {
-      // Where this fails too the item is swept.
+      // If removing the item fails too, a later sweep removes it.
       await this.#removeItem(item).catch((err: unknown) => this.#warn(err, item));
       throw error;
     }
@@ -151,7 +151,7 @@ export class ConfigurationItems {
 
   async #replace(item: ItemRecord, former: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
     const file = await this.#create(item, former.name, bytes, { creatorId, fields: { [replacesField]: former.id } });
-    // The text holds from here on, whether or not the former file can be removed now.
+    // The new text is valid from here on. A former file that cannot be removed now is removed by a later sweep.
     await this.#removeReplaced(file, item).catch((err: unknown) => this.#warn(err, item));
   }
 
@@ -168,7 +168,7 @@ export class ConfigurationItems {
     return this.options.records.fileOf(created);
   }
 
-  /** Removes the file whose place another one has taken, if it is one of the same item and name. @returns whether it was there. */
+  /** Removes the file that this one replaces, if it has the same item and name. @returns whether it existed. */
   async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
     const { records, files } = this.options;
     const id = records.configurations.replacedBy(file);
@@ -192,7 +192,7 @@ export class ConfigurationItems {
     this.options.logger.warn({ err, itemId: item.id }, 'FolderConfiguration:Tidy:Failed');
   }
 
-  /** Completes or removes what writes have left whose process was killed. @returns how many items and files were removed. */
+  /** Completes or undoes writes whose process was killed. @returns the number of items and files that were removed. */
   async sweep(): Promise<{ configurationItems: number; configurationFiles: number }> {
     const { records } = this.options;
     const { configurations } = records;

@@ -8,14 +8,14 @@ import { FolderConfiguration } from './folder-configuration.js';
 import { YamlTexts } from './yaml-texts.js';
 import { yamlConfigRoutes } from './yaml-config.routes.js';
 
-/** What the feature needs. */
+/** Other features and parts of the core that this feature uses. */
 interface FolderConfigurationNeeds {
   core: Core;
   settings: Settings;
   items: Items;
 }
 
-/** Configuration of folders in YAML, inherited from the folders above and by group and user. */
+/** Configurations of folders in YAML, which folders inherit from those above, with sections for groups and users. */
 export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null> = {
   name: 'folder-configuration',
   open({ core: { host, records, leases, logger }, settings, items }, onClose) {

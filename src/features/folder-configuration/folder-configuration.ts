@@ -6,14 +6,14 @@ import { defaultLists } from '../items/folder-lists.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { maxFolderConfigurationBytes, type ConfigurationItems } from './configuration-items.js';
-import type { Person } from './yaml-text.js';
+import type { Person } from './merge-yaml.js';
 import type { YamlTexts } from './yaml-texts.js';
 
-/** Folders above a folder that are looked into; deeper trees are circles. */
+/** Largest number of folders above a folder that are searched. Deeper trees must be circular. */
 const maxDepth = 1000;
 const listsName = '.large_image_config.yaml';
 
-/** What {@link FolderConfiguration} works with. */
+/** Options of {@link FolderConfiguration}. */
 export interface FolderConfigurationOptions {
   records: HostRecords;
   items: Items;
@@ -23,11 +23,11 @@ export interface FolderConfigurationOptions {
   texts: YamlTexts;
 }
 
-/** Configuration texts in YAML that lie in folders as items and hold for what is below. */
+/** Configurations in YAML, stored as items of folders, which apply to a folder and all folders below it. */
 export class FolderConfiguration {
   constructor(private readonly options: FolderConfigurationOptions) {}
 
-  /** What holds in a folder for a caller, as JSON text. @throws UnknownIdError, AccessDeniedError, BadParameterError for broken YAML. */
+  /** The configuration that applies to a caller in a folder, as JSON. @throws UnknownIdError, AccessDeniedError, BadParameterError for invalid YAML. */
   async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
     const person = await this.#person(caller);
     let nearer: string | null = null;
@@ -58,7 +58,7 @@ export class FolderConfiguration {
     return { login: user?.login ?? caller.id, groups: groups.map((group) => group.name), admin: caller.admin };
   }
 
-  /** The folder, those above it, `.config` beside the topmost, and the folder of the setting `config_folder`. */
+  /** The folders to search, in order: the folder, those above it, `.config` beside the topmost, and the one of the setting `config_folder`. */
   async *#chain(folderId: string, caller: Caller | null): AsyncGenerator<FolderRecord> {
     const { records, items, settings } = this.options;
     let folder = await items.loadFolder(folderId, 0, caller);
@@ -83,10 +83,10 @@ export class FolderConfiguration {
   }
 
   /**
-   * Stores a text in a folder; with `ofUser` in the section of the calling user, for which reading is enough.
+   * Stores a text as a configuration of a folder. With `ofUser` it is added to the section of the calling user, who needs only read access.
    *
-   * @throws BadParameterError for broken YAML, AccessDeniedError; LargeImageError `conflict` when the item of this name is no configuration, or
-   * nothing can be added to what it holds; `not-implemented` when the host makes no items. Nothing is stored then.
+   * @throws BadParameterError for invalid YAML, AccessDeniedError; LargeImageError `conflict` if the item of this name is not a configuration or
+   * nothing can be added to its text, `not-implemented` if the host cannot create items. Nothing is stored in these cases.
    */
   async write(
     folderId: string,

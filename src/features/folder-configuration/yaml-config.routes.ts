@@ -18,7 +18,7 @@ const params = {
 const read = defineRoute({
   method: 'get',
   path: '/folder/:id/yaml_config/:name',
-  summary: 'The YAML configuration that holds in a folder.',
+  summary: 'The YAML configuration that applies in a folder.',
   description:
     'The item of this name in the folder, else in those above, else in `.config` beside the topmost, else in the folder of the setting ' +
     '`config_folder`; with `__inherit__: true` joined with the next. Sections for users and groups are applied.',
@@ -54,7 +54,7 @@ const write = defineRoute({
   errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'conflict', 'not-implemented', 'storage-full'],
   authorize: ({ params, query, caller }, { items }) => items.loadFolder(params.id, query.user_context ? 0 : 1, caller),
   async handle({ params: { id: folderId, name }, query, body, caller }, { folderConfiguration }) {
-    // Databases take no such text in conditions.
+    // MongoDB refuses such a text in a query.
     if (name.includes('\0')) throw new BadParameterError('The name of a configuration must not contain the character U+0000.');
     await folderConfiguration.write(folderId, name, body, { caller, ofUser: query.user_context });
     return null;

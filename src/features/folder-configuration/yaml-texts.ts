@@ -8,7 +8,10 @@ const memoryMiB = 512;
 
 type Input<Name extends keyof YamlFunctions> = Parameters<YamlFunctions[Name]>[0];
 
-/** Reads and joins YAML texts in a thread: ten bytes may stand for as many as one likes. Mappings stay JSON texts on this side. */
+/**
+ * Parses and merges YAML texts in a thread, because aliases let a short text stand for a huge one. Results come back as JSON texts, which
+ * are never parsed on the main thread.
+ */
 export class YamlTexts {
   readonly #threads = new ThreadPool<YamlFunctions>({
     program: programOf(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
@@ -17,22 +20,22 @@ export class YamlTexts {
     memoryMiB,
   });
 
-  /** Whether a text is a mapping or nothing. @throws BadParameterError for broken YAML. */
+  /** Whether a text is a mapping or empty. @throws BadParameterError for invalid YAML. */
   async isMapping(input: Input<'check'>, signal?: AbortSignal): Promise<boolean> {
     return resultOf(await this.#threads.run('check', input, { what: input.name, signal })).isMapping;
   }
 
-  /** One more text, personalised and joined with what holds nearer by. @throws BadParameterError for broken YAML. */
+  /** Personalizes a text and merges the result of nearer folders over it. @throws BadParameterError for invalid YAML. */
   async join(input: Input<'join'>, signal?: AbortSignal): Promise<Layer> {
     return resultOf(await this.#threads.run('join', input, { what: input.name, signal }));
   }
 
-  /** A JSON text with defaults below it. */
+  /** Adds defaults for missing members to a JSON text. */
   complete(input: Input<'complete'>, signal?: AbortSignal): Promise<string> {
     return this.#threads.run('complete', input, { what: 'The configuration', signal });
   }
 
-  /** A stored text with what one user gave. @throws LargeImageError `conflict` when it has no room for that. */
+  /** Adds a user's text to the user's section of a stored text. @throws LargeImageError `conflict` if the stored text has no place for it. */
   async addForUser(input: Input<'addForUser'>, signal?: AbortSignal): Promise<string> {
     const added = await this.#threads.run('addForUser', input, { what: input.name, signal });
     if ('conflict' in added) throw new LargeImageError('conflict', added.conflict);

@@ -1,9 +1,9 @@
 import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { BadParameterError } from '../../errors.js';
 import { isMapping, parseYaml, writeYaml, type YamlMapping } from '../../core/yaml.js';
-import { mergeMappings, personalize, type Person } from './yaml-text.js';
+import { mergeMappings, personalize, type Person } from './merge-yaml.js';
 
-/** A result, or why there is none: errors lose their class on the way out of a thread. */
+/** A result, or the message of a BadParameterError, because errors lose their class on the way out of a thread. */
 export type Outcome<Result> = { result: Result } | { refused: string };
 
 function outcome<Result>(work: () => Result): Outcome<Result> {
@@ -15,7 +15,7 @@ function outcome<Result>(work: () => Result): Outcome<Result> {
   }
 }
 
-/** Checks a text; says whether it is a mapping or nothing. */
+/** Parses a text. Tells whether it is a mapping or empty. */
 function check({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
   return outcome(() => {
     const value = parseYaml(text, name);
@@ -23,15 +23,15 @@ function check({ text, name }: { text: string; name: string }): Outcome<{ isMapp
   });
 }
 
-/** What holds in a folder, as far as it is known. */
+/** The configuration merged from a folder and those nearer than it. */
 export interface Layer {
   /** JSON text. */
   text: string;
-  /** Whether what lies above is to be joined with it. */
+  /** Whether the configurations of folders above are merged too. */
   inherits: boolean;
 }
 
-/** One more text, personalised and joined with what holds nearer by (JSON text, or `null`). */
+/** Personalizes a text and merges `nearer` over it: the result of nearer folders as JSON, or `null`. */
 function join({
   text,
   name,
@@ -55,16 +55,16 @@ function join({
   });
 }
 
-/** Puts defaults below a mapping. Other values stay. */
+/** Adds defaults for missing members to a mapping. Other values are returned unchanged. */
 function complete({ text, defaults }: { text: string; defaults: YamlMapping }): string {
   const value = JSON.parse(text) as unknown;
   return isMapping(value) ? JSON.stringify({ ...defaults, ...value }) : text;
 }
 
-/** Why nothing can be added to a stored text, or the new one. */
+/** The new text, or the reason why nothing can be added to the stored one. */
 type Added = { text: string } | { conflict: string };
 
-/** A stored text with what one user gave added to their section. What was given has been checked. */
+/** Adds a user's text, which has been checked, to the user's section of a stored text. */
 function addForUser({ stored, given, name, login }: { stored: string; given: string; name: string; login: string }): Added {
   const conflict = (what: string): Added => ({
     conflict: `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`,
@@ -86,13 +86,13 @@ function addForUser({ stored, given, name, login }: { stored: string; given: str
   return { text: writeYaml({ ...document, users: { ...users, [login]: { ...own, ...added } } }) };
 }
 
-/** A mapping; an empty one for nothing, `null` for what is none. */
+/** The value if it is a mapping; an empty mapping for a missing value; `null` for other values. */
 function mappingOf(value: unknown): YamlMapping | null {
   if (value === undefined || value === null) return {};
   return isMapping(value) ? value : null;
 }
 
-/** Where a mapping is expected, a list of one counts as what is in it. */
+/** A list with one entry counts as that entry. */
 function unwrapped(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
 }
@@ -103,7 +103,7 @@ function ownMember(mapping: YamlMapping, key: string): unknown {
 
 const functions = { check, join, complete, addForUser };
 
-/** What threads for YAML texts do. */
+/** The functions that run in the thread. */
 export type YamlFunctions = typeof functions;
 
 export default threadFunctions(functions);

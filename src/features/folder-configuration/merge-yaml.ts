@@ -1,6 +1,6 @@
 import { isMapping, type YamlMapping } from '../../core/yaml.js';
 
-/** Two mappings joined: what `over` says holds, mappings in mappings are joined too; `__all__: true` in it clears the other first. */
+/** Merges two mappings, recursively. Values of `over` win; if `over` contains `__all__: true`, all of `base` is dropped. */
 export function mergeMappings(base: YamlMapping, over: YamlMapping): YamlMapping {
   const merged: YamlMapping = over.__all__ === true ? {} : { ...base };
   for (const [key, value] of Object.entries(over)) {
@@ -11,15 +11,15 @@ export function mergeMappings(base: YamlMapping, over: YamlMapping): YamlMapping
   return merged;
 }
 
-/** Who a text is personalised for. */
+/** The user for whom a configuration is read. */
 export interface Person {
-  /** `null`: nobody who is signed in. */
+  /** `null` if nobody is signed in. */
   login: string | null;
   groups: readonly string[];
   admin: boolean;
 }
 
-/** A mapping with the sections for this person merged into it, and the sections for all others taken out (administration.md, 11.2). */
+/** Merges the sections for this person into a mapping, and removes the sections for all others (administration.md, 11.2). */
 export function personalize(mapping: YamlMapping, { login, groups, admin }: Person): YamlMapping {
   let result = { ...mapping };
   const take = (section: string): YamlMapping | null => {
@@ -34,7 +34,7 @@ export function personalize(mapping: YamlMapping, { login, groups, admin }: Pers
   };
   const [ofGroups, ofUsers] = [take('groups'), take('users')];
   for (const group of [...groups].sort()) add(ofGroups, group);
-  // After the groups, which may have added to it.
+  // The sections of groups, merged before, may have added to `access`.
   const ofAccess = take('access');
   if (login !== null) add(ofAccess, 'user');
   if (admin) add(ofAccess, 'admin');
