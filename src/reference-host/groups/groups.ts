@@ -9,10 +9,10 @@ import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeTree } from '../upkeep/removal.js';
 
-/** Most users who may wait to be let into a group. */
+/** Largest number of users who have asked to join a group. */
 const maxRequests = 10_000;
 
-/** A group on which somebody has a level. */
+/** Loads a group on which the caller has an access level. */
 export async function loadGroup(
   { models }: HostContext,
   id: string,
@@ -29,7 +29,7 @@ function explain(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A group with that name already exists.', 'name') : error;
 }
 
-/** Makes a group; its creator belongs to it and administers it. */
+/** Creates a group. Its creator becomes a member and administrator. */
 export async function createGroup(
   context: HostContext,
   { name, description, isPublic, creatorId }: { name: string; description: string; isPublic: boolean; creatorId: Types.ObjectId },
@@ -48,7 +48,7 @@ export async function createGroup(
     access: withUserLevel({ users: [], groups: [] }, creatorId, 2),
     public: isPublic,
   };
-  // Before the group: membership in a group that is not there gives nothing.
+  // Membership is recorded before the group, because membership in a missing group has no effect.
   await context.models.user.updateOne({ _id: creatorId }, { $addToSet: { groups: group._id } });
   try {
     await context.models.group.create(group);
@@ -88,12 +88,12 @@ export async function updateGroup(
   return updated;
 }
 
-/** Removes a group from users, permissions and the list of groups. */
+/** Removes a group, all memberships and all permissions of it. */
 export function removeGroup(context: HostContext, group: GroupDocument): Promise<void> {
   return removeTree(context, 'group', group, ({ _id }) => clearGroup(context, _id));
 }
 
-/** Clears what a removed group leaves; can be done again. */
+/** Removes memberships and permissions of a removed group. Can be repeated. */
 export async function clearGroup({ models, events }: HostContext, _id: Types.ObjectId): Promise<void> {
   await models.user.updateMany({ groups: _id }, { $pull: { groups: _id } });
   await models.user.updateMany({ 'groupInvites.groupId': _id }, { $pull: { groupInvites: { groupId: _id } } });
@@ -104,7 +104,7 @@ export async function clearGroup({ models, events }: HostContext, _id: Types.Obj
   await events.emit('access.changed', {});
 }
 
-/** Whether somebody may put others into a group without asking them. */
+/** Whether the caller may add members to a group without inviting them. */
 export async function mayForce(context: HostContext, group: GroupDocument, principal: Principal): Promise<boolean> {
   if (principal.admin) return true;
   const policy = await context.setting('core.add_to_group_policy');
@@ -112,7 +112,7 @@ export async function mayForce(context: HostContext, group: GroupDocument, princ
   return (policy === 'yesadmin' && level >= 2) || (policy === 'yesmod' && level >= 1);
 }
 
-/** Gives a user a level; one that is there already is only ever raised. */
+/** Gives a user an access level on a group. A level is never lowered. */
 async function grant({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
   const raised = await models.group.updateOne(
     { _id: group._id, 'access.users.id': userId },
@@ -123,7 +123,7 @@ async function grant({ models }: HostContext, group: GroupDocument, userId: Type
   await models.group.updateOne({ _id: group._id, 'access.users.id': { $ne: userId } }, { $push: { 'access.users': entry } });
 }
 
-/** Invites a user to a group, who then may read it; `force` makes the user a member at once, and so does having asked. */
+/** Invites a user to a group, which the user may then read. With `force`, or if the user has asked to join, the user becomes a member at once. */
 export async function inviteToGroup(
   context: HostContext,
   group: GroupDocument,
@@ -133,7 +133,7 @@ export async function inviteToGroup(
   const { models } = context;
   if (force) return addMember(context, group, user._id, level);
   if (user.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
-  // Who has asked need not be asked.
+  // A user who has asked to join needs no invitation.
   if (group.requests.some((id) => id.equals(user._id))) return addMember(context, group, user._id, level);
   await models.user.updateOne({ _id: user._id }, { $pull: { groupInvites: { groupId: group._id } } });
   await models.user.updateOne({ _id: user._id }, { $push: { groupInvites: { groupId: group._id, level } } });
@@ -142,7 +142,7 @@ export async function inviteToGroup(
 }
 
 async function addMember(context: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel): Promise<void> {
-  // In this order a member has a level, and what ends half way can be done again.
+  // In this order a member always has a level, and an interrupted call can be repeated.
   await grant(context, group, userId, level);
   await context.models.user.updateOne(
     { _id: userId },
@@ -153,9 +153,9 @@ async function addMember(context: HostContext, group: GroupDocument, userId: Typ
 }
 
 /**
- * Accepts an invitation; without one, asks to be invited.
+ * Accepts an invitation; without one, asks to join.
  *
- * @throws InvalidError for members, and when too many wait for an answer
+ * @throws InvalidError for members, and if too many users have asked to join
  */
 export async function joinGroup(context: HostContext, group: GroupDocument, userId: Types.ObjectId): Promise<void> {
   const user = await context.models.user.findById(userId).lean<UserDocument>();
@@ -170,9 +170,9 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
 }
 
 /**
- * Gives a member another level, up or down.
+ * Changes the level of a member, up or down.
  *
- * @throws InvalidError for somebody who is no member, and where nobody would administer the group, unless a site administrator has it so
+ * @throws InvalidError if the user is not a member, and if nobody would administer the group, unless a site administrator demands that
  */
 export async function setMemberLevel(
   context: HostContext,
@@ -188,7 +188,7 @@ export async function setMemberLevel(
   const users = found?.access.users ?? [];
   const changed = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
   if (!principal.admin && !changed.some((entry) => entry.level === 2)) throw leftAlone();
-  // Nobody else has changed the list meanwhile: two administrators who end each other's right would leave none.
+  // The list must not have changed meanwhile: two administrators who demote each other at once would leave none.
   const { matchedCount } = await models.group.updateOne(
     { _id: group._id, 'access.users': users },
     { $set: { 'access.users': changed } },
@@ -205,10 +205,10 @@ function leftAlone(): InvalidError {
 }
 
 /**
- * Ends a membership, an invitation or a request. Somebody still administers the group afterwards, unless a site administrator has it so.
+ * Ends a membership, an invitation or a request to join. The last administrator can be removed only by a site administrator.
  *
- * @throws AccessDeniedError when the user has a higher level than whoever asks
- * @throws InvalidError when the user is the last administrator
+ * @throws AccessDeniedError if the user has a higher level than the caller
+ * @throws InvalidError if the user is the last administrator
  */
 export async function leaveGroup(
   context: HostContext,

@@ -34,7 +34,7 @@ function levelOf(level: number): GrantedLevel {
   throw new BadParameterError(`Invalid value for level: "${level}". Allowed values: 0, 1, 2.`);
 }
 
-/** A group with who has which level in it, and who asks to be let in. */
+/** A group with the levels of its members, and the users who have asked to join. */
 const returnsRoles = {
   schema: {
     ...groupSchema,
@@ -43,7 +43,7 @@ const returnsRoles = {
   },
 };
 
-/** Requests are shown to moderators, and to whoever made them. */
+/** Adds levels and requests to a group. Moderators see all requests to join, others see only their own. */
 async function withRoles(context: HostContext, { _id }: GroupDocument, principal: Principal) {
   const { models } = context;
   const group = await models.group.findById(_id).lean<GroupDocument>();
@@ -61,7 +61,7 @@ async function withRoles(context: HostContext, { _id }: GroupDocument, principal
   };
 }
 
-/** Lists the users who have the group's id in a field. */
+/** A route that lists the users who have the group's id in a field. */
 function usersRoute(name: 'member' | 'invitation', summary: string, field: string) {
   return defineRoute({
     method: 'get',
@@ -81,7 +81,7 @@ function usersRoute(name: 'member' | 'invitation', summary: string, field: strin
   });
 }
 
-/** Gives a level to a member of a group, or takes it. */
+/** A route that makes a member moderator or administrator (POST), or an ordinary member again (DELETE). */
 function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
   const what = role === 'admin' ? 'administrator' : 'moderator';
   return defineRoute({
@@ -103,12 +103,12 @@ function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
   });
 }
 
-/** Who belongs to groups, and how they come in and go. */
+/** Members of groups: listing, inviting, joining, leaving, and their levels. */
 export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/group/:id/access',
-    summary: 'A group with who has which level in it, and who asks to be let in.',
+    summary: 'A group with the levels of its members, and the users who have asked to join.',
     access: 'public',
     params: byId,
     returns: returnsRoles,
@@ -118,8 +118,8 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       return withRoles(context, await loadGroup(context, params.id, principal, 0), principal);
     },
   }),
-  usersRoute('member', 'Who belongs to a group.', 'groups'),
-  usersRoute('invitation', 'Who is invited to a group.', 'groupInvites.groupId'),
+  usersRoute('member', 'The members of a group.', 'groups'),
+  usersRoute('invitation', 'The users who are invited to a group.', 'groupInvites.groupId'),
   ...(['moderator', 'admin'] as const).flatMap((role) => [roleRoute('post', role), roleRoute('delete', role)]),
   defineRoute({
     method: 'post',
@@ -138,7 +138,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       const level = levelOf(query.level);
-      // Nobody makes somebody else more than they are themselves.
+      // Moderators may invite members. Only administrators may invite moderators and administrators.
       const group = await loadGroup(context, params.id, principal, level === 0 ? 1 : 2);
       const user = await context.models.user.findById(query.userId).lean<UserDocument>();
       if (user === null) throw new InvalidError(`No such user: ${query.userId}`, 'id');
@@ -152,7 +152,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/group/:id/member',
-    summary: 'Accept an invitation to a group; without one, ask to be let in.',
+    summary: 'Accept an invitation to a group; without one, ask to join.',
     access: 'user',
     params: byId,
     returns: returnsRoles,
@@ -167,10 +167,10 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/group/:id/member',
-    summary: 'Leave a group, take somebody out of it, or end an invitation or a request.',
+    summary: 'Leave a group, remove a member, or end an invitation or a request to join.',
     access: 'user',
     params: byId,
-    query: { userId: id({ description: 'Whom to take out; by default yourself.' }) },
+    query: { userId: id({ description: 'The user to remove; by default yourself.' }) },
     returns: returnsRoles,
     errors: ['unknown-id', 'access-denied', 'invalid'],
     async handle({ params, query, caller }, context) {

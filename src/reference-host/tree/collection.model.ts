@@ -2,7 +2,7 @@ import { Schema } from 'mongoose';
 import { accessControlledFields, type AccessControlled } from '../access/access-list.model.js';
 import { treeFields, type TreeDocument } from './folder.model.js';
 
-/** A root of folders that belongs to no user. */
+/** A collection: a root of folders that does not belong to a user. */
 export interface CollectionDocument extends TreeDocument, AccessControlled {
   description: string | null;
 }

@@ -3,7 +3,7 @@ import { AccessDeniedError, InvalidError, UnknownIdError, searchWords } from '..
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
-import { checkedName, orderOf } from './names/checked-name.js';
+import { checkedName, sortableNames } from './names/checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
@@ -52,7 +52,7 @@ export async function createCollection(
   const collection: CollectionDocument = {
     _id: new Types.ObjectId(),
     name: trimmed,
-    ...orderOf(trimmed),
+    ...sortableNames(trimmed),
     description,
     creatorId,
     created: now,
@@ -83,7 +83,7 @@ export async function updateCollection(
 ): Promise<CollectionDocument> {
   const name = changes.name === undefined ? collection.name : checkedName('Collection', changes.name);
   const description = changes.description?.trim() ?? collection.description;
-  const set = { name, ...orderOf(name), description, words: searchWords(name, description), updated: new Date() };
+  const set = { name, ...sortableNames(name), description, words: searchWords(name, description), updated: new Date() };
   let updated: CollectionDocument | null;
   try {
     updated = await models.collection

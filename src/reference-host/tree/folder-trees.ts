@@ -13,7 +13,7 @@ import { recount, rootSums } from './recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addRootSize, rootModel } from './sizes.js';
 
-/** The collection or user that everything below belongs to. */
+/** The collection or user at the root of a tree of folders. */
 type Root = { baseParentType: RootType; baseParentId: Types.ObjectId };
 
 /** Removes a folder with everything in it. */
@@ -21,20 +21,20 @@ export function removeFolder(context: HostContext, folder: FolderDocument): Prom
   return removeTree(context, 'folder', folder, (removed) => clearFolder(context, removed));
 }
 
-/** Clears what a removed folder leaves; can be done again. */
+/** Removes what belonged to a removed folder. Can be repeated. */
 export async function clearFolder(context: HostContext, folder: FolderDocument): Promise<void> {
   await releaseNames(context, folder._id);
   await removeContents(context, folder._id, {});
   await context.events.emit('folder.removed', { folder: { ...folder } });
 }
 
-/** Removes everything in a folder, but not the folder; what takes longer than clients wait goes on when this returns. */
+/** Removes everything in a folder, but not the folder. If this takes longer than clients wait, it continues after this returns. */
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
   return context.journal.finish({ kind: 'emptying', id: _id, before }, () => emptySince(context, _id, before));
 }
 
-/** @throws AccessDeniedError when somebody may not remove each of the folders that lie directly in a folder */
+/** @throws AccessDeniedError if the caller may not remove one of the folders directly in a folder */
 export async function requireRemovableFolders(
   { models }: HostContext,
   folder: FolderDocument,
@@ -48,7 +48,7 @@ export async function requireRemovableFolders(
   if (removable < count) throw new AccessDeniedError('The folder holds folders that you may not remove.');
 }
 
-/** Removes what was in a folder at some time; can be done again. */
+/** Removes everything that was in a folder at some time. Can be repeated. */
 export function emptySince(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
   return removeContents(context, folderId, { created: { $lte: before } });
 }
@@ -69,13 +69,13 @@ async function removeContents(
   for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);
 }
 
-/** Removes the folders that lie directly in a folder, collection or user. */
+/** Removes the folders directly in a folder, collection or user. */
 export async function removeFoldersIn(context: HostContext, parentId: Types.ObjectId): Promise<void> {
   const folders = context.models.folder.find({ parentId }).lean();
   for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);
 }
 
-/** The folders below a folder, parents before children. */
+/** All folders below a folder, parents before children. */
 async function foldersBelow({ models }: Pick<HostContext, 'models'>, folder: FolderDocument): Promise<FolderDocument[]> {
   const found: FolderDocument[] = [];
   const seen = new Set([folder._id.toHexString()]);
@@ -96,7 +96,7 @@ async function foldersBelow({ models }: Pick<HostContext, 'models'>, folder: Fol
   return found;
 }
 
-/** @throws InvalidError when a target is a folder or lies below it. */
+/** @throws InvalidError if the target is the folder itself or lies below it. */
 async function refuseCircle(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<void> {
   if (target.type !== 'folder') return;
   const doc = (await context.models.folder.findById(target.doc._id).lean<FolderDocument>()) ?? target.doc;
@@ -106,7 +106,7 @@ async function refuseCircle(context: HostContext, folder: FolderDocument, target
   }
 }
 
-/** Moves a folder. @throws InvalidError when the target lies in the folder itself, or the name is taken there. */
+/** Moves a folder. @throws InvalidError if the target is the folder itself or lies below it, or the name is taken there. */
 export async function moveFolder(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   await refuseCircle(context, folder, target);
   const { baseParentId, baseParentType } = folder;
@@ -121,7 +121,7 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
   const moved = await updateParent(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
   step('move:placed');
   try {
-    // Once more: of two moves at once, each may have put its folder below the other's.
+    // Checked again, because of two simultaneous moves each may have moved its folder below the other's.
     await refuseCircle(context, folder, target);
   } catch (error) {
     const { parentId, parentCollection, baseParentId, baseParentType } = folder;
@@ -138,7 +138,7 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
   return moved;
 }
 
-/** Records which collection or user a folder and everything below it belong to. @returns the bytes there */
+/** Records the root of a folder and of everything below it. @returns the bytes of all these folders. */
 async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
   const folders = [folder, ...(await foldersBelow({ models }, folder))];
   for (const some of batches(folders.map(({ _id }) => _id))) {
@@ -149,7 +149,7 @@ async function setRootBelow({ models }: HostContext, folder: FolderDocument, roo
   return folders.reduce((bytes, { size }) => bytes + size, 0);
 }
 
-/** Finishes a move that ended half way; can be done again. */
+/** Finishes an interrupted move. Can be repeated. */
 export async function finishMove(
   context: HostContext,
   { id, before, from }: { id: Types.ObjectId; before: Date; from: Root },
@@ -168,19 +168,19 @@ export async function finishMove(
   await events.emit('access.changed', {});
 }
 
-/** What a copy of a folder is like. */
+/** Properties of a copy of a folder. */
 export interface FolderCopy {
   name?: string | undefined;
   description?: string | undefined;
   public?: boolean | undefined;
   creatorId: Types.ObjectId | null;
-  /** Whether the annotations of the items are copied too. Default true. */
+  /** Whether the annotations of the items are copied too; by default true. */
   copyAnnotations?: boolean | undefined;
-  /** Which folders are copied; others are left out with what is in them. */
+  /** Whether a folder is copied. Other folders are left out with everything in them. */
   isReadable(folder: FolderDocument): boolean;
 }
 
-/** A copy of a folder with everything in it. A name that is taken gets a number behind it. */
+/** Copies a folder with everything in it. A number is appended to a name that is taken. */
 export async function copyFolder(
   context: HostContext,
   source: FolderDocument,
@@ -193,9 +193,9 @@ export async function copyFolder(
   );
 }
 
-/** Items and folders of one copy, which is made while its client waits: undone when it ends half way, it cannot be answered before. */
+/** Largest number of items and folders of a copy. An interrupted copy is undone, so the client must wait until it is complete. */
 const maxCopied = 5000;
-/** Items copied at the same time. */
+/** Number of items that are copied at the same time. */
 const copiedTogether = 4;
 
 async function copyFolderAs(
@@ -204,7 +204,7 @@ async function copyFolderAs(
   target: FolderParent,
   options: FolderCopy & { _id: Types.ObjectId },
 ): Promise<FolderDocument> {
-  // Listed before anything is made: a folder can be copied into itself.
+  // Everything is listed before the copy is created, because a folder can be copied into itself.
   const below = await foldersBelow(context, source);
   const { creatorId, copyAnnotations } = options;
   const itemIds = new Map<string, Types.ObjectId[]>();

@@ -1,10 +1,10 @@
 import { Schema, type Types } from 'mongoose';
 import { accessControlledFields, type AccessControlled } from '../access/access-list.model.js';
 
-/** What folders can lie in. */
+/** Types of the parent of a folder. */
 export type FolderParentType = 'folder' | 'collection' | 'user';
 
-/** What the topmost folders lie in. */
+/** Types of the root of a tree of folders. */
 export type RootType = 'collection' | 'user';
 
 /** Members of every document of the tree: collections, folders and items. */
@@ -16,7 +16,7 @@ export interface TreeDocument {
   creatorId: Types.ObjectId | null;
   created: Date;
   updated: Date;
-  /** Length in bytes: of a collection all files below it, of a folder the items directly in it, of an item its files. */
+  /** Bytes of all files below a collection, of the items directly in a folder, or of the files of an item. */
   size: number;
   meta: Record<string, unknown>;
   words: string[];
@@ -39,7 +39,7 @@ export const treeFields = {
 export interface FolderDocument extends TreeDocument, AccessControlled {
   description: string;
   parentId: Types.ObjectId;
-  /** Type of the parent; the name is that of the wire. */
+  /** Type of the parent. The name is that of the interface. */
   parentCollection: FolderParentType;
   baseParentType: RootType;
   baseParentId: Types.ObjectId;

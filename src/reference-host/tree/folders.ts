@@ -5,18 +5,18 @@ import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
-import { checkedName, orderOf } from './names/checked-name.js';
+import { checkedName, sortableNames } from './names/checked-name.js';
 import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
 
-/** A folder, or what a folder can lie in. */
+/** The parent of a folder. */
 export type FolderParent =
   | { type: 'folder'; doc: FolderDocument }
   | { type: 'collection'; doc: CollectionDocument }
   | { type: 'user'; doc: UserDocument };
 
-/** A folder on which somebody has a level. */
+/** Loads a folder on which the caller has an access level. */
 export async function loadFolder(
   { models }: HostContext,
   id: string | Types.ObjectId,
@@ -29,7 +29,7 @@ export async function loadFolder(
   return folder;
 }
 
-/** What a parameter such as `parentId` names. @throws InvalidError `No such folder: …` when there is none. */
+/** Loads the parent that a parameter such as `parentId` names. @throws InvalidError `No such folder: …` if it does not exist. */
 export async function loadParent(
   { models }: HostContext,
   type: FolderParentType,
@@ -48,7 +48,7 @@ export async function loadParent(
   return { type, doc } as FolderParent;
 }
 
-/** A folder named by a parameter. @throws InvalidError `No such folder: …` when there is none. */
+/** Loads the folder that a parameter names. @throws InvalidError `No such folder: …` if it does not exist. */
 export async function loadTargetFolder(
   context: HostContext,
   id: string,
@@ -59,33 +59,33 @@ export async function loadTargetFolder(
   return parent.doc as FolderDocument;
 }
 
-/** What a new folder is like. */
+/** Properties of a new folder. */
 export interface NewFolder {
-  /** Default: a new one. */
+  /** By default a new id. */
   _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
-  /** Default: that of the parent; not public below a user. */
+  /** By default that of the parent; folders of a user are private. */
   public?: boolean | undefined;
   metadata?: Record<string, unknown> | undefined;
-  /** Metadata of another folder, taken as it is. */
+  /** Metadata of another folder, which is stored without checks. */
   copiedMetadata?: Record<string, unknown> | undefined;
   creatorId: Types.ObjectId | null;
-  /** Gives the folder of this name, where there is one that may be read, instead of a new one. */
+  /** Whether an existing folder of this name is returned, if `principal` may read it. */
   reuseExisting?: boolean | undefined;
-  /** Who wants it; default: who may read all. */
+  /** The caller; by default one who may read everything. */
   principal?: Principal;
-  /** Puts a number behind a name that is taken, instead of an error. */
+  /** Whether a number is appended to a name that is taken; otherwise that is an error. */
   allowRename?: boolean | undefined;
 }
 
-/** The collection or user that everything below a parent belongs to. */
+/** The root (collection or user) of a parent. */
 export function rootOf(parent: FolderParent): { baseParentType: RootType; baseParentId: Types.ObjectId } {
   if (parent.type !== 'folder') return { baseParentType: parent.type, baseParentId: parent.doc._id };
   return { baseParentType: parent.doc.baseParentType, baseParentId: parent.doc.baseParentId };
 }
 
-/** Makes a folder. Its permissions are those of its parent, and its creator administers it. */
+/** Creates a folder. It inherits the permissions of its parent, and its creator administers it. */
 export async function createFolder(context: HostContext, parent: FolderParent, folder: NewFolder): Promise<FolderDocument> {
   const { models } = context;
   const wanted = checkedName('Folder', folder.name);
@@ -105,7 +105,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const created: FolderDocument = {
     _id,
     name,
-    ...orderOf(name),
+    ...sortableNames(name),
     description,
     parentId: parent.doc._id,
     parentCollection: parent.type,
@@ -121,7 +121,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     ...(publicFlags && { publicFlags }),
   };
   try {
-    // Past Mongoose: metadata may hold what looks like operators.
+    // The driver is used directly, because Mongoose would interpret `$` keys in metadata as operators.
     await models.folder.collection.insertOne(created);
     step('folder:recorded');
     if (!(await stillExists(context, parent))) {
@@ -162,7 +162,7 @@ async function claimFolderName(
   throw new InvalidError(`${owner === 'item' ? 'An item' : 'A folder'} with that name already exists here.`, 'name');
 }
 
-/** Changes name and description of a folder. @throws InvalidError when the name is taken. */
+/** Changes name, description and metadata of a folder. @throws InvalidError if the name is taken. */
 export async function updateFolder(
   context: HostContext,
   folder: FolderDocument,
@@ -170,7 +170,7 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const fields = { name, ...orderOf(name), description, words: searchWords(name, description) };
+  const fields = { name, ...sortableNames(name), description, words: searchWords(name, description) };
   const move = () => updateParent(context, folder, fields);
   const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
   const updated = name === folder.name ? await move() : await context.journal.undertake(naming, move);
@@ -178,9 +178,9 @@ export async function updateFolder(
 }
 
 /**
- * Writes fields of a folder; a changed name or parent is claimed before and the old one given back after.
+ * Writes fields of a folder. If name or parent change, the new name is claimed before, and the old one released after.
  *
- * @throws InvalidError when the name is taken there, or the folder was changed meanwhile.
+ * @throws InvalidError if the name is taken there, or the folder was renamed or moved meanwhile.
  */
 export async function updateParent(
   context: HostContext,
@@ -223,7 +223,7 @@ export async function setFolderMetadata(
   return updated;
 }
 
-/** How many items and readable folders lie directly in a folder. */
+/** Number of items and of readable folders directly in a folder. */
 export async function countChildren({ models }: HostContext, folder: FolderDocument, principal: Principal) {
   const [nItems, nFolders] = await Promise.all([
     models.item.countDocuments({ folderId: folder._id }),
@@ -232,7 +232,7 @@ export async function countChildren({ models }: HostContext, folder: FolderDocum
   return { nItems, nFolders };
 }
 
-/** What lies above a folder, from the root down, without what somebody may not read. */
+/** The folders above a folder and their root, from the root down. Access is not checked. */
 export async function ancestorsOf(context: HostContext, folder: FolderDocument): Promise<FolderParent[]> {
   const { models } = context;
   const above: FolderParent[] = [];
@@ -240,7 +240,7 @@ export async function ancestorsOf(context: HostContext, folder: FolderDocument):
   let current = folder;
   while (current.parentCollection === 'folder') {
     const parent = await models.folder.findById(current.parentId).lean<FolderDocument>();
-    // Twice the same folder: two moves at once have made a circle, which has no root.
+    // A folder that appears twice means that two simultaneous moves have made a circle, which has no root.
     if (parent === null || seen.has(parent._id.toHexString())) return above;
     seen.add(parent._id.toHexString());
     above.unshift({ type: 'folder', doc: parent });

@@ -10,7 +10,7 @@ export interface ItemDocument extends TreeDocument {
   copyOfItem?: Types.ObjectId;
 }
 
-/** An item, and what it lies in. */
+/** The ids of an item, its folder and its root. */
 export type ItemPosition = Pick<ItemDocument, '_id' | 'folderId' | 'baseParentType' | 'baseParentId'>;
 
 /** Schema of {@link ItemDocument}. */

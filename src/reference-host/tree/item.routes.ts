@@ -62,7 +62,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const extended = await context.plugin.itemLists.list(query, caller, wordsFilter);
       if (extended !== null) {
-        // They come from the model of items.
+        // The documents come from the model of items.
         const documents = extended.documents as unknown as ItemDocument[];
         return listReply(await viewsOf(documents, itemView), extended.total);
       }
@@ -80,7 +80,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       folderId: required(id()),
       name: required(text()),
       description: text(),
-      reuseExisting: boolean({ description: 'Whether an item of this name that exists already is taken.' }),
+      reuseExisting: boolean({ description: 'Whether an existing item of this name is returned.' }),
       metadata,
     },
     returns: { schema: itemSchema },
@@ -129,7 +129,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/item/:id/rootpath',
-    summary: 'What lies above an item, from the root down.',
+    summary: 'The folders above an item and their root, from the root down.',
     access: 'public',
     scope: scopes.read,
     params: byId,
@@ -146,7 +146,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/item/:id/position',
-    summary: 'How many items come before this one in the listing; all when it is not there.',
+    summary: 'The number of items before this one in a list; the length of the list if the item is not in it.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -5,7 +5,7 @@ import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
-import { checkedName, orderOf } from './names/checked-name.js';
+import { checkedName, sortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile, dropFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
@@ -15,7 +15,7 @@ import { removeTree } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 
-/** An item on which somebody has a level, and its folder. */
+/** Loads an item on which the caller has an access level, and its folder. */
 export async function loadItem(
   context: HostContext,
   id: string | Types.ObjectId,
@@ -30,23 +30,23 @@ export async function loadItem(
   return { item, folder };
 }
 
-/** What a new item is like. */
+/** Properties of a new item. */
 export interface NewItem {
-  /** Default: a new one. */
+  /** By default a new id. */
   _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
   metadata?: Record<string, unknown> | undefined;
   creatorId: Types.ObjectId | null;
-  /** Gives the item of this name, where there is one, instead of a new one. */
+  /** Whether an existing item of this name is returned. */
   reuseExisting?: boolean | undefined;
-  /** Bytes of the files that are recorded already. Default 0. */
+  /** Bytes of its files, if they are already recorded; by default 0. */
   size?: number;
-  /** Fields of the plugin. */
+  /** Fields that the plugin adds. */
   fields?: Record<string, unknown> | undefined;
 }
 
-/** Makes an item; a name that is taken gets a number behind it. */
+/** Creates an item. A number is appended to a name that is taken. */
 export async function createItem(context: HostContext, folder: FolderDocument, item: NewItem): Promise<ItemDocument> {
   const name = checkedName('Item', item.name);
   const metadata = newMetadata(item.metadata);
@@ -79,7 +79,7 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
   const item: ItemDocument = {
     ...start,
     name,
-    ...orderOf(name),
+    ...sortableNames(name),
     folderId: folder._id,
     baseParentType: folder.baseParentType,
     baseParentId: folder.baseParentId,
@@ -88,7 +88,7 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
     words: searchWords(name, start.description),
   };
   try {
-    // Past Mongoose: copies carry fields of the plugin, and metadata may hold what looks like operators.
+    // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.
     await models.item.collection.insertOne(item);
     step('item:recorded');
     if ((await models.folder.exists({ _id: folder._id })) === null) {
@@ -108,17 +108,17 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
   return item;
 }
 
-/** What can be changed of an item. */
+/** Properties of an item that can be changed. */
 export interface ItemChanges {
   name?: string | undefined;
   description?: string | undefined;
   /** Metadata to merge. */
   metadata?: MetadataUpdate | undefined;
-  /** Where to move it. */
+  /** Folder to move it to. */
   folder?: FolderDocument | undefined;
 }
 
-/** Changes an item; a name that is taken gets a number behind it. */
+/** Changes an item. A number is appended to a name that is taken. */
 export function updateItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const isNamed = changes.name !== undefined && changes.name !== item.name;
   const isMoved = changes.folder !== undefined && !changes.folder._id.equals(item.folderId);
@@ -138,12 +138,12 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
   const base = changes.folder ?? item;
   const updated = await models.item
     .findOneAndUpdate(
-      // A change made by somebody else meanwhile must not be undone half.
+      // If another request has moved or renamed the item meanwhile, nothing is written, and the change is repeated below.
       { _id: item._id, folderId: item.folderId, name: item.name },
       {
         $set: {
           name,
-          ...orderOf(name),
+          ...sortableNames(name),
           description,
           words: searchWords(name, description),
           folderId,
@@ -183,7 +183,7 @@ export async function setItemMetadata(context: HostContext, item: ItemDocument, 
   return announce(context, updated);
 }
 
-/** Marks an item as changed now. */
+/** Sets the time of an item's last change to now. */
 export async function touchItem(context: HostContext, id: Types.ObjectId): Promise<void> {
   const updated = await context.models.item
     .findOneAndUpdate({ _id: id }, { $set: { updated: new Date() } }, { returnDocument: 'after' })
@@ -201,7 +201,7 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
   return removeTree(context, 'item', item, (removed) => clearItem(context, removed));
 }
 
-/** Clears what a removed item leaves. `isRepeated`: it may have been done in part. */
+/** Removes what belonged to a removed item. @param isRepeated whether this may already have been done in part. */
 export async function clearItem(context: HostContext, item: ItemDocument, isRepeated = false): Promise<void> {
   await releaseNames(context, item._id);
   await discardUploadsOf(context, item._id);
@@ -218,21 +218,21 @@ export async function clearItem(context: HostContext, item: ItemDocument, isRepe
   await context.events.emit('item.removed', { item: { ...item } });
 }
 
-/** The ordinary files of an item, by name. */
+/** The files of an item by name, without attached ones. */
 export async function filesOf({ models }: HostContext, item: Pick<ItemDocument, '_id'>): Promise<FileDocument[]> {
   return models.file.find({ itemId: item._id }).sort({ name: 1, _id: 1 }).lean<FileDocument[]>();
 }
 
-/** What a copy of an item is like. */
+/** Properties of a copy of an item. */
 export interface ItemCopy {
   name?: string | undefined;
   description?: string | undefined;
   creatorId: Types.ObjectId | null;
-  /** Default true. */
+  /** Whether its annotations are copied too; by default true. */
   copyAnnotations?: boolean | undefined;
 }
 
-/** A copy of an item with its files, metadata and whatever else is written on it. */
+/** Copies an item with its files, its metadata and the fields of the plugin. */
 export function copyItem(
   context: HostContext,
   source: ItemDocument,
@@ -244,7 +244,7 @@ export function copyItem(
   return context.journal.undertake({ kind: 'making', type: 'item', id: _id }, copy);
 }
 
-/** {@link copyItem} as a part of something larger that is undone as a whole. */
+/** {@link copyItem} as a part of a larger copy, which is undone as a whole. */
 export async function copyItemAs(
   context: HostContext,
   source: ItemDocument,

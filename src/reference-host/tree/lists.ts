@@ -2,11 +2,11 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../index.js';
 
-/** Documents that come at a time: between them others have the event loop. */
+/** Number of documents that are read, and that are converted, before other work on the event loop gets its turn. */
 const batchSize = 1000;
 const viewsAtOnce = 100;
 
-/** Which part of a list is wanted, and in what order. `limit` 0: all. */
+/** A part of a sorted list. `limit` 0 means no limit. */
 export interface Page {
   limit: number;
   offset: number;
@@ -14,16 +14,16 @@ export interface Page {
   sortdir: 1 | -1;
 }
 
-/** Fields that no answer shows: who may not see them learns nothing of them from conditions or orders either. */
+/** Fields that no answer contains. They are refused in conditions and sort orders too, which would reveal their values. */
 const hiddenFields: ReadonlySet<string> = new Set(['access', 'words', 'requests', 'storage', 'startedBy']);
 
-/** @throws BadParameterError for a field that no answer shows */
+/** @throws BadParameterError for a field that no answer contains */
 export function requireShown(field: string, name: string): void {
   if (hiddenFields.has(field.split('.', 1)[0]!)) throw new BadParameterError(`Invalid value for parameter ${name}: ${field}.`);
 }
 
-/** The fields that a page is ordered by. @throws BadParameterError for a field that lists are not sorted by. */
-function orderOf({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: readonly string[]): Record<string, 1 | -1> {
+/** The sort order of a page by field. @throws BadParameterError for a field that lists cannot be sorted by. */
+function sortOrder({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: readonly string[]): Record<string, 1 | -1> {
   const isList = sortable === undefined && sort.startsWith('[');
   if (!isList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
     const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
@@ -35,8 +35,8 @@ function orderOf({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: r
 }
 
 /**
- * Answers with one page of what matches a filter, each shown by `view`, and counts all of it. Equal sort keys are ordered by id, so that pages
- * never overlap.
+ * Answers with one page of the documents that match a filter, converted by `view`, and with the number of all matches. Documents with equal sort
+ * keys are ordered by id, so that pages never overlap.
  */
 export async function pageReply<D>(
   model: Model<D>,
@@ -44,21 +44,21 @@ export async function pageReply<D>(
   page: Page & { sortable?: readonly string[] },
   view: (document: D) => unknown,
 ): Promise<Reply> {
-  const query = model.find(filter).sort(orderOf(page, page.sortable)).skip(page.offset);
+  const query = model.find(filter).sort(sortOrder(page, page.sortable)).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
   const [documents, total] = await Promise.all([readInSlices<D>(query.lean()), model.countDocuments(filter)]);
   return listReply(await viewsOf(documents, view), total);
 }
 
-/** How many of the documents that match stand before one of them; all, when it is not among them. */
+/** The number of matching documents before one of them in sort order; the number of all matches if the document is not among them. */
 export async function positionIn<D>(
   model: Model<D>,
   filter: QueryFilter<D>,
   id: Types.ObjectId,
   page: Pick<Page, 'sort' | 'sortdir'>,
 ): Promise<number> {
-  // Looked for in the list itself: conditions on what comes before miss documents without the field, or with values of another type.
-  const found = model.find(filter, { _id: 1 }).sort(orderOf(page)).lean();
+  // The list is read up to the document. Comparing with its sort keys would miss documents without the field or with values of other types.
+  const found = model.find(filter, { _id: 1 }).sort(sortOrder(page)).lean();
   let before = 0;
   for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(found, { batchSize })) {
     if (id.equals(_id)) break;
@@ -67,7 +67,7 @@ export async function positionIn<D>(
   return before;
 }
 
-/** What documents look like to a client, made in parts: between them others have the event loop. */
+/** Converts documents to what clients get. Other work on the event loop gets its turn in between. */
 export async function viewsOf<D>(documents: readonly D[], view: (document: D) => unknown): Promise<unknown[]> {
   const views: unknown[] = [];
   for (const document of documents) {

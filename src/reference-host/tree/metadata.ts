@@ -1,12 +1,12 @@
 import type { Model, Types } from 'mongoose';
 import { hasTooManyValues, InvalidError, maxStoredValues } from '../../index.js';
 
-/** MongoDB nests documents 100 deep at most; some of that is ours. */
+/** Largest depth of a value. MongoDB allows 100 levels, some of which the document itself needs. */
 const maxDepth = 80;
-/** Keys of one change: each is a path that the database looks for. */
+/** Largest number of keys in one change, each of which the database must look up. */
 const maxKeys = 5000;
 
-/** Checks the names and the depth of metadata. @throws InvalidError naming the key. */
+/** Checks keys, number of values and depth of metadata. @throws InvalidError that names the key. */
 function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
   requireFewKeys(Object.keys(metadata).length);
   requireFewValues(metadata);
@@ -38,14 +38,14 @@ function checkValue(value: unknown, key: string, depth: number): void {
   }
 }
 
-/** A change of metadata: keys to set, and keys to take away. */
+/** An update of MongoDB that sets and removes keys of metadata. */
 export interface MetadataUpdate {
   $set: Record<string, unknown>;
   $unset: Record<string, ''>;
 }
 
 /**
- * The update that merges metadata at the top level. `null` takes a key away unless `allowNull`.
+ * The update that merges metadata at the top level. A value of `null` removes its key, unless `allowNull`.
  *
  * @throws InvalidError for a key that cannot be stored.
  */
@@ -59,7 +59,7 @@ export function metadataUpdate(metadata: Readonly<Record<string, unknown>>, allo
   };
 }
 
-/** The update that takes keys away. @throws InvalidError for a list that holds anything else than keys. */
+/** The update that removes keys. @throws InvalidError if the list contains anything but keys. */
 export function metadataRemoval(keys: readonly unknown[]): MetadataUpdate {
   requireFewKeys(keys.length);
   const names = keys.map((key) => {
@@ -70,7 +70,7 @@ export function metadataRemoval(keys: readonly unknown[]): MetadataUpdate {
   return { $set: {}, $unset: Object.fromEntries(names.map((name) => [`meta.${name}`, ''])) };
 }
 
-/** Metadata of a new document: `null` values are left out. @throws InvalidError for a key that cannot be stored. */
+/** Metadata of a new document, without `null` values. @throws InvalidError for a key that cannot be stored. */
 export function newMetadata(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
   if (metadata === undefined) return {};
   checkMetadata(metadata);
@@ -84,8 +84,8 @@ interface WithMetadata {
 }
 
 /**
- * Writes a change of metadata and gives the document after it; `null` when there is none. Goes past Mongoose, which would read
- * operators into values such as `{"$gt": 1}`.
+ * Writes a change of metadata. Returns the changed document; `null` if it does not exist. The driver is used directly, because Mongoose would
+ * interpret values such as `{"$gt": 1}` as operators.
  */
 export async function writeMetadata<D extends WithMetadata>(
   model: Model<D>,
@@ -105,12 +105,12 @@ export async function writeMetadata<D extends WithMetadata>(
   }
 }
 
-/** Codes of MongoDB for a document that an update would make larger than it may be. */
+/** Whether an error of MongoDB means that the update would make the document too large. */
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && [10334, 17419, 17420].includes(Number(error.code));
 }
 
-/** The one method of the driver's collection that is used here; its own types depend on the driver's generics for D. */
+/** The only method of the driver's collection that is used here. The driver's own types do not accept the type parameter D. */
 interface NativeCollection<D> {
   findOneAndUpdate(filter: { _id: Types.ObjectId }, update: object, options: { returnDocument: 'after' }): Promise<D | null>;
 }

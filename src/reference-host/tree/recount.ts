@@ -4,7 +4,10 @@ import type { HostContext } from '../context.js';
 import type { ItemPosition } from './item.model.js';
 import { rootModel } from './sizes.js';
 
-/** Requests add a size in the moment after they have recorded what has it: a difference that stays so long is none of theirs. */
+/**
+ * Time in milliseconds after which a wrong size is corrected. Requests update sizes just after they have recorded the file, so a shorter
+ * difference may be due to a request that is still running.
+ */
 const settleMs = 500;
 
 interface Sized {
@@ -12,7 +15,7 @@ interface Sized {
   size: number;
 }
 
-/** Adds up what belongs to each of several documents. */
+/** Computes the sizes of several documents from what belongs to them, by id. Documents to which nothing belongs are missing. */
 export type SumOf = (ids: readonly Types.ObjectId[]) => Promise<Map<string, number>>;
 
 /** Bytes of the files of items. */
@@ -30,7 +33,7 @@ export function rootSums({ models }: HostContext): SumOf {
   return (ids) => sum(models.item, 'baseParentId', ids);
 }
 
-/** How long the database may add up, in milliseconds: a collection may hold millions of items, and nobody waits. */
+/** Longest time of such a query in milliseconds. A collection may contain millions of items, and no client waits for the result. */
 const sumTimeoutMs = 10 * 60 * 1000;
 
 async function sum<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
@@ -42,12 +45,12 @@ async function sum<D>(model: Model<D>, field: string, ids: readonly Types.Object
 }
 
 /**
- * Puts sizes right that a process left wrong which was killed between recording something and counting it.
+ * Corrects sizes that are wrong because a process was killed between recording a file and updating the size.
  *
- * @returns how many were wrong
+ * @returns the number of corrected sizes
  */
 export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly Types.ObjectId[]): Promise<number> {
-  // Only members that all documents with a size share are used here.
+  // Only fields that all documents with a size have are used here.
   const documents = model as unknown as Model<Sized>;
   const differing = async (among: readonly Types.ObjectId[]) => {
     const found = await documents.find({ _id: { $in: among } }, { size: 1 }).lean<Sized[]>();
@@ -68,7 +71,7 @@ export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly T
   return corrected;
 }
 
-/** {@link recount} for an item and what it lies in. */
+/** {@link recount} for an item, its folder and its root. */
 export async function recountAround(context: HostContext, item: ItemPosition): Promise<void> {
   const { models } = context;
   await recount(models.item as never, itemSums(context), [item._id]);

@@ -3,7 +3,7 @@ import type { HostContext } from '../context.js';
 import type { RootType } from './folder.model.js';
 import type { ItemPosition } from './item.model.js';
 
-/** Adds bytes to an item, to its folder, and to the collection or user at the root. */
+/** Adds bytes to the sizes of an item, its folder and its root. */
 export async function addItemSize(context: HostContext, item: ItemPosition, bytes: number): Promise<void> {
   if (bytes === 0) return;
   await context.models.item.updateOne({ _id: item._id }, { $inc: { size: bytes } });
@@ -11,12 +11,12 @@ export async function addItemSize(context: HostContext, item: ItemPosition, byte
   await addRootSize(context, item, bytes);
 }
 
-/** Adds bytes to a folder, which counts the items that lie directly in it. */
+/** Adds bytes to the size of a folder, which is the sum over the items directly in it. */
 export async function addFolderSize({ models }: HostContext, folderId: Types.ObjectId, bytes: number): Promise<void> {
   if (bytes !== 0) await models.folder.updateOne({ _id: folderId }, { $inc: { size: bytes } });
 }
 
-/** Adds bytes to a collection or user, which count everything below them. */
+/** Adds bytes to the size of a collection or user, which is the sum over everything below it. */
 export async function addRootSize(
   context: HostContext,
   { baseParentType, baseParentId }: { baseParentType: RootType; baseParentId: Types.ObjectId },
@@ -25,8 +25,8 @@ export async function addRootSize(
   if (bytes !== 0) await rootModel(context, baseParentType).updateOne({ _id: baseParentId }, { $inc: { size: bytes } });
 }
 
-/** The model of what the topmost folders lie in. */
+/** The model of a root. */
 export function rootModel({ models }: HostContext, type: RootType): Model<{ size: number }> {
-  // Both have a size, and nothing else of them is used.
+  // Only the size is used, which both models have.
   return (type === 'collection' ? models.collection : models.user) as unknown as Model<{ size: number }>;
 }

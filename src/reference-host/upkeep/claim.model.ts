@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose';
 
-/** Something that one request at a time may do, in whichever process. */
+/** A claim: the right of one request, among all processes, to do a piece of work. */
 export interface ClaimDocument {
-  /** What is claimed: `upload/<id>`, `capacity/<user id>`, `sweep`. */
+  /** The work that is claimed: `upload/<id>`, `capacity/<user id>`, `sweep`, `recovery`. */
   _id: string;
   process: string;
   /** Distinguishes the claims of one process. */

@@ -9,17 +9,17 @@ import type { ProcessLife } from './process-life.js';
 const pollMs = 25;
 const releaseAgainMs = 1000;
 
-/** Work that one request at a time does, in whichever process; a claim ends with the process that has it. */
+/** Lets one request at a time, among all processes, do a piece of work. A claim ends at the latest with the process that has it. */
 export class Claims {
   readonly #fences = new Set<string>();
 
   constructor(private readonly options: { models: Models; life: ProcessLife; logger: HostLogger; closing: AbortSignal }) {}
 
   /**
-   * Does something while nobody else does what has the same key.
+   * Does work while no other request does work with the same key.
    *
-   * @param options `busy`: what is thrown when others are at it for longer than `patienceMs`
-   * @param work Is given what throws when the claim may be another process's by now.
+   * @param options `busy` makes the error that is thrown if another request has the claim for longer than `patienceMs`.
+   * @param work gets a function that throws an error if another process may have taken the claim meanwhile.
    */
   async run<T>(
     key: string,
@@ -38,7 +38,7 @@ export class Claims {
     }
   }
 
-  /** Whether somebody who lives has the claim. */
+  /** Whether a live process has the claim. */
   async isTaken(key: string): Promise<boolean> {
     const found = await this.options.models.claim.findById(key).lean();
     return found !== null && !(await this.#isLeftOver(found));
@@ -60,7 +60,7 @@ export class Claims {
         else await delay(pollMs);
       }
     } catch (error) {
-      // It may be taken all the same, and only the reply is lost.
+      // The claim may have been stored although the reply was lost.
       this.#fences.delete(fence);
       void this.#release(key, fence);
       throw error;
@@ -84,7 +84,7 @@ export class Claims {
     return process === life.id ? !this.#fences.has(fence) : !(await life.isAlive(process));
   }
 
-  /** While the database is away, others must wait no longer than it is. */
+  /** Removes a claim. If the database fails, the removal is repeated until it succeeds, so that others can work as soon as the database is back. */
   async #release(key: string, fence: string): Promise<void> {
     const { models, logger, closing } = this.options;
     try {

@@ -1,13 +1,13 @@
 import { Schema } from 'mongoose';
 
-/** A process that works on the database and the data folder; what it left half done when it died is found by its id. */
+/** A process that uses the database and the data folder. Unfinished work has the id of its process, so it is found when that has died. */
 export interface HostProcessDocument {
   _id: string;
-  /** The machine it runs on, as the system names its present run. */
+  /** Boot id of its machine, or the machine's name. */
   machine: string;
-  /** Whether it listens in the data folder, so that others on the machine can tell at once whether it lives. */
+  /** Whether it listens on a socket in the data folder, by which others on the machine can tell at once whether it lives. */
   listens: boolean;
-  /** When it last said that it lives. */
+  /** Time of its last heartbeat. */
   beat: Date;
 }
 

@@ -4,43 +4,43 @@ import type { Models } from '../models.js';
 import type { Undertaking, UndertakingDocument } from './undertaking.model.js';
 import type { ProcessLife } from './process-life.js';
 
-/** What {@link Journal} works with. */
+/** Options of {@link Journal}. */
 export interface JournalOptions {
   models: Models;
   life: ProcessLife;
   logger: HostLogger;
-  /** Finishes or undoes what ended half way. It may be done again. */
+  /** Finishes or undoes an interrupted undertaking. It may be called again for the same one. */
   recover: (undertaking: Undertaking) => Promise<void>;
-  /** How long {@link Journal.finish} waits, in milliseconds. Default: as long as clients wait. */
+  /** How long {@link Journal.finish} waits, in milliseconds. By default as long as clients wait. */
   answerMs?: number;
 }
 
-/** Writes of several steps are noted in it while they are under way, so that none stays half done. */
+/** Records writes of several steps (undertakings) while they run, so that interrupted ones can be finished or undone. */
 export class Journal {
   readonly #active = new Set<string>();
 
   constructor(private readonly options: JournalOptions) {}
 
   /**
-   * Does a write of several steps so that it is finished or undone when it ends half way, by an error or with the process. It may be
-   * acknowledged when this has returned.
+   * Does a write of several steps. If it is interrupted by an error or the end of the process, it is finished or undone by `recover`. The client
+   * may get its answer when this has returned.
    *
-   * @throws What the work throws, after it has been recovered from as far as that is possible.
+   * @throws the error of the work, after recovering from it as far as possible.
    */
   async undertake<T>(undertaking: Undertaking, work: () => Promise<T>): Promise<T> {
     return this.#carryOut(await this.#note(undertaking), work);
   }
 
   /**
-   * The same for a write that recovering from finishes: it may be acknowledged once it is noted. So this returns when it has been done, or when
-   * clients would wait no longer, and the work goes on.
+   * Like {@link undertake}, for a write that `recover` always finishes. The client may get its answer as soon as the write is recorded. So this
+   * returns when the work is done, or when clients would not wait any longer, and the work continues.
    */
   async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, answerMs } = this.options;
     const noted = await this.#note(undertaking);
     await inTime(this.#carryOut(noted, work), {
       answer: () => undefined,
-      // It has been recovered from, or will be.
+      // The work has been finished by `recover`, or will be later.
       failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });
@@ -52,11 +52,11 @@ export class Journal {
     const key = noted._id.toHexString();
     this.#active.add(key);
     try {
-      // Past Mongoose, which would read operators into what users have written.
+      // The driver is used directly, because Mongoose would interpret `$` keys in texts of users as operators.
       await models.undertaking.collection.insertOne(noted as never);
       return noted;
     } catch (error) {
-      // Nothing has been done, but it may be noted.
+      // The work has not begun, but the record may have been stored.
       await this.#recover(noted);
       this.#active.delete(key);
       throw error;
@@ -76,7 +76,7 @@ export class Journal {
     }
   }
 
-  /** Recovers from what ended half way in processes that have died, and here without success. @returns how many there were. */
+  /** Recovers from undertakings of processes that have died, and from those of this process whose recovery failed. @returns their number. */
   async recoverAll(): Promise<number> {
     const { models, life } = this.options;
     const noted = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
@@ -90,7 +90,7 @@ export class Journal {
     return count;
   }
 
-  /** Recovering from others takes time, in which what was under way may have ended as it should: that must not be undone. */
+  /** Whether an undertaking is still recorded. It may have ended properly while others were recovered from, and must then not be undone. */
   async #isNoted({ _id }: UndertakingDocument): Promise<boolean> {
     return (await this.options.models.undertaking.exists({ _id })) !== null;
   }

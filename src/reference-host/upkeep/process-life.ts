@@ -8,15 +8,15 @@ import type { Models } from '../models.js';
 import { isListening, listenAt, maxSocketPathBytes } from './sockets.js';
 
 const beatMs = 10_000;
-/** A process on another machine that has not said for so long that it lives is dead. */
+/** A process on another machine counts as dead if its last heartbeat is older than this. */
 const deadAfterMs = 30_000;
-/** Earlier than others take it for dead, a process that cannot say that it lives stops what others would then do. */
+/** A process whose last heartbeat is older than this stops exclusive work, before others take it for dead and do the work themselves. */
 const doubtAfterMs = 20_000;
 
 /**
- * Tells the processes that work on one database and data folder apart, and which of them live: claims, and work half done, belong to a
- * process and end with it. On one machine a process lives as long as its socket answers, which the system closes however the process
- * ends; across machines as long as it says so every few seconds.
+ * The identity of this process among all that use the database and the data folder, and which of those are alive. Claims and unfinished work
+ * belong to a process. On the same machine a process is alive if something listens on its socket, which the system closes however the process
+ * ends; on other machines it is alive as long as its heartbeat in the database is recent.
  */
 export class ProcessLife {
   readonly id = randomBytes(8).toString('hex');
@@ -46,12 +46,12 @@ export class ProcessLife {
     return life;
   }
 
-  /** Changes when others may have taken this process for dead in between, and may have done its work. */
+  /** A number that changes after a time without heartbeats, in which others may have taken this process for dead and done its work. */
   get term(): number {
     return this.#term;
   }
 
-  /** Whether a process lives. */
+  /** Whether a process is alive. */
   async isAlive(id: string): Promise<boolean> {
     if (id === this.id) return true;
     const found = await this.#models.hostProcess.findById(id).lean();
@@ -63,23 +63,24 @@ export class ProcessLife {
     return Date.now() - found.beat.getTime() < deadAfterMs;
   }
 
-  /** Those that died without {@link stop}. */
+  /** Ids of the processes that ended without {@link stop}. */
   async dead(): Promise<string[]> {
     const ids = (await this.#models.hostProcess.find({}, { _id: 1 }).lean()).map(({ _id }) => _id);
     const alive = await Promise.all(ids.map((id) => this.isAlive(id)));
     return ids.filter((_, index) => !alive[index]);
   }
 
-  /** Forgets a process, once nothing is left of what it did. */
+  /** Removes the record and socket of a process, of whose work nothing is left. */
   async forget(id: string): Promise<void> {
     await this.#models.hostProcess.deleteOne({ _id: id });
     if (process.platform !== 'win32') await rm(this.#socketOf(id), { force: true });
   }
 
   /**
-   * For work that nobody else may do at the same time.
+   * Must be called before exclusive work becomes visible.
    *
-   * @throws LargeImageError `unavailable` when others may have taken this process for dead since `term`, as after a long time without
+   * @param term value of {@link term} when the work began
+   * @throws LargeImageError `unavailable` if others may have taken this process for dead since then, which happens after a long time without
    * the database
    */
   requireSince(term: number): void {
@@ -87,7 +88,7 @@ export class ProcessLife {
     throw new LargeImageError('unavailable', 'The server was cut off from its database for a while. Try again.');
   }
 
-  /** Ends it, when nothing is under way any more. */
+  /** Removes this process from the list of live ones. All its work must have ended. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.forget(this.id);
@@ -104,7 +105,7 @@ export class ProcessLife {
       await mkdir(this.#folder, { recursive: true });
       this.#server = await listenAt(path, this.id);
     } catch (err) {
-      // Some file systems have no sockets: others then go by what this process says in the database.
+      // Some file systems have no sockets. Other processes then use the heartbeat in the database.
       this.#logger.info({ err, path }, 'Process:Listen:Failed');
     }
   }
@@ -122,7 +123,7 @@ export class ProcessLife {
   }
 }
 
-/** One run of one machine, and the same in all of its containers. */
+/** An id of the machine since its last start, which is the same in all of its containers; the host's name where there is none. */
 async function machineId(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),

@@ -14,7 +14,7 @@ import { recountAround } from '../tree/recount.js';
 import { isThere } from './removal.js';
 import { clearUser, finishRegistration } from '../accounts/users/users.js';
 
-/** Finishes or undoes a write of several steps that ended half way. */
+/** Finishes or undoes an interrupted write of several steps. */
 export async function recoverFrom(context: HostContext, undertaking: Undertaking): Promise<void> {
   switch (undertaking.kind) {
     case 'removal':
@@ -44,7 +44,7 @@ type Of<K extends Undertaking['kind']> = Extract<Undertaking, { kind: K }>;
 async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>): Promise<void> {
   if (await isThere(context, type, doc._id)) return;
   switch (type) {
-    // What was noted is the document of this type, without what is not needed here.
+    // The recorded document has this type, without the fields that are not needed here.
     case 'file':
       return clearFile(context, doc as FileDocument, true);
     case 'item':

@@ -3,13 +3,13 @@ import { step } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { RemovableType } from './undertaking.model.js';
 
-/** What may be large, or secret, and is not needed to clear what a removed document leaves. */
+/** Fields that are not recorded with a removal: they may be large or secret, and are not needed to remove what belonged to the document. */
 const notNoted = ['meta', 'words', 'description', 'passwordHash'];
 
 /**
- * Removes a document, which nobody sees any more from one moment to the next, and then clears what belonged to it. Of several removals at
- * once one does the work. What takes longer than clients wait goes on when this
- * returns. When it ends half way the rest is cleared later, as `recovery.ts` says.
+ * Removes a document, which disappears at once, and then with `clear` what belonged to it. If several requests remove the same document, one of
+ * them does the work. If the work takes longer than clients wait, it continues after this returns. If it is interrupted, `recovery.ts`
+ * does the rest later.
  */
 export async function removeTree<D extends { _id: Types.ObjectId }>(
   context: HostContext,
@@ -27,12 +27,12 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
   });
 }
 
-/** Whether a document is still there. */
+/** Whether a document still exists. */
 export async function isThere(context: HostContext, type: RemovableType, _id: Types.ObjectId): Promise<boolean> {
   return (await modelOf(context, type).exists({ _id })) !== null;
 }
 
 function modelOf({ models }: HostContext, type: RemovableType): Model<{ _id: Types.ObjectId }> {
-  // Nothing but the id is used here.
+  // Only the id is used here, which all models have.
   return models[type] as unknown as Model<{ _id: Types.ObjectId }>;
 }

@@ -1,12 +1,12 @@
 import { connect, createServer, type Server } from 'node:net';
 
-/** The system allows 104 to 108 bytes for the path of a socket. */
+/** Largest length of a socket's path. Systems allow 104 to 108 bytes. */
 export const maxSocketPathBytes = 100;
 
 /**
- * Listens at a path, or a pipe's name, and tells `text` to whoever connects. It keeps no process running.
+ * Listens on a socket, or on a named pipe, and sends `text` to whoever connects. It does not keep the process running.
  *
- * @throws with code `EADDRINUSE` when something is at the path, be it left over from a process that was killed
+ * @throws an error with the code `EADDRINUSE` if the path exists, even if its process was killed
  */
 export function listenAt(path: string, text: string): Promise<Server> {
   const server = createServer((socket) => {
@@ -22,7 +22,7 @@ export function listenAt(path: string, text: string): Promise<Server> {
   });
 }
 
-/** What is told at a path; `''` if nothing is within two seconds; `null` when nobody listens there. */
+/** The text that a listener at a path sends; `''` if it sends nothing within two seconds; `null` if nobody listens there. */
 export function askAt(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     let text = '';
@@ -40,7 +40,7 @@ export function askAt(path: string): Promise<string | null> {
   });
 }
 
-/** Whether somebody listens at a path: known as soon as the system has answered, however busy the other process is. */
+/** Whether a process listens at a path. The system answers that at once, however busy the other process is. */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -7,35 +7,35 @@ import { releaseBytes, type StoredReference } from '../files/blobs.js';
 import { folderSums, itemSums, recount, rootSums, type SumOf } from '../tree/recount.js';
 import { discardStaleUploads } from '../uploads/upload-removal.js';
 
-/** Documents, or files, that are looked at together. */
+/** Number of documents, or of files, that are checked together. */
 const batchSize = 500;
-/** A process that lives and has not recorded a file after this never will. */
+/** A process that has not recorded the file of its registered bytes within this time never will. */
 const recordedWithinMs = 24 * 60 * 60 * 1000;
 
-/** How a sweep goes about. */
+/** Options of a sweep. */
 export interface SweepOptions {
-  /** Milliseconds after which an upload that nobody continues is forgotten. */
+  /** Time in milliseconds after which an upload that is not continued is removed. */
   uploadLifetimeMs: number;
   signal: AbortSignal;
 }
 
-/** What a sweep found. */
+/** Numbers of things that a sweep has removed or corrected, and of missing files. */
 export interface Swept {
-  /** Unfinished uploads that nobody continues. */
+  /** Removed unfinished uploads. */
   uploads: number;
-  /** Registrations of bytes for files that never came to be, or are gone. */
+  /** Removed registrations of bytes whose files were never created or do not exist any more. */
   registrations: number;
-  /** Files in the data folder that belong to nothing. */
+  /** Removed files in the data folder that belong to nothing. */
   bytes: number;
-  /** Sizes of items, folders, collections and users that were wrong. */
+  /** Corrected sizes of items, folders, collections and users. */
   sizes: number;
-  /** Files whose bytes are not in the data folder. They are left as they are: the folder may be the wrong one. */
+  /** Files whose bytes are not in the data folder. They are not removed, because the server may have been started with the wrong folder. */
   missing: number;
 }
 
 /**
- * Removes what processes left that died, and what users left lying: everything that belongs to nothing. What others are just writing is
- * registered before it is there, and stays.
+ * Removes everything that belongs to nothing: remains of processes that died, and uploads that users have abandoned. Bytes that are just being
+ * written are registered before they are stored, and are therefore kept.
  */
 export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<Swept> {
   const { models, life, store, storeId } = context;
@@ -82,7 +82,7 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
         if (!isComing) lost.push({ fileId, storage: { kind: 'stored', key } });
       }
       if (references.length === 0) await models.blob.deleteOne({ _id: key, 'references.0': { $exists: false } });
-      // Others may be about to store them, or have removed the file by now.
+      // The bytes may be about to be stored, or the file may have been removed meanwhile.
       else if (isRecorded && !(await store.has(key)) && (await models.file.exists({ 'storage.key': key })) !== null) missing++;
       leftOver.push(...lost);
       if (lost.length > 0 || references.length === 0) registrations++;
@@ -92,13 +92,13 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
   return { registrations, missing };
 }
 
-/** Files in the data folder that neither an upload nor a registration has. */
+/** Removes files in the data folder that belong to no upload, registration or file. @returns their number. */
 async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<number> {
   const { models, store } = context;
   let count = 0;
   for await (const found of inBatches(store.list(), signal)) {
     const keys = found.map(({ key }) => key);
-    // In this order: bytes are registered before their upload is forgotten.
+    // Uploads are read before registrations, because bytes are registered before their upload is removed.
     const unfinished = await uploadsAmong(context, keys);
     const registered = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
     const used = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();

@@ -3,39 +3,42 @@ import type { AccessList } from '../access/access-list.model.js';
 import type { RootType } from '../tree/folder.model.js';
 import type { ItemPosition } from '../tree/item.model.js';
 
-/** Models of what can be removed with all that belongs to it. */
+/** Models whose documents can be removed with everything that belongs to them. */
 export type RemovableType = 'file' | 'item' | 'folder' | 'collection' | 'user' | 'group';
 
-/** Permissions that are to hold below a document, as far as somebody administers what lies there. */
+/** Permissions that are copied to the folders below a document, as far as the caller administers them. */
 interface SpreadAccess {
   access: AccessList;
   public?: boolean;
   publicFlags?: string[];
 }
 
-/** A document by its model. */
+/** A document by model and id. */
 export interface NamedDocument {
   type: RemovableType;
   id: Types.ObjectId;
 }
 
-/** A write of several steps, and what is needed to finish or undo it. */
+/**
+ * A write of several steps, with everything that is needed to finish or undo it after an interruption. The comment of each kind says what
+ * recovery does.
+ */
 export type Undertaking =
-  /** Finished where the document is gone; where it is still there, nothing has happened. */
+  /** Finish it if the document is gone; otherwise nothing has happened yet. */
   | { kind: 'removal'; type: RemovableType; doc: { _id: Types.ObjectId } }
-  /** Finished: none of them is there. */
+  /** Finish: remove all documents. */
   | { kind: 'removals'; named: NamedDocument[] }
-  /** Finished: what was in the folder at that time is removed. */
+  /** Finish: remove everything that was in the folder at that time. */
   | { kind: 'emptying'; id: Types.ObjectId; before: Date }
-  /** Undone: what was being made is removed. */
+  /** Undo: remove the new item or folder. */
   | { kind: 'making'; type: 'item' | 'folder'; id: Types.ObjectId }
-  /** Finished: the names that it had before are free. */
+  /** Finish: release the names that it had before. */
   | { kind: 'naming'; type: 'item' | 'folder'; id: Types.ObjectId; before: Date }
-  /** Finished: so they are, and everything below the folder belongs to the root above it. */
+  /** Finish: release its old names too, and make everything below the folder belong to its new root. */
   | { kind: 'move'; id: Types.ObjectId; before: Date; from: { baseParentType: RootType; baseParentId: Types.ObjectId } }
-  /** Finished: the sizes of both items, and of what they lie in, are right wherever the file is now. */
+  /** Finish: correct the sizes of both items, and of the folders and roots that contain them. */
   | { kind: 'file-move'; items: ItemPosition[] }
-  /** Finished: the folders below get the permissions, unless the document above has got others since. */
+  /** Finish: give the permissions to the folders below, unless the document has other permissions by now. */
   | {
       kind: 'access';
       type: 'folder' | 'collection';
@@ -43,14 +46,14 @@ export type Undertaking =
       change: SpreadAccess;
       administrator: { id: Types.ObjectId | null; admin: boolean; groups: Types.ObjectId[] };
     }
-  /** Finished: the user gets the folders of new users. */
+  /** Finish: create the folders of new users. */
   | { kind: 'registration'; id: Types.ObjectId };
 
-/** An undertaking that is under way. */
+/** A recorded undertaking, with the process that does it. */
 export type UndertakingDocument = Undertaking & {
   _id: Types.ObjectId;
   process: string;
 };
 
-/** Schema of {@link UndertakingDocument}; the rest of it differs from kind to kind. */
+/** Schema of {@link UndertakingDocument}. The other fields depend on the kind. */
 export const undertakingSchema = new Schema<UndertakingDocument>({ process: String }, { versionKey: false, strict: false });

@@ -7,20 +7,20 @@ const sweepEveryMs = 24 * 60 * 60 * 1000;
 
 const sweepFailed = 'Host:Sweep:Failed';
 
+/** Thrown if another process is just doing the same work. */
 class DoneByOthers extends Error {}
 
 /**
- * Keeps what is stored in order: recovers from what other processes left half done when they died, at once and then every half minute,
- * and sweeps at once and then daily. Not jobs of Agenda's, whose watch over a job's lock is a timer of minutes that keeps a closed process
- * alive.
+ * Recovers from interrupted undertakings, at once and then every half minute, and sweeps, at once and then daily. These are not jobs of
+ * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
- * @returns what ends it
+ * @returns a function that ends it
  */
 export async function startUpkeep(context: HostContext, options: { uploadLifetimeMs: number }): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
   const closing = new AbortController();
   const oneByOne = pLimit(1);
-  /** Whether a sweep is due that has not been done, as while the database was away. */
+  /** Whether a sweep is due but has not been done, for example because the database failed. */
   let isOwed = true;
   const inOrder = (work: () => Promise<void>, event: string) =>
     oneByOne(work).catch((err: unknown) => {
@@ -49,7 +49,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
         }),
       sweepFailed,
     );
-  // Before anything is served: nobody sees what is half done.
+  // This happens before requests are served, so that nobody sees unfinished work.
   await recover();
   void sweepAll();
   const often = setInterval(() => {
@@ -65,7 +65,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
   return async () => {
     for (const timer of timers) clearInterval(timer);
     closing.abort();
-    // What was begun ends.
+    // Waits for work that has begun.
     await oneByOne(() => undefined);
   };
 }

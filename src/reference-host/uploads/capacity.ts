@@ -3,14 +3,14 @@ import type { Types } from 'mongoose';
 import { LargeImageError, TooOftenError } from '../../index.js';
 import type { HostContext } from '../context.js';
 
-/** How long requests of one user wait for each other while capacity is counted. */
+/** Longest time that a request waits for another request of the same user to be counted. */
 const patienceMs = 10_000;
-/** Unfinished uploads end when somebody ends them: there is no better time to name. */
+/** Sent as `Retry-After` to a user with too many unfinished uploads. When one of them will end is not known. */
 const retryAfterSeconds = 60;
 
-/** Bytes that a user has brought and that are still there, and how many uploads are unfinished, whose bytes count as announced. */
+/** Bytes of a user's stored files and unfinished uploads (with their announced size), and the number of unfinished uploads. */
 async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise<{ bytes: number; uploads: number }> {
-  // In this order: the bytes of an upload that is completed meanwhile are counted once.
+  // Uploads are read before files, so that an upload that is completed meanwhile is counted only once.
   const uploads = await models.upload.find({ userId }, { size: 1 }).lean();
   const announced = uploads.reduce((sum, { size }) => sum + size, 0);
   const ids = uploads.map(({ _id }) => _id.toHexString());
@@ -22,9 +22,10 @@ async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise
 }
 
 /**
- * Registers bytes that a user brings, by `register`, while no other request of the user is counted.
+ * Calls `register`, which registers bytes of a user, if the user and the disk have capacity for them. No other request of the user is
+ * counted meanwhile.
  *
- * @throws LargeImageError 429 when too many uploads of the user are unfinished, 507 when the quota or the disk has no room for them.
+ * @throws LargeImageError 429 if the user has too many unfinished uploads, 507 if the quota or the disk has too little capacity.
  */
 export async function withCapacity<T>(
   context: HostContext,
@@ -55,7 +56,7 @@ export async function withCapacity<T>(
   });
 }
 
-/** Bytes of the disk that files are kept on; `null` where it does not say how large it is, as some network file systems. */
+/** Free and total bytes of the disk with the files; `null` if the disk does not tell, as with some network file systems. */
 export async function diskCapacity({ store }: HostContext): Promise<{ free: number; total: number } | null> {
   const { blocks, bavail, bsize } = await statfs(store.root);
   return blocks === 0 ? null : { free: bavail * bsize, total: blocks * bsize };

@@ -12,8 +12,8 @@ import { recountAround } from '../tree/recount.js';
 import { addItemSize } from '../tree/sizes.js';
 
 /**
- * Turns an upload whose bytes have all arrived into a file. Each step can be done again, so that what a crash interrupts is completed
- * when the client resumes: the bytes have the upload's id as their key, and so has a new file as its id.
+ * Turns an upload whose bytes have all arrived into a file. Each step can be repeated, so that a client that resumes after a crash completes
+ * the upload. For this the id of the upload is also the key of the bytes and the id of a new file.
  */
 export async function finishUpload(context: HostContext, upload: UploadDocument, caller: Caller | null): Promise<FileDocument> {
   const { models, store, events } = context;
@@ -28,14 +28,14 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
     step('upload:moved');
     file = await publish(context, upload);
   } catch (error) {
-    // Anything else may pass: the upload can then be completed once more.
+    // Other errors may be temporary, and the upload can be completed later.
     if (!isFinal(error)) throw error;
     await releaseBytes(context, [stored]);
     await models.upload.deleteOne({ _id: upload._id });
     await store.discard(key);
     throw error instanceof MissingBytesError ? new UnknownIdError('upload', key) : error;
   }
-  // Who reads the reference may remove the file; the client is told of that upload as of every complete one.
+  // A listener that reads the reference may remove the file. This mark tells that the upload was nevertheless complete.
   if (reference !== undefined) await models.upload.updateOne({ _id: upload._id }, { $set: { published: true } });
   step('upload:published');
   await events.emit('upload.finished', { id: key, file: { ...file }, caller, ...(reference !== undefined && { reference }) });
@@ -45,7 +45,7 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
   return file;
 }
 
-/** Whether an upload can never be completed: what it was for is gone, or somebody has discarded it. */
+/** Whether an upload can never be completed, because its parent was removed or the upload was discarded. */
 function isFinal(error: unknown): boolean {
   return (
     error instanceof MissingBytesError ||
@@ -66,7 +66,7 @@ function recordOf(upload: UploadDocument) {
 async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const made = await models.file.findById(upload._id).lean<FileDocument>();
-  // Somebody has moved it to another item since, and that one may be gone.
+  // The file was moved to another item since, and its first item may be gone.
   if (made !== null && made.itemId?.equals(upload.parentId) !== true) return made;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
@@ -76,11 +76,11 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
   return made;
 }
 
-/** The file comes before its item, which makes it visible. */
+/** Creates the file and then its item. The item makes the file visible. */
 async function makeItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
-  // Before the file: where the item is gone because the file has been moved to another, the file says so.
+  // The item is read before the file: if the item is missing because its file was moved, the file tells that.
   const made = await models.item.findById(itemId).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
@@ -98,7 +98,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
     }
   } else await recountAround(context, made);
   await events.emit('file.saved', { file: { ...file }, created: true });
-  // Whoever hears of it may move it to another item.
+  // A listener of the event may have moved the file to another item.
   return (await models.file.findById(file._id).lean<FileDocument>()) ?? file;
 }
 
@@ -124,7 +124,7 @@ async function replaceContents(context: HostContext, upload: UploadDocument): Pr
     if (item !== null) await addItemSize(context, item, upload.size - (before.size ?? 0));
     step('upload:counted');
   } else if (item !== null) await recountAround(context, item);
-  // What was made of the old bytes is known by this date.
+  // Caches recognize by this date that the bytes have changed.
   if (item !== null) await touchItem(context, item._id);
   const { linkUrl: _linkUrl, ...kept } = before;
   const file: FileDocument = { ...kept, ...changes };

@@ -3,14 +3,14 @@ import type { HostContext } from '../context.js';
 import type { UploadDocument } from './upload.model.js';
 import { releaseBytes } from '../files/blobs.js';
 
-/** The claim of whoever writes to an upload, or completes it. */
+/** Key of the claim that a request has while it writes to an upload or completes it. */
 export const uploadClaim = (id: Types.ObjectId): string => `upload/${id.toHexString()}`;
 
 class WrittenMeanwhile extends Error {}
 
 /**
- * Forgets an upload: record, then bytes. A request that still writes to it finds out and cleans up behind itself. A file that has
- * been made of it stays.
+ * Removes the record of an upload, then its bytes. A request that still writes to it notices this and removes what it wrote. A file that
+ * was made of the upload stays.
  */
 export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {
   const { models, store, claims } = context;
@@ -24,7 +24,7 @@ export async function discardUpload(context: HostContext, upload: UploadDocument
   await store.discard(upload._id.toHexString());
 }
 
-/** Takes back what a request had done to complete an upload when it ended half way. */
+/** Undoes the steps of completing an upload if they were interrupted. */
 async function unmakeFile(context: HostContext, { _id, fileId, itemId }: UploadDocument): Promise<void> {
   const { models } = context;
   const key = _id.toHexString();
@@ -34,14 +34,18 @@ async function unmakeFile(context: HostContext, { _id, fileId, itemId }: UploadD
   await releaseBytes(context, [{ fileId: fileId ?? _id, storage: { kind: 'stored', key } }]);
 }
 
-/** Forgets the unfinished uploads into an item or folder. */
+/** Removes the unfinished uploads of an item or folder. */
 export async function discardUploadsOf(context: HostContext, parentId: Types.ObjectId): Promise<void> {
   for (const upload of await context.models.upload.find({ parentId }).lean<UploadDocument[]>()) {
     await discardUpload(context, upload);
   }
 }
 
-/** Forgets uploads that nobody has continued for a while, and those of which no client knows, since their start ended half way. */
+/**
+ * Removes uploads that were not continued since a date, and those whose first request was interrupted, because no client knows them.
+ *
+ * @returns the number of uploads.
+ */
 export async function discardStaleUploads(context: HostContext, untouchedSince: Date): Promise<number> {
   const { models, life } = context;
   const stale = { $or: [{ updated: { $lt: untouchedSince } }, { startedBy: { $ne: null } }] };

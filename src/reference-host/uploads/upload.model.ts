@@ -1,29 +1,29 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A file on its way in. */
+/** An unfinished upload. */
 export interface UploadDocument {
   _id: Types.ObjectId;
   name: string;
   /** Length that the file will have, in bytes. */
   size: number;
-  /** How many bytes are safely on disk. */
+  /** Number of bytes that were received and flushed to disk. */
   received: number;
   mimeType: string;
   parentType: 'folder' | 'item';
   parentId: Types.ObjectId;
-  /** The item that will be made for the file, where the parent is a folder. */
+  /** Id of the item that will be created for the file, if the parent is a folder. */
   itemId?: Types.ObjectId;
-  /** Present when the upload replaces the contents of a file. */
+  /** The file whose contents the upload replaces, if it does. */
   fileId?: Types.ObjectId;
-  /** Whether the file will be attached to its parent, not be one of its files. */
+  /** Whether the file will be attached to its parent instead of being one of its files. */
   attachParent?: boolean;
-  /** Text of the client, handed on when the upload is complete. */
+  /** A text of the client, which is part of the event when the upload is complete. */
   reference?: string;
   userId: Types.ObjectId | null;
   assetstoreId: Types.ObjectId;
-  /** Whether its file was there, and was announced or is to be. */
+  /** Set when the file has been created, before that is announced. */
   published?: boolean;
-  /** The process that receives the first bytes, while only it knows the upload. */
+  /** The process of the request that starts the upload, as long as the client does not know its id. */
   startedBy?: string | null;
   created: Date;
   updated: Date;

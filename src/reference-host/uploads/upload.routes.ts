@@ -51,14 +51,14 @@ function announcedLength(headers: IncomingHttpHeaders): number | null {
   return length === undefined ? null : Number(length);
 }
 
-/** Whether the request has a body that holds a file, not a form. */
+/** Whether the body of the request is a file, not a form. */
 function hasContent(headers: IncomingHttpHeaders): boolean {
   const type = contentTypeOf(headers);
   if (type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data') return false;
   return headers['transfer-encoding'] !== undefined || (announcedLength(headers) ?? 0) > 0;
 }
 
-/** The item that a file goes to, or the folder where an item will be made for it. */
+/** Loads the item of the new file, or the folder in which an item will be created for it. */
 async function loadUploadParent(context: HostContext, type: 'folder' | 'item', parentId: string, principal: Principal) {
   const { models } = context;
   const item = type === 'item' ? await models.item.findById(parentId).lean<ItemDocument>() : null;
@@ -74,7 +74,7 @@ function resultView(context: HostContext, result: UploadResult, principal: Princ
 
 type BodyInput = Pick<RouteInput<never, never, 'stream'>, 'headers' | 'body' | 'signal'> & { caller: Caller | null };
 
-/** Starts an upload; one whose bytes come with the request is complete or, when the request breaks off, gone afterwards. */
+/** Starts an upload. If the request has the bytes too, the upload is complete afterwards, or discarded if the request breaks off. */
 async function startUpload(
   context: HostContext,
   upload: Omit<NewUpload, 'hasBytes'>,
@@ -106,7 +106,7 @@ async function loadOwnUpload(context: HostContext, uploadId: string, principal: 
   return upload;
 }
 
-/** An upload of somebody who may still write where its file goes. */
+/** Loads an upload of the caller, who must still have write access to its parent. */
 async function loadContinuable(context: HostContext, uploadId: string, principal: Principal): Promise<UploadDocument> {
   const upload = await loadOwnUpload(context, uploadId, principal);
   await loadUploadParent(context, upload.parentType, upload.parentId.toHexString(), principal);
@@ -122,13 +122,13 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     query: {
-      parentType: required(oneOf(['folder', 'item'], { description: 'What the file goes to.' })),
+      parentType: required(oneOf(['folder', 'item'], { description: 'Whether the parent of the file is a folder or an item.' })),
       parentId: required(id()),
       name: required(text()),
       size: integer({ minimum: 0, maximum: largestFile, description: 'Length of the file in bytes.' }),
       mimeType: text(),
-      reference: text({ description: 'Handed on when the upload is complete.' }),
-      linkUrl: text({ description: 'Address that the file stands for; no bytes are uploaded then.' }),
+      reference: text({ description: 'A text that is passed on when the upload is complete.' }),
+      linkUrl: text({ description: 'Address that the file links to. No bytes are uploaded then.' }),
       assetstoreId: id(),
       uploadExtraParameters: text(),
     },
@@ -162,7 +162,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/file/chunk',
-    summary: 'Send the next part of an upload; the last one makes the file.',
+    summary: 'Send the next part of an upload. The last one creates the file.',
     access: 'user',
     scope: scopes.write,
     query: {
@@ -285,7 +285,7 @@ async function makeLink(
   const parent = item ?? (await createItem(context, folder, { name: checked, creatorId: principal.id }));
   const file = await insertFile(context, parent, {
     name: checked,
-    // As a header: no line breaks, no other alphabets.
+    // The normalized address is ASCII without line breaks, so it can be sent as a header.
     linkUrl: new URL(url).href,
     storage: { kind: 'link' },
     creatorId: principal.id,

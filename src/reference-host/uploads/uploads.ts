@@ -10,23 +10,23 @@ import { withCapacity } from './capacity.js';
 import { finishUpload } from './upload-finish.js';
 import { uploadClaim } from './upload-removal.js';
 
-/** How long a request waits for another one on the same upload to end, mostly one whose client has gone. */
+/** Longest time that a request waits for another request on the same upload, usually one whose client has disconnected. */
 const writerPatienceMs = 5_000;
 const writerPollMs = 25;
 
-/** What a new upload is like. */
+/** Properties of a new upload. */
 export type NewUpload = Pick<UploadDocument, 'name' | 'size' | 'parentType' | 'parentId' | 'userId'> & {
   mimeType?: string | undefined;
   reference?: string | undefined;
   fileId?: Types.ObjectId | undefined;
-  /** Whether bytes come with the request that starts it: nobody knows the upload before its end. */
+  /** Whether the request that starts the upload has bytes too. The client then learns the id of the upload only when the request ends. */
   hasBytes: boolean;
 };
 
-/** What an upload has become: a file when it is complete. */
+/** An upload after a request: a file if it is complete. */
 export type UploadResult = { upload: UploadDocument } | { file: FileDocument };
 
-/** Announces a file of a known size. */
+/** Starts an upload of a known size. */
 export async function createUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
   const name = checkedName('File', upload.name);
   if (upload.size < 0) throw new InvalidError(`Upload size must be 0 or more, not ${upload.size}.`, 'size');
@@ -61,30 +61,33 @@ async function recordUpload(context: HostContext, upload: NewUpload): Promise<Up
   return created!.toObject<UploadDocument>();
 }
 
-/** Lets an upload be continued, whose id the client is about to learn. */
+/** Marks an upload as known to its client, which can then continue it. */
 export async function keepUpload({ models }: HostContext, { _id }: UploadDocument): Promise<void> {
   await models.upload.updateOne({ _id }, { $unset: { startedBy: '' } });
 }
 
-/** An upload by id. @throws BadParameterError `Invalid upload id (…).` also for a finished one. */
+/** Loads an upload. @throws UnknownIdError for unknown and for finished uploads. */
 export async function loadUpload({ models }: HostContext, id: string): Promise<UploadDocument> {
   const upload = await models.upload.findById(id).lean<UploadDocument>();
   if (upload === null) throw new UnknownIdError('upload', id);
   return upload;
 }
 
-/** How many bytes of an upload are safely on disk, once nobody writes to it. */
+/** Number of bytes of an upload that are on disk, as soon as no request writes to it. */
 export async function uploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
   while ((await context.claims.isTaken(uploadClaim(id))) && Date.now() < deadline) await delay(writerPollMs);
   return (await findOnDisk(context, id.toHexString())).received;
 }
 
-/** An upload as it is on disk: what is in its place has arrived whole, and what is not there has not been received. */
+/**
+ * Loads an upload and corrects its number of received bytes by the disk: if the file is in its final position, all bytes have arrived; otherwise
+ * at most the length of the temporary file.
+ */
 async function findOnDisk(context: HostContext, id: string): Promise<UploadDocument> {
   const upload = await loadUpload(context, id);
   if (upload.published === true && (await context.models.file.exists({ _id: upload.fileId ?? upload._id })) === null) {
-    // Complete, and whoever it was for has removed the file since.
+    // The upload was complete, and its file has been removed since.
     await context.models.upload.deleteOne({ _id: upload._id });
     throw new UnknownIdError('upload', id);
   }
@@ -93,7 +96,7 @@ async function findOnDisk(context: HostContext, id: string): Promise<UploadDocum
   return { ...upload, received: Math.min(upload.received, length) };
 }
 
-/** Makes the caller the only one who writes to an upload. */
+/** Runs `work` while no other request writes to the upload. */
 async function writing<T>(
   context: HostContext,
   uploadId: Types.ObjectId,
@@ -106,18 +109,18 @@ async function writing<T>(
   );
 }
 
-/** One stretch of an upload's bytes as a request brings it. */
+/** Part of an upload's bytes, as sent by a request. */
 export interface Chunk {
   offset: number;
   body: Readable;
-  /** What the request says about its length, in bytes. */
+  /** Length in bytes that the request announces; `null` if it does not. */
   announced: number | null;
   caller: Caller | null;
   signal: AbortSignal;
 }
 
 /**
- * Appends a chunk to an upload; the last one completes it. When the client goes away half way, what has arrived stays, and the
+ * Appends a chunk to an upload; the last one completes it. If the client disconnects, the bytes that have arrived are kept, and the
  * upload can be continued from there.
  */
 export async function receiveChunk(context: HostContext, uploadId: Types.ObjectId, chunk: Chunk): Promise<UploadResult> {
@@ -128,7 +131,7 @@ export async function receiveChunk(context: HostContext, uploadId: Types.ObjectI
   });
 }
 
-/** Writes a chunk where the upload ends. @returns how much of the upload is on disk. */
+/** Appends a chunk to an upload. @returns the number of bytes of the upload that are on disk. */
 async function writeChunk(
   context: HostContext,
   upload: UploadDocument,
@@ -145,7 +148,7 @@ async function writeChunk(
   const tooShort = (length: number) => offset + length < upload.size && length < minimum;
   const shortChunk = () => new InvalidError('Chunk is smaller than the minimum size.');
   if (announced !== null && tooShort(announced)) throw shortChunk();
-  // All of it has arrived, and its bytes may have been moved to where they are not written to any more.
+  // All bytes have arrived, and the file may already be in its final position, where it must not be written to.
   if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(tooMany());
   const written = await context.store.write(id, { offset, size: upload.size, source: body, signal, mayWrite: confirmClaim });
   step('upload:written');
@@ -169,7 +172,7 @@ async function isEmpty(body: Readable): Promise<boolean> {
   return true;
 }
 
-/** @throws UnknownIdError when the upload has been discarded meanwhile; its bytes go, too. */
+/** Records the number of received bytes. @throws UnknownIdError if the upload was discarded meanwhile; its bytes are then removed. */
 async function recordReceived({ models, store }: HostContext, _id: Types.ObjectId, received: number): Promise<void> {
   const { matchedCount } = await models.upload.updateOne({ _id }, { $set: { received, updated: new Date() } });
   if (matchedCount > 0) return;
@@ -177,7 +180,7 @@ async function recordReceived({ models, store }: HostContext, _id: Types.ObjectI
   throw new UnknownIdError('upload', _id.toHexString());
 }
 
-/** Completes an upload whose bytes have all arrived. @throws BadParameterError when some are missing. */
+/** Completes an upload whose bytes have all arrived. @throws BadParameterError if some are missing. */
 export async function completeUpload(
   context: HostContext,
   uploadId: Types.ObjectId,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { orderOf } from '../../../src/reference-host/tree/names/checked-name.js';
+import { sortableNames } from '../../../src/reference-host/tree/names/checked-name.js';
 
 it('orders names as people count', () => {
   const names = [
@@ -16,6 +16,6 @@ it('orders names as people count', () => {
     'a 20000000000000000000',
     'b',
   ];
-  const order = (name: string) => orderOf(name).naturalName;
+  const order = (name: string) => sortableNames(name).naturalName;
   expect(names.toReversed().toSorted((one, other) => (order(one) < order(other) ? -1 : 1))).toEqual(names);
 });

@@ -1,19 +1,19 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A key that programs exchange for tokens. Its text is shown once, when it is made. */
+/** An API key, which programs exchange for tokens. Its text is shown only once, in the answer that creates it. */
 export interface ApiKeyDocument {
   _id: Types.ObjectId;
   userId: Types.ObjectId;
-  /** SHA-256 of the key's text, hexadecimal: no text that random can be guessed. */
+  /** SHA-256 of the key's text, hexadecimal. A plain hash is enough, because the text is too random to be guessed. */
   keyHash: string;
-  /** How the text begins, for its owner to know it by. */
+  /** First characters of the text, by which its owner recognizes the key. */
   prefix: string;
-  /** Another one ends all tokens that were made with the key before. */
+  /** Changing this id ends all tokens that were issued for the key before. */
   tokenEpoch: Types.ObjectId;
   name: string;
-  /** `null`: everything its user may do. */
+  /** Scopes of its tokens; `null`: everything that its user may do. */
   scope: string[] | null;
-  /** Days that its tokens live; `null`: as long as those of a sign-in. */
+  /** Lifetime of its tokens in days; `null`: the same as after a sign-in. */
   tokenDuration: number | null;
   active: boolean;
   created: Date;

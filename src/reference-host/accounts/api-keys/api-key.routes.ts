@@ -24,12 +24,12 @@ import { apiKeyView } from '../../views.js';
 
 const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
 
-const days = number({ description: 'Days that its tokens live; empty for as long as a sign-in.' });
+const days = number({ description: 'Lifetime of its tokens in days; empty: the same as after a sign-in.' });
 
 const keyChanges = {
   name: text({ description: 'What the key is for.' }),
   scope: json({ description: 'List of scopes; null for everything.' }),
-  // Web clients send the field of a form that nothing stands in.
+  // Web clients send an empty text for an empty field of a form.
   tokenDuration: { ...days, parse: (value: string, name: string) => (value.trim() === '' ? undefined : days.parse(value, name)) },
   active: boolean(),
 };
@@ -41,7 +41,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     path: '/api_key/token',
     summary: 'Exchange an API key for a token.',
     access: 'public',
-    query: { key: required(text()), duration: number({ description: 'Days that the token shall live.' }) },
+    query: { key: required(text()), duration: number({ description: 'Lifetime of the token in days.' }) },
     returns: { schema: objectOf({ user: objectOf({ _id: idText }), authToken: tokenSchema }) },
     errors: ['invalid', 'bad-value', 'too-often'],
     async handle({ query, address }, context) {
@@ -68,9 +68,9 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/api_key',
-    summary: 'Make an API key. This answer alone shows it.',
+    summary: 'Make an API key. Only this answer shows its text.',
     access: 'user',
-    query: { ...keyChanges, targetUserId: id({ description: 'Whose key it is to be: your own, nobody makes one for others.' }) },
+    query: { ...keyChanges, targetUserId: id({ description: 'User of the key. It must be yourself.' }) },
     returns: { schema: apiKeySchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {

@@ -18,7 +18,7 @@ export interface TokenScope {
   description: string;
 }
 
-/** Scopes for keys: those of every user, and those that only administrators' keys can have. */
+/** Scopes that keys of all users can have (`custom`), and scopes that only keys of administrators can have. */
 export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
   custom: [
     { id: 'core.user_info.read', name: 'Read your user information', description: 'See who the key belongs to.' },
@@ -35,10 +35,10 @@ export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
   ],
 };
 
-/** What can be said about a key. */
+/** Properties of a key that can be set and changed. */
 export interface KeyChanges {
   name?: string | undefined;
-  /** `null`: everything. */
+  /** `null`: everything that the user may do. */
   scope?: unknown;
   tokenDuration?: number | undefined;
   active?: boolean | undefined;
@@ -64,7 +64,7 @@ function nameInMessage(scope: unknown): string {
   return typeof scope === 'string' ? scope.slice(0, 100) : typeof scope;
 }
 
-/** Makes a key. Its text can be read from what this returns and nowhere else. */
+/** Creates a key. Its text is only in the result and is not stored. */
 export async function createApiKey(
   { models }: HostContext,
   owner: Principal & { id: Types.ObjectId },
@@ -90,11 +90,11 @@ function checkDuration(days: number | undefined): number | undefined {
   if (days !== undefined && !(days >= 0 && days <= longestTokenDays)) {
     throw new InvalidError(`Token duration must be from 0 to ${longestTokenDays} days.`, 'tokenDuration');
   }
-  // 0 is how existing clients say that there is no limit of its own.
+  // Existing clients send 0 for a key without a lifetime of its own.
   return days === 0 ? undefined : days;
 }
 
-/** A key that somebody may change: the owner, or a site administrator. */
+/** Loads a key that its owner or a site administrator wants to change. @throws AccessDeniedError for others. */
 export async function loadApiKey({ models }: HostContext, id: string, principal: Principal): Promise<ApiKeyDocument> {
   const key = await models.apiKey.findById(id).lean<ApiKeyDocument>();
   if (key === null) throw new UnknownIdError('api_key', id);
@@ -104,7 +104,7 @@ export async function loadApiKey({ models }: HostContext, id: string, principal:
   return key;
 }
 
-/** Changes a key. One that becomes inactive, or gets another scope, ends its tokens. */
+/** Changes a key. Its tokens end if it becomes inactive or gets another scope. */
 export async function updateApiKey(
   context: HostContext,
   key: ApiKeyDocument,
@@ -134,10 +134,10 @@ export async function removeApiKey(context: HostContext, key: ApiKeyDocument): P
 }
 
 /**
- * A token for a key.
+ * Issues a token for a key.
  *
- * @throws InvalidError `Invalid API key.` also for an inactive one
- * @throws TooOftenError after too many wrong ones
+ * @throws InvalidError `Invalid API key.` for unknown and inactive keys
+ * @throws TooOftenError after too many wrong keys
  */
 export async function exchangeApiKey(
   context: HostContext,

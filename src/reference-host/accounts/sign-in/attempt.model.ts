@@ -1,6 +1,6 @@
 import { Schema, type Types } from 'mongoose';
 
-/** How often something has been tried; kept by rate-limiter-flexible. */
+/** A counter of attempts, in the form that rate-limiter-flexible stores. */
 export interface AttemptDocument {
   _id: Types.ObjectId;
   key: string;
@@ -14,5 +14,5 @@ export const attemptSchema = new Schema<AttemptDocument>(
   { versionKey: false },
 )
   .index({ key: 1 }, { unique: true })
-  // Tidies up where the database does so; the limiter compares dates itself.
+  // This index only removes old records, if the engine supports it. The limiter compares dates itself.
   .index({ expire: 1 }, { expireAfterSeconds: 0 });

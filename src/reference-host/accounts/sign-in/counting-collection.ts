@@ -5,11 +5,11 @@ type Collection = Model<AttemptDocument>['collection'];
 type Keyed = { key: string };
 
 /**
- * The collection of attempts as rate-limiter-flexible writes to it: one write of a key at a time. A crowd that signs in as one user would
- * otherwise collide in the same document, and engines on PostgreSQL take a second for each collision that they notice.
+ * The collection of attempts, as rate-limiter-flexible uses it, with only one write per key at a time. Otherwise many sign-ins as one user
+ * would write to the same document at once, and engines on PostgreSQL need a second for each such conflict.
  */
 export class CountingCollection {
-  /** The last write of each key, while it goes on. */
+  /** The last pending write of each key. */
   readonly #last = new Map<string, Promise<unknown>>();
 
   constructor(private readonly collection: () => Collection) {}
@@ -23,8 +23,8 @@ export class CountingCollection {
   }
 
   /**
-   * Where engines on PostgreSQL refuse the second of two first attempts, of two processes, by a message that the limiter does not know for a
-   * duplicate key, the attempt is made again: it then finds what the first one wrote.
+   * If two processes insert the first attempt of a key at once, engines on PostgreSQL refuse the second with an error that the limiter does not
+   * recognize as a duplicate key. The write is then repeated, and updates the document of the first.
    */
   findOneAndUpdate(filter: Keyed, ...args: Tail<Parameters<Collection['findOneAndUpdate']>>) {
     return this.#inOrder(filter.key, async () => {

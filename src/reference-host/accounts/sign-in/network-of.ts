@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * The network that a client is taken to have for itself: an IPv4 address, or the first 64 bits of an IPv6 address, of which one client
- * has as many as it likes.
+ * The network by which a client is identified: an IPv4 address, or the first 64 bits of an IPv6 address, because a client can choose the
+ * other bits freely.
  */
 export function networkOf(address: string): string {
   const plain = address.split('%', 1)[0]!;

@@ -4,24 +4,24 @@ import pLimit from 'p-limit';
 import { BusyError, InvalidError } from '../../../index.js';
 
 const minLength = 6;
-/** Longest password, in UTF-16 units. */
+/** Largest length of a password in UTF-16 units. */
 const maxLength = 1024;
-/** Whoever would wait longer for a hash is told to come again: users and those who register, and strangers who sign in. */
+/** Longest time that a request waits for a hash, by its lane. Requests that would have to wait longer are refused. */
 const patienceMs = 10_000;
 const patience = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
-/** Who is to be told so is told after this time, or gets the room that there is then: a crowd that asks again at once asks less often. */
+/** A refusal is delayed by this time, so that clients which try again at once do so less often. A request that fits in by then is served. */
 const delayMs = 1000;
-/** Most who are held at a time. */
+/** Largest number of requests that are delayed at the same time. */
 const mostDelayed = 1000;
 
 /**
- * In which line a password is hashed: that of users who are signed in, or have signed in from the same network lately, or that of
- * everybody else. A crowd of guessers makes strangers wait, not users.
+ * The queue in which a password is hashed. `known` is for users who are signed in or have lately signed in from the same network, `stranger`
+ * for everybody else, so that people who guess passwords only delay strangers.
  */
 export type HashLane = 'known' | 'stranger';
 
-/** @throws InvalidError when a password may not be one. */
+/** @throws InvalidError if a password is too short or too long. */
 export function checkPasswordRule(password: string): void {
   if (password.length < minLength) {
     throw new InvalidError(`Password must be at least ${minLength} characters long.`, 'password');
@@ -31,25 +31,25 @@ export function checkPasswordRule(password: string): void {
   }
 }
 
-/** How many of a line prepare themselves, or ask the database, while one of them is hashed. */
+/** Number of requests of a lane that run at the same time. One of them hashes while the others query the database. */
 const concurrency = 4;
 
-/** What is done in a turn: something before and after the hash, which is made when this asks for it. */
+/** Work of a request in a lane. It calls `make` to compute the hash, and can do something before and after it. */
 type Around<T> = (make: () => Promise<T>) => Promise<T>;
 
-/** A line in which one hash is made at a time. */
+/** A queue in which one hash is computed at a time. */
 class Lane {
   readonly #limit = pLimit(concurrency);
   readonly #hash = pLimit(1);
-  /** How long the line takes for one who waits in it, as seen lately. */
-  #defaultMs = 50;
+  /** Average time in milliseconds that the lane has lately needed for one request. */
+  #averageMs = 50;
 
-  /** Whether whoever comes now need not wait longer than this. */
+  /** Whether a new request would wait at most this long. */
   hasCapacity(longestMs: number): boolean {
-    return this.#limit.pendingCount * this.#defaultMs <= longestMs;
+    return this.#limit.pendingCount * this.#averageMs <= longestMs;
   }
 
-  /** @throws BusyError when whoever comes now would wait longer than this */
+  /** @throws BusyError if a new request would wait longer than this */
   requireCapacity(longestMs: number): void {
     if (!this.hasCapacity(longestMs)) {
       throw new BusyError('Too many people are signing in at the moment. Try again in a moment.', retryAfterSeconds);
@@ -62,36 +62,36 @@ class Lane {
       try {
         return await around(() => this.#hash(hashOne));
       } finally {
-        this.#defaultMs += ((performance.now() - begun) / concurrency - this.#defaultMs) / 8;
+        this.#averageMs += ((performance.now() - begun) / concurrency - this.#averageMs) / 8;
       }
     });
   }
 }
 
 /**
- * Hashes passwords with Argon2id on threads of libuv's pool: one in each of two lines, so that half of the pool is left for files and
- * pictures.
+ * Hashes passwords with Argon2id on threads of libuv's pool. Each of the two lanes uses one thread, so that half of the pool is left for
+ * files and pictures.
  */
 export class PasswordHasher {
   readonly #lanes: Record<HashLane, Lane> = { known: new Lane(), stranger: new Lane() };
   readonly #memoryKiB: number;
   #delayed = 0;
 
-  /** @param memoryKiB memory that a hash takes; its time grows with it. Default: what OWASP asks for at least. */
+  /** @param memoryKiB memory that a hash needs; its time grows with it. The default is the minimum that OWASP recommends. */
   constructor(memoryKiB = 19_456) {
     this.#memoryKiB = memoryKiB;
   }
 
-  /** The hash of a password, as it is kept. @throws BusyError */
+  /** The hash of a password for storage. @throws BusyError */
   async hash(password: string, lane: HashLane): Promise<string> {
     this.#lanes[lane].requireCapacity(patienceMs);
     return this.#lanes[lane].run(() => this.#hash(password));
   }
 
   /**
-   * Whether a password belongs to a hash. Without a hash the answer is no, and takes as long as with one.
+   * Whether a password matches a hash. Without a hash it does not, but the answer takes the same time.
    *
-   * @param turn around: what is done when the turn has come; it asks whether the password is right
+   * @param around wraps the check: it is called when the request leaves the queue, and calls its argument to check the password.
    * @throws BusyError
    */
   async isRight(
@@ -105,7 +105,7 @@ export class PasswordHasher {
     return this.#lanes[lane].run(check, around);
   }
 
-  /** @throws BusyError when somebody who signs in would wait too long, now and a little later */
+  /** @throws BusyError if a sign-in would have to wait too long, now and still after {@link delayMs} */
   async waitForCapacity(lane: HashLane): Promise<void> {
     if (!this.#lanes[lane].hasCapacity(patience[lane]) && this.#delayed < mostDelayed) {
       this.#delayed += 1;

@@ -11,35 +11,36 @@ import type { PasswordHasher } from './passwords.js';
 import type { UserDocument } from '../users/user.model.js';
 
 const hourSeconds = 3600;
-/** How long a network counts as known to a user after a sign-in. */
+/** Time after a sign-in in which the user counts as known in the network. */
 const knownSeconds = 21 * 24 * hourSeconds;
-/** Who is known for less than this is remembered anew. */
+/** A user whose remaining time as known is shorter than this is remembered anew. */
 const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
 
-/** How long a limit that was reached is not looked up again, in milliseconds. */
+/** Time in milliseconds in which a budget that is used up is refused without a query. */
 const exhaustedMs = 1000;
 
-/** What is counted; the names are parts of keys in the database. */
+/** What is counted. The names are parts of keys in the database. */
 type Counted = 'login-and-network' | 'network' | 'login' | 'wrong-key' | 'creation';
 
+/** A number of attempts that are allowed in a window of time. */
 interface Budget {
   counted: Counted;
   key: string;
   limiter: RateLimiterMongo;
 }
 
-/** A password as somebody tries it. */
+/** A sign-in with a password. */
 export interface Attempt {
-  /** What the user signs in with. */
+  /** Login or email address. */
   name: string;
-  /** Looks up who has that name. */
+  /** Looks up the user with this name. */
   findUser: () => Promise<UserDocument | null>;
   password: string;
-  /** The client's. */
+  /** IP address of the client. */
   address: string;
 }
 
-/** What {@link SignInLimits} works with. */
+/** Options of {@link SignInLimits}. */
 export interface SignInLimitsOptions {
   passwords: PasswordHasher;
   attempts: () => Model<AttemptDocument>;
@@ -48,12 +49,12 @@ export interface SignInLimitsOptions {
 }
 
 /**
- * Counts what guessers do, in the database, for all processes together; while the database refuses, each process counts for itself.
- * A window begins with the first failure and ends by itself: what is refused meanwhile does not extend it.
+ * Limits the guessing of passwords and keys. Attempts are counted in the database for all processes together; while the database fails, each
+ * process counts for itself. A window of time begins with the first failure; attempts that are refused do not extend it.
  */
 export class SignInLimits {
   readonly #limiters = new Map<string, RateLimiterMongo>();
-  /** Budgets of which nothing was left a moment ago: whoever goes on is refused without asking the database. */
+  /** Budgets that were used up a moment ago. Further attempts are refused without a query. */
   readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
   readonly #counting: CountingCollection;
@@ -63,13 +64,13 @@ export class SignInLimits {
   }
 
   /**
-   * Tries a password if that may be tried. A wrong one counts against the login in the client's network, against the network, and against
-   * the login; only against the first where the user has signed in from that network lately, so that nobody locks a user out from elsewhere.
-   * An attempt counts as wrong until it has turned out right, so that many at once are not more than one after the other.
+   * Tries a password, if the limits allow it. A wrong password counts against three budgets: that of the login in the client's network, that of
+   * the network, and that of the login. If the user is known in the network, only the first counts, so that nobody can lock out a user from
+   * elsewhere. An attempt counts from its start and is uncounted if the password is right, so that simultaneous attempts cannot exceed a limit.
    *
-   * @returns the user whose password it is; `null` when it is nobody's
-   * @throws TooOftenError before anything is tried
-   * @throws BusyError when too many others are waiting; this counts for nothing
+   * @returns the user; `null` if there is no such user or the password is wrong
+   * @throws TooOftenError if a limit has been reached; the password is then not checked
+   * @throws BusyError if too many other requests are waiting; the attempt is then not counted
    */
   async tryPassword({ name, findUser, password, address }: Attempt): Promise<UserDocument | null> {
     const network = networkOf(address);
@@ -78,7 +79,7 @@ export class SignInLimits {
     this.#refuseExhausted(forPair);
     const known = await this.#known().get(pair);
     const lane = known === null ? 'stranger' : 'known';
-    // A crowd is sent away before it keeps the database busy.
+    // Requests that cannot be served are refused before they query the database.
     await this.options.passwords.waitForCapacity(lane);
     const others =
       lane === 'known' ? [] : await Promise.all([this.#failures('network', network), this.#failures('login', digest(name))]);
@@ -94,7 +95,7 @@ export class SignInLimits {
     return user;
   }
 
-  /** Takes one from each budget for as long as something is tried, and for good when it is wrong. */
+  /** Takes one attempt from each budget while the password is checked, and gives it back unless the password is wrong. */
   async #counted(budgets: readonly Budget[], isRight: () => Promise<boolean>): Promise<boolean> {
     const taken: Budget[] = [];
     try {
@@ -109,13 +110,13 @@ export class SignInLimits {
     return true;
   }
 
-  /** Remembers that a user, by all names to sign in with, is known in a network. */
+  /** Remembers that a user is known in a network, by all names with which the user can sign in. */
   async remember(names: readonly string[], address: string): Promise<void> {
     const keys = new Set(names.map((name) => pairKey(name, networkOf(address))));
     await Promise.all([...keys].map((key) => this.#known().set(key, 1, knownSeconds)));
   }
 
-  /** Counts a wrong API key. Right ones are not limited: nobody guesses one. @throws TooOftenError */
+  /** Counts a wrong API key against its network. @throws TooOftenError */
   async countWrongKey(address: string): Promise<void> {
     const budget = await this.#failures('wrong-key', networkOf(address));
     if (budget === null) return;
@@ -123,7 +124,7 @@ export class SignInLimits {
     await this.#take(budget);
   }
 
-  /** Counts an account or an anonymous session that somebody makes without being signed in. @throws TooOftenError */
+  /** Counts an account or anonymous session that is created without a sign-in. @throws TooOftenError */
   async countCreation(address: string): Promise<void> {
     const points = await this.options.setting('core.registrations_per_address');
     if (points === 0) return;
@@ -148,13 +149,13 @@ export class SignInLimits {
     return { counted, key, limiter: this.#limiter(counted, points, await this.options.setting('core.sign_in_window')) };
   }
 
-  /** @throws TooOftenError when nothing was left of a budget a moment ago */
+  /** @throws TooOftenError if a budget was used up a moment ago */
   #refuseExhausted(budget: Budget | null): void {
     const seen = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
     if (seen !== undefined) throw refusal(budget!, seen);
   }
 
-  /** @throws TooOftenError when nothing is left of a budget */
+  /** @throws TooOftenError if a budget is used up */
   async #check(budget: Budget): Promise<void> {
     this.#refuseExhausted(budget);
     const found = await budget.limiter.get(budget.key);
@@ -163,7 +164,7 @@ export class SignInLimits {
     throw refusal(budget, found);
   }
 
-  /** Takes one from a budget. @throws TooOftenError when nothing is left */
+  /** Takes one attempt from a budget. @throws TooOftenError if it is used up */
   async #take(budget: Budget): Promise<Budget> {
     const { counted, key, limiter } = budget;
     try {
@@ -222,7 +223,7 @@ function giveBack({ limiter, key }: Budget): Promise<unknown> {
   return limiter.reward(key);
 }
 
-/** Names are as long as somebody likes, and nothing that others should read in a database. */
+/** Names are stored as a hash, because they may be long, and should not be readable in the database. */
 function digest(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

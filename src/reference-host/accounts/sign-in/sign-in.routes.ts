@@ -60,7 +60,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/user/authentication',
-    summary: 'Sign out: the token ends.',
+    summary: 'Sign out. The token becomes invalid.',
     access: 'public',
     cookie: true,
     returns: returnsMessage,
@@ -72,7 +72,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/user/me',
-    summary: 'Who is signed in; null when nobody is.',
+    summary: 'The user who is signed in; null if nobody is.',
     access: 'public',
     scope: scopes.userInfo,
     returns: { schema: orNull(userSchema) },

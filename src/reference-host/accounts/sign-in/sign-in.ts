@@ -4,14 +4,14 @@ import type { HostContext } from '../../context.js';
 import type { UserDocument } from '../users/user.model.js';
 import { setPassword } from '../users/users.js';
 
-/** Longer than any login or email address: nobody is called so. */
+/** Largest length of a login or email address. Longer names cannot match a user. */
 const maxNameLength = 255;
 
 /**
- * Who signs in with a login, or an email address, and a password.
+ * Finds the user who signs in with a login or email address and a password.
  *
- * @throws AccessDeniedError `Login failed.` whichever of the two is wrong, after the same time
- * @throws TooOftenError after too many wrong ones, whether or not there is such a user
+ * @throws AccessDeniedError `Login failed.` if the user or the password is wrong; both take the same time
+ * @throws TooOftenError after too many wrong passwords, whether or not there is such a user
  */
 export async function signIn(
   context: HostContext,
@@ -38,20 +38,21 @@ export async function signIn(
 }
 
 /**
- * Sets the password of a user who knows the old one. All tokens of the user end, those made with API keys too.
+ * Sets the password of a user who knows the old one. All tokens of the user end, including those of API keys.
  *
- * @returns the user as changed
+ * @returns the changed user
  * @throws AccessDeniedError `Old password is incorrect.`
- * @throws TooOftenError after too many wrong ones
+ * @throws TooOftenError after too many wrong passwords
  */
 export async function changePassword(
   context: HostContext,
-  { userId, known, password, address }: { userId: Types.ObjectId; known: string; password: string; address: string },
+  { userId, oldPassword, password, address }: { userId: Types.ObjectId; oldPassword: string; password: string; address: string },
 ): Promise<UserDocument> {
   const user = await context.models.user.findById(userId).lean<UserDocument>();
   const isKnown =
     user !== null &&
-    (await context.signInLimits.tryPassword({ name: user.login, findUser: async () => user, password: known, address })) !== null;
+    (await context.signInLimits.tryPassword({ name: user.login, findUser: async () => user, password: oldPassword, address })) !==
+      null;
   const changed = isKnown ? await setPassword(context, userId, password, user.passwordHash) : null;
   if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
   return changed;

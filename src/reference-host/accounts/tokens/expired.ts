@@ -2,7 +2,7 @@ import type { HostContext } from '../../context.js';
 
 const hourMs = 60 * 60 * 1000;
 
-/** Removes tokens, counts of attempts and notifications that have ended. MongoDB does so by itself, other engines do not. */
+/** Removes expired tokens, counts of attempts and notifications. MongoDB does this itself by their indexes, but other engines do not. */
 export async function removeExpired({ models }: HostContext): Promise<number> {
   const now = new Date();
   const removed = await Promise.all([
@@ -13,7 +13,7 @@ export async function removeExpired({ models }: HostContext): Promise<number> {
   return removed.reduce((sum, { deletedCount }) => sum + deletedCount, 0);
 }
 
-/** Does so at once and every hour, in every process: it does no harm twice. @returns what stops it */
+/** Calls {@link removeExpired} at once and every hour. Each process does this; repeating it does no harm. @returns a function that stops it. */
 export function removeExpiredHourly(context: HostContext): () => Promise<void> {
   let running = Promise.resolve();
   const remove = async () => {

@@ -1,17 +1,17 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A token, kept as the SHA-256 of its text. */
+/** A token. Its text is not stored. */
 export interface TokenDocument {
   _id: Types.ObjectId;
   /** SHA-256 of the token's text, hexadecimal. */
   hash: string;
-  /** `null`: an anonymous session. */
+  /** `null` for an anonymous session. */
   userId: Types.ObjectId | null;
-  /** `tokenEpoch` of the user when it was made. */
+  /** `tokenEpoch` of the user when the token was issued. */
   userEpoch: Types.ObjectId | null;
-  /** The key it was made with, if any. */
+  /** The API key that it was issued for, if any. */
   apiKeyId: Types.ObjectId | null;
-  /** `tokenEpoch` of the key when it was made. */
+  /** `tokenEpoch` of the key when the token was issued. */
   apiKeyEpoch: Types.ObjectId | null;
   scope: string[];
   created: Date;
@@ -35,5 +35,5 @@ export const tokenSchema = new Schema<TokenDocument>(
   .index({ hash: 1 }, { unique: true })
   .index({ userId: 1 })
   .index({ apiKeyId: 1 })
-  // Tidies up; that a token has ended is decided by comparing dates.
+  // This index only removes old records. Whether a token has expired is decided by its date.
   .index({ expires: 1 }, { expireAfterSeconds: 0 });

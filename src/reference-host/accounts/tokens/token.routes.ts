@@ -24,7 +24,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
       await context.signInLimits.countCreation(address);
       const issued = await issueAnonymousSession(context);
       const answer = { token: issued.token, expires: issued.expires };
-      // Scripts do not get what the cookie holds, and a browser that is signed in stays so.
+      // Scripts must not learn the token in the cookie, and the cookie of a browser that is signed in is kept.
       return existing === null ? replyWithSession(context, input, answer, issued) : answer;
     },
   }),

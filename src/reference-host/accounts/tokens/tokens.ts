@@ -19,25 +19,25 @@ export function randomText(length: number): string {
   return Array.from({ length }, () => alphanumerics[randomInt(alphanumerics.length)]).join('');
 }
 
-/** What is kept of a secret that is too random to be guessed. */
+/** The hash under which a random secret is stored. A plain hash suffices, because the secret cannot be guessed. */
 export function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** A token as its owner gets it. */
+/** A token as it is sent to its owner. */
 export interface IssuedToken {
   token: string;
   expires: Date;
   scope: string[];
 }
 
-/** Whom a token is for, as read when that was proved: what has changed since makes the token worthless. */
+/** The user and key of a new token, as read when the caller proved to be them. If their epoch has changed since, the token is invalid. */
 export interface TokenOwner {
   user: Pick<UserDocument, '_id' | 'tokenEpoch'> | null;
   apiKey?: Pick<ApiKeyDocument, '_id' | 'tokenEpoch'>;
 }
 
-/** Makes a token. Only its hash is kept. */
+/** Issues a token. Only its hash is stored. */
 export async function issueToken(
   { models }: HostContext,
   { user, apiKey }: TokenOwner,
@@ -59,17 +59,17 @@ export async function issueToken(
   return { token, expires, scope };
 }
 
-/** A token for somebody who has signed in. */
+/** Issues a token for a user who has signed in. */
 export async function issueSignIn(context: HostContext, user: UserDocument): Promise<IssuedToken> {
   return issueToken(context, { user }, { days: await context.setting('core.cookie_lifetime'), scope: [userScope] });
 }
 
-/** A token for nobody in particular. */
+/** Issues a token for an anonymous session. */
 export function issueAnonymousSession(context: HostContext): Promise<IssuedToken> {
   return issueToken(context, { user: null }, { days: anonymousSessionDays, scope: ['core.anonymous_session'] });
 }
 
-/** The record of a token; `null` when it is unknown or has ended. */
+/** The record of a token; `null` if the token is unknown or has expired. */
 export async function findToken({ models }: HostContext, token: string): Promise<TokenDocument | null> {
   if (token.length !== tokenLength) return null;
   const found = await models.token.findOne({ hash: hashOf(token) }).lean<TokenDocument>();
@@ -77,14 +77,14 @@ export async function findToken({ models }: HostContext, token: string): Promise
 }
 
 /**
- * Who a token belongs to; `null` when it is worth nothing, its user may not sign in, all tokens of the user or the key have ended, or it is of a
- * key and keys are not used any more.
+ * The caller that a token belongs to. `null` if the token is unknown or has expired, if its user may not sign in, if all tokens of its user
+ * or key were ended, or if it was issued for an API key and the server does not allow keys any more.
  */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
   return (await verifyTokens(context, [token])).get(token) ?? null;
 }
 
-/** {@link verifyToken} of many, by as many queries as of one. Those that are worth nothing are absent. */
+/** {@link verifyToken} for many tokens, with the same number of queries as for one. Invalid tokens are missing in the result. */
 async function verifyTokens(context: HostContext, tokens: readonly string[]): Promise<Map<string, Caller>> {
   const { models } = context;
   const hashes = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
@@ -103,7 +103,7 @@ async function verifyTokens(context: HostContext, tokens: readonly string[]): Pr
   return callers;
 }
 
-/** The users of tokens who may sign in, by id and epoch. */
+/** The users of tokens who may sign in, by `<id> <epoch>`. */
 async function usersOf(
   { models }: HostContext,
   tokens: readonly TokenDocument[],
@@ -121,7 +121,7 @@ async function usersOf(
   );
 }
 
-/** The keys of tokens that are in use, by id and epoch. */
+/** The active API keys of tokens, as `<id> <epoch>`. */
 async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
   const ids = tokens.flatMap(({ apiKeyId }) => apiKeyId ?? []);
   if (ids.length === 0 || !(await context.setting('core.api_keys'))) return new Set();
@@ -131,17 +131,17 @@ async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): P
   return new Set(keys.map(({ _id, tokenEpoch }) => `${_id.toHexString()} ${String(tokenEpoch)}`));
 }
 
-/** Most tokens of one query. */
+/** Largest number of tokens in one query. */
 const tokensPerQuery = 500;
 
-/** {@link verifyToken}, by one query for all tokens that are asked for at the same moment, as those of all open streams are. */
+/** {@link verifyToken} with one query for all tokens that are verified at the same moment, which happens with those of all open streams. */
 export function tokensVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
   let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
   return async (token) => {
     if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
       const query = () => {
-        // No answer may be older than its question, so calls from now on wait for the next query.
+        // The query starts now, so later calls belong to the next one: an answer must not be older than its call.
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };
@@ -152,7 +152,7 @@ export function tokensVerifier(context: HostContext): (token: string) => Promise
   };
 }
 
-/** A user as they are now, with no scopes; `null` when there is none that fits, or they may not sign in. */
+/** A user as a caller without scopes; `null` if no user matches, or the user may not sign in. */
 export async function enabledUser(
   { models }: HostContext,
   fitting: { _id: Types.ObjectId; tokenEpoch?: Types.ObjectId | null },
@@ -167,7 +167,10 @@ export async function revokeToken({ models, events }: HostContext, token: string
   await events.emit('token.revoked', { token });
 }
 
-/** Tidies up after all tokens of a user, of a key, or of all keys have ended: the epoch has changed, it is gone, or keys are not used any more. */
+/**
+ * Removes the records of tokens that have become invalid together, because the epoch of their user or key has changed, because the user or
+ * key was removed, or because the server does not allow keys any more.
+ */
 export async function forgetTokens(
   { models, events }: HostContext,
   owner:

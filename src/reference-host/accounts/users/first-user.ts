@@ -4,7 +4,7 @@ import { isDuplicateKey } from '../../duplicate-key.js';
 
 const firstRights = { $set: { admin: true, status: 'enabled', emailVerified: true } } as const;
 
-/** Makes a user administrator who is the first ever. */
+/** Makes a user administrator if no other user was registered before. */
 export async function claimFirst({ models }: HostContext, userId: Types.ObjectId): Promise<void> {
   try {
     await models.hostState.create({ _id: 'first-user', subject: userId });
@@ -15,7 +15,7 @@ export async function claimFirst({ models }: HostContext, userId: Types.ObjectId
   await models.user.updateOne({ _id: userId }, firstRights);
 }
 
-/** Completes what a crash left half done between the steps of the first registration. */
+/** Completes the registration of the first user if a crash interrupted it. */
 export async function repairFirstUser(context: HostContext): Promise<void> {
   const { models } = context;
   const first = await models.hostState.findById('first-user').lean();

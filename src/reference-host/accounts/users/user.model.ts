@@ -4,7 +4,7 @@ import { accessControlledFields, type AccessControlled, type GrantedLevel } from
 /** Whether a user may sign in. */
 export type UserStatus = 'enabled' | 'pending' | 'disabled';
 
-/** Somebody with a login. */
+/** A user. */
 export interface UserDocument extends AccessControlled {
   _id: Types.ObjectId;
   login: string;
@@ -17,9 +17,9 @@ export interface UserDocument extends AccessControlled {
   /** Groups that the user belongs to. */
   groups: Types.ObjectId[];
   groupInvites: { groupId: Types.ObjectId; level: GrantedLevel }[];
-  /** Argon2id hash; `null` when the user cannot sign in with a password. */
+  /** Argon2id hash; `null` if the user cannot sign in with a password. */
   passwordHash: string | null;
-  /** Another one ends all tokens that were made before, in the same write as what calls for that. */
+  /** Changing this id ends all tokens that were issued before, in the same write as the change that demands it. */
   tokenEpoch: Types.ObjectId;
   created: Date;
   /** Bytes of all files below the user's folders. */

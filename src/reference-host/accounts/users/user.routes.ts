@@ -60,7 +60,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       firstName: required(text()),
       lastName: required(text()),
       password: required(text()),
-      admin: withDefault(boolean({ description: 'Honoured from site administrators only.' }), false),
+      admin: withDefault(boolean({ description: 'Ignored unless the caller is a site administrator.' }), false),
     },
     returns: { schema: { allOf: [userSchema, objectOf({}, { authToken: tokenSchema })] } },
     errors: ['invalid', 'bad-value', 'forbidden', 'too-often', 'busy'],
@@ -148,8 +148,8 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     async handle(input, context) {
       const { query, caller, address } = input;
       const { id: userId } = await signedIn(context, caller);
-      const user = await changePassword(context, { userId, known: query.old, password: query.new, address });
-      // All tokens ended, the one of this request too; the browser that sent it stays signed in.
+      const user = await changePassword(context, { userId, oldPassword: query.old, password: query.new, address });
+      // All tokens have ended, including that of this request. The browser gets a new one and stays signed in.
       return replyWithSession(context, input, { message: 'Password changed.' }, await issueSignIn(context, user));
     },
   }),

@@ -14,10 +14,10 @@ import { checkPasswordRule, type HashLane } from '../sign-in/passwords.js';
 import { forgetTokens } from '../tokens/tokens.js';
 
 const maxLoginLength = 255;
-/** What SMTP can carry. */
+/** Largest length that SMTP allows. */
 const maxEmailLength = 254;
 
-/** A user on whom somebody has a level. */
+/** Loads a user on whom the caller has an access level. */
 export async function loadUser(
   { models }: HostContext,
   id: string,
@@ -30,7 +30,7 @@ export async function loadUser(
   return user;
 }
 
-/** What a new user is like. */
+/** Properties of a new user. */
 export interface NewUser {
   login: string;
   email: string;
@@ -42,8 +42,8 @@ export interface NewUser {
 }
 
 /**
- * Makes a user with the folders that new users get. The first one ever becomes administrator, enabled and verified; of several
- * first ones at once exactly one.
+ * Creates a user with the folders that new users get. The first user ever becomes administrator, enabled and verified. If several register
+ * at once, this is true of exactly one of them.
  */
 export async function createUser(context: HostContext, user: NewUser, lane: HashLane = 'known'): Promise<UserDocument> {
   const login = checkLogin(user.login);
@@ -77,7 +77,7 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
   });
 }
 
-/** Gives a new user what new users have; can be done again. @returns `null` when there is no such user */
+/** Does the steps of a registration that follow its record. They can be repeated. @returns `null` if there is no such user */
 export async function finishRegistration(context: HostContext, userId: Types.ObjectId): Promise<UserDocument | null> {
   if ((await context.models.user.exists({ _id: userId })) === null) return null;
   await claimFirst(context, userId);
@@ -129,7 +129,7 @@ function checkNames(sent: { firstName: string; lastName: string }): { firstName:
   };
 }
 
-/** What can be changed of a user. */
+/** Properties of a user that can be changed. */
 export interface UserChanges {
   firstName: string;
   lastName: string;
@@ -152,7 +152,7 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
     ...(admin !== undefined && { admin }),
     ...(status !== undefined && { status }),
     ...(emailVerified !== undefined && { emailVerified }),
-    // Who is enabled again signs in again.
+    // A user who is disabled loses all tokens, and must sign in again after being enabled.
     ...(status !== undefined && status !== 'enabled' && { tokenEpoch: new Types.ObjectId() }),
   };
   let updated: UserDocument | null;
@@ -175,8 +175,8 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
 /**
  * Sets a user's password and ends all of the user's tokens.
  *
- * @param known the hash that the password must still have, when somebody has proved to know it
- * @returns the user as changed; `null` when there is no such user, or no longer such a password
+ * @param known hash of the old password, if the caller has proved to know it; it must not have changed since
+ * @returns the changed user; `null` if there is no such user, or the old password has changed
  */
 export async function setPassword(
   context: HostContext,
@@ -194,12 +194,12 @@ export async function setPassword(
   return changed;
 }
 
-/** Removes a user with folders, tokens, keys, and every mention in permissions. */
+/** Removes a user with all folders, tokens, keys and permissions. */
 export function removeUser(context: HostContext, user: UserDocument): Promise<void> {
   return removeTree(context, 'user', user, ({ _id }) => clearUser(context, _id));
 }
 
-/** Clears what a removed user leaves; can be done again. */
+/** Removes what belonged to a removed user. Can be repeated. */
 export async function clearUser(context: HostContext, _id: Types.ObjectId): Promise<void> {
   const { models, events } = context;
   await forgetTokens(context, { userId: _id });

@@ -1,13 +1,13 @@
 import { InvalidError } from '../../../index.js';
 
-/** Longest name, in UTF-16 units: it fits in a header of an answer, whatever its alphabet. */
+/** Largest length of a name in UTF-16 units. Such a name fits into a header in any alphabet. */
 const maxLength = 1024;
 
 /**
- * A name without blanks at its ends.
+ * Checks a name, and removes white space at its ends.
  *
- * @param what is named, as messages say it: `Item`.
- * @throws InvalidError when nothing is left, or too much.
+ * @param what word for the named thing in messages, such as `Item`.
+ * @throws InvalidError if the name is empty or too long.
  */
 export function checkedName(what: string, name: string, field = 'name'): string {
   const trimmed = name.trim();
@@ -17,10 +17,10 @@ export function checkedName(what: string, name: string, field = 'name'): string 
 }
 
 /**
- * What lists are ordered by, from a name: `lowerName`, and `naturalName`, where numbers count as such (`slide 2` before `slide 10`): each run of
- * digits has its length before it.
+ * Forms of a name by which lists are sorted. In `naturalName` each run of digits is preceded by its length, so that numbers are sorted by value
+ * (`slide 2` before `slide 10`).
  */
-export function orderOf(name: string): { lowerName: string; naturalName: string } {
+export function sortableNames(name: string): { lowerName: string; naturalName: string } {
   const lowerName = name.toLowerCase();
   const naturalName = lowerName.replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '');

@@ -1,12 +1,12 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A name taken inside a parent. Items and folders share one space of names, which no index on either can express. */
+/** A name that is taken in a parent. It keeps names unique among items and folders together, which no index can do across two collections. */
 export interface NameClaimDocument {
-  /** `<parent id>/<SHA-256 of the name>`: unique, and short whatever the name is. */
+  /** `<parent id>/<SHA-256 of the name>`. The hash keeps it short. */
   _id: string;
   ownerType: 'item' | 'folder';
   ownerId: Types.ObjectId;
-  /** Of who took the name. */
+  /** The process that took the name. */
   process: string;
   created: Date;
 }

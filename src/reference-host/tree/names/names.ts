@@ -4,10 +4,10 @@ import type { HostContext } from '../../context.js';
 import type { NameClaimDocument } from './name-claim.model.js';
 import { isDuplicateKey } from '../../duplicate-key.js';
 
-/** A claim whose owner does not exist is left over: at once when its process has died, else when it is older than this. */
+/** A claim whose owner does not exist is abandoned if its process has died, or if it is older than this. */
 const abandonedAfterMs = 60_000;
 
-/** Who wants a name, and where. */
+/** The item or folder that takes a name, and its parent. */
 export interface NameRequest {
   parentId: Types.ObjectId;
   ownerType: 'item' | 'folder';
@@ -19,9 +19,9 @@ function claimId(parentId: Types.ObjectId, name: string): string {
 }
 
 /**
- * Takes a name inside a parent. Of several requests at once exactly one gets it, since the claim's id is unique.
+ * Takes a name in a parent. Of several simultaneous requests exactly one gets it, because the id of a claim is unique.
  *
- * @returns `null` when the name is taken, or the type of the owner that has it.
+ * @returns `null` if this owner now has the name, otherwise the type of the owner that has it.
  */
 export async function claimName(
   context: HostContext,
@@ -56,7 +56,7 @@ async function ownsName({ models }: HostContext, claim: NameClaimDocument, paren
     : (await models.folder.exists({ _id, parentId, name })) !== null;
 }
 
-/** Gives a name back. Does nothing when somebody else has it. */
+/** Releases a name. Does nothing if another owner has it. */
 export async function releaseName(
   { models }: HostContext,
   { parentId, ownerId }: Omit<NameRequest, 'ownerType'>,
@@ -65,7 +65,7 @@ export async function releaseName(
   await models.nameClaim.deleteOne({ _id: claimId(parentId, name), ownerId });
 }
 
-/** Gives back the names that an item or folder took before a date and does not have any more. */
+/** Releases the names that an item or folder took before a date, except its present name. */
 export async function releaseOldNames(
   { models }: HostContext,
   owner: { ownerId: Types.ObjectId; parentId: Types.ObjectId; name: string },
@@ -75,12 +75,12 @@ export async function releaseOldNames(
   await models.nameClaim.deleteMany({ ownerId, created: { $lte: before }, _id: { $ne: claimId(parentId, name) } });
 }
 
-/** Gives back every name of an item or folder that is gone. */
+/** Releases all names of a removed item or folder. */
 export async function releaseNames({ models }: HostContext, ownerId: Types.ObjectId): Promise<void> {
   await models.nameClaim.deleteMany({ ownerId });
 }
 
-/** Takes a name, or the first free one of `name (1)`, `name (2)` …, and says which. */
+/** Takes a name, or the first free one of `name (1)`, `name (2)`, … @returns the name that was taken. */
 export async function claimFreeName(context: HostContext, request: NameRequest, name: string): Promise<string> {
   if ((await claimName(context, request, name)) === null) return name;
   const taken = await numberedNames(context, request.parentId, name);
