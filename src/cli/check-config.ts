@@ -8,7 +8,7 @@ import { LargeImageError } from '../errors.js';
 import { existingFile } from './usage.js';
 
 /**
- * What is wrong with a configuration file (INI), or with the YAML configuration of a folder, a line each; nothing where it is right.
+ * Checks a configuration file (INI) or the YAML configuration of a folder. Returns a line for each problem.
  */
 export async function checkConfig(path: string): Promise<string[]> {
   const bytes = await readFile(await existingFile(path));

@@ -10,7 +10,7 @@ import { MissingPackagesError, requirePackages } from '../reference-host/package
 import { CommandError } from './usage.js';
 
 const name = 'express-large-image';
-// The package's own name leads to its package.json from the sources and from what is built of them.
+// Importing by the package's own name finds package.json both from the sources and from the built program.
 const { version } = createRequire(import.meta.url)(`${name}/package.json`) as { version: string };
 
 const exitCodes = { done: 0, failed: 1, wrongCommand: 2, interrupted: 130 } as const;
@@ -23,10 +23,10 @@ const footer = [
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${name}: ${text}\n`);
 
-/** What cac makes of the value of an option. */
+/** The value of an option as cac parses it. */
 type Given = string | number | boolean | undefined;
 
-/** An option that is one of some words. */
+/** The value of an option that must be one of some words. @throws CommandError */
 function word<const Words extends readonly string[]>(value: Given, words: Words, option: string): Words[number] | undefined {
   if (value === undefined) return undefined;
   const found = words.find((each) => each === String(value));
@@ -34,7 +34,7 @@ function word<const Words extends readonly string[]>(value: Given, words: Words,
   return found;
 }
 
-/** An option that is a whole number. */
+/** The value of an option that must be a whole number. @throws CommandError */
 function integerOption(value: Given, option: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
@@ -47,7 +47,7 @@ async function runConvert(from: string, to: string, options: Record<string, Give
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new Error('Interrupted; nothing was written.'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
-  // The result may go to a pipe: what is on its way is told beside it.
+  // The standard output may be a pipe, so progress is shown on the error output.
   const display = progressDisplay(process.stderr);
   try {
     const bytes = await convertTo(from, to, {
@@ -89,7 +89,7 @@ async function runCheck(file: string): Promise<number> {
   return problems.length === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-/** The server reads its own command line. */
+/** Starts the reference host, which parses its own command line. */
 async function runServe(words: readonly string[]): Promise<void> {
   const command = `npx ${name} serve`;
   const help = helpAskedFor(words, version, command);
@@ -150,10 +150,10 @@ async function start(): Promise<void> {
   try {
     process.exitCode = (await main(process.argv.slice(2))) ?? undefined;
   } catch (error) {
-    // Those of cac have this name.
+    // Errors of cac have this name.
     const isWrongCommand = error instanceof CommandError || (error instanceof Error && error.name === 'CACError');
     const isPlain = isWrongCommand || error instanceof LargeImageError || error instanceof MissingPackagesError;
-    // What the operating system says has a code.
+    // Errors of the operating system have a code, and their message is enough. Other errors are printed with their stack.
     if (isPlain || (error instanceof Error && 'code' in error)) complain(error.message);
     else complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
     process.exitCode = isWrongCommand ? exitCodes.wrongCommand : exitCodes.failed;

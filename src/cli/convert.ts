@@ -9,17 +9,17 @@ import { checkConversion, type ConversionRequest } from '../tilesource/convert/o
 import { openLocalFile } from './local-file.js';
 import { CommandError, existingFile } from './usage.js';
 
-/** How {@link convertTo} works, and whom it tells. */
+/** Options and callbacks of {@link convertTo}. */
 export interface ConvertToOptions {
   request: ConversionRequest;
-  /** Whether a file that is there already is replaced. */
+  /** Whether an existing file is replaced. */
   overwrite: boolean;
   progress: (done: number) => void;
   signal: AbortSignal;
 }
 
 /**
- * Converts an image file to a TIFF with a pyramid of tiles, which gets its name when it is complete.
+ * Converts an image file to a tiled pyramid TIFF. The file gets its final name when it is complete.
  *
  * @returns its length in bytes.
  */
@@ -38,7 +38,7 @@ export async function convertTo(
   if (isSame) throw new CommandError(`${to} is the file that is to be converted.`);
   if (there !== null && (!overwrite || !there.isFile()))
     throw new CommandError(`${to} is there already${there.isFile() ? ': --overwrite replaces it' : ', and is no file'}.`);
-  // Beside the result, whose name it takes in one step.
+  // The temporary folder is beside the result, so that the file can be renamed to it atomically.
   const directory = await temporaryDirectory(dirname(output));
   const { opened, refusal } = await openedHere(input);
   try {
@@ -48,13 +48,13 @@ export async function convertTo(
       { options, progress, signal, source: opened ?? undefined },
     );
     signal.throwIfAborted();
-    // Temporary files are for their owner alone; this one is like any other that is made here.
+    // Temporary files are private. The result gets the usual permissions of new files.
     await chmod(made.path, 0o666 & ~process.umask());
     await rename(made.path, output);
     return made.size;
   } catch (error) {
     if (!(error instanceof TileSourceError) || refusal === null || refusal.message === error.message) throw error;
-    // The conversion tries fewer sources than have refused the file, and says more of what became of it.
+    // The conversion tries fewer sources than the registry, so both messages are useful.
     throw new TileSourceError(`${refusal.message} Converting it failed: ${error.message}`, { cause: error });
   } finally {
     await opened?.source.close();
@@ -62,7 +62,10 @@ export async function convertTo(
   }
 }
 
-/** The image, where a source reads it that the process which converts does not have; that one opens TIFFs and pictures itself. */
+/**
+ * Opens the image if its source is not available in the child process that converts. The child opens files of the sources `tiff` and `sharp`
+ * itself. `refusal` is the error if no source reads the file.
+ */
 async function openedHere(
   path: string,
 ): Promise<{ opened: { sourceName: string; source: TileSource } | null; refusal: TileSourceError | null }> {
@@ -72,7 +75,7 @@ async function openedHere(
     await source.close();
     return { opened: null, refusal: null };
   } catch (error) {
-    // The conversion can do without: pictures too large to be shown are converted.
+    // The conversion may still succeed: it reads pictures that are too large for the sources.
     if (error instanceof TileSourceError) return { opened: null, refusal: error };
     throw error;
   }

@@ -3,9 +3,9 @@ import { openLocalFile } from './local-file.js';
 import { existingFile } from './usage.js';
 
 /**
- * What an image file is, in the words of `GET item/:id/tiles`, with the source that reads it and the pictures that lie beside the image.
+ * Describes an image file like `GET item/:id/tiles`, with the name of the source that reads it and the names of its associated images.
  *
- * @throws TileSourceError that says why no source reads it
+ * @throws TileSourceError that says why no source reads the file
  */
 export async function info(path: string, { internal }: { internal: boolean }): Promise<object> {
   const { name, source } = await openLocalFile(await existingFile(path));

@@ -8,13 +8,13 @@ import { findTileSources } from '../tilesource/registry/installed-sources.js';
 import { ownSources } from '../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../tilesource/registry/registry.js';
 
-/** Images made of images that are made of images: how deep. */
+/** Largest depth of images that are made of other images. */
 const maxDepth = 4;
 
 /**
- * Opens an image file of this machine, by a source of this package or of one that is installed where the command is given.
+ * Opens an image file of this machine with a source of this package, or of a package that is installed in the current folder.
  *
- * @throws TileSourceError that says why no source reads it
+ * @throws TileSourceError that says why no source reads the file
  */
 export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource }> {
   const logger = { warn: printWarning };
@@ -23,7 +23,7 @@ export async function openLocalFile(path: string): Promise<{ name: string; sourc
   return registry.open(localInput(path, registry));
 }
 
-/** Prints what went wrong in a source, for its author. */
+/** Prints an error inside a source, for its author. */
 function printWarning({
   folder,
   sourceName,
@@ -39,7 +39,7 @@ function printWarning({
   process.stderr.write(`${which} failed: ${error instanceof Error ? error.stack : String(err ?? error)}\n`);
 }
 
-/** A file as tile sources open it: with the files beside it, of which some formats are made. */
+/** A file as input of tile sources, with access to the other files in its folder. `chain` has the files whose images are being opened. */
 function localInput(path: string, registry: TileSourceRegistry, chain: readonly string[] = []): SourceInput {
   const folder = dirname(path);
   return {

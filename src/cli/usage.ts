@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
-/** The command line asks for something that cannot be; the message is for the terminal. */
+/** An invalid command line. The message is printed on the terminal. */
 export class CommandError extends Error {
   override name = 'CommandError';
 }
 
-/** The absolute path of a file that is there. @throws CommandError */
+/** The absolute path of an existing file. @throws CommandError if there is no such file. */
 export async function existingFile(path: string): Promise<string> {
   const found = resolve(path);
   const entry = await stat(found).catch(() => null);

@@ -18,48 +18,48 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidError } from '../errors.js';
 import { asLargeImageError, isPassing, statusOf } from './errors.js';
 
-/** Smallest part of an upload in parts, and largest file that is sent as one, in bytes. This much of an upload is held in memory. */
+/** Smallest part of a multipart upload, and largest file that is sent as a whole, in bytes. A part is held in memory while it is sent. */
 const partBytes = 8 * 2 ** 20;
-/** Most parts that a store takes. */
+/** Largest number of parts that a store accepts. */
 const maxParts = 10_000;
-/** Most objects that a store removes, or lists, at once. */
+/** Largest number of objects that a store removes or lists in one request. */
 const pageLength = 1000;
-/** An answer that begins, or goes on, no sooner than after this counts as lost, in milliseconds. */
+/** If a store sends nothing for this time in milliseconds, its answer counts as lost. */
 const silenceMs = 30_000;
-/** The same for sending a part, and for putting parts together. */
+/** The same for requests that send a part or complete a multipart upload. */
 const sendingMs = 10 * 60_000;
-/** How often a read that was broken off goes on from where it was, without a byte in between. */
+/** How often an interrupted read is resumed if no byte arrives in between. */
 const maxResumptions = 3;
 const firstPauseMs = 100;
-/** The metadata of an object that says who has stored it. */
+/** Name of the metadata of an object that tells its owner. */
 const ownerName = 'stored-by';
-/** Kinds of storage that answer no reads. */
+/** Storage classes whose objects must be restored before they can be read. */
 const archives: ReadonlySet<string> = new Set(['GLACIER', 'DEEP_ARCHIVE']);
 
-/** An object as it is now. */
+/** The present state of an object. */
 export interface ObjectState {
   size: number;
   etag: string;
   modified?: Date;
-  /** Who has stored it, where that was said. */
+  /** The owner that was stored with it, if any. */
   owner?: string;
 }
 
-/** An object among those that a listing finds. */
+/** An object in a list. */
 export interface ListedObject extends ObjectState {
   key: string;
-  /** Where it must be restored from before it can be read. */
+  /** Its storage class, if the object must be restored before it can be read. */
   archived?: string;
 }
 
-/** The bytes of a file to be stored. */
+/** A file to be stored as an object. */
 export interface NewObject {
   /** Name of the file, for messages. */
   name: string;
   mimeType: string;
   size: number;
   content: Readable;
-  /** Who stores it, kept with it. */
+  /** The owner, which is stored as metadata of the object. */
   owner?: string | undefined;
 }
 
@@ -70,7 +70,7 @@ export class Bucket {
     readonly name: string,
   ) {}
 
-  /** @throws the error of the SDK. */
+  /** The state of an object. @throws the error of the SDK. */
   async state(key: string, signal?: AbortSignal): Promise<ObjectState> {
     const found = await this.#send((o) => this.client.send(new HeadObjectCommand(this.#at(key)), o), signal);
     return {
@@ -81,7 +81,7 @@ export class Bucket {
     };
   }
 
-  /** The objects whose keys begin with a text, in order, a page at a time. @throws the error of the SDK. */
+  /** Lists the objects whose keys begin with `prefix`, in order of their keys. One page is in memory at a time. @throws the error of the SDK. */
   async *list(
     prefix: string,
     { signal, perPage = pageLength }: { signal?: AbortSignal | undefined; perPage?: number } = {},
@@ -110,11 +110,11 @@ export class Bucket {
   }
 
   /**
-   * Bytes of an object from `start` up to, not including, `end`. A connection that breaks is taken up again from where it was, as long as the
-   * object is the same.
+   * Reads bytes of an object from `start` up to, but not including, `end`. If the connection breaks, the read is resumed, as long as the object
+   * is the same.
    *
-   * @param etag of the object that is meant; without it, of that which is there now.
-   * @throws ReplacedObjectError where it is another one; NotFoundError; LargeImageError `unavailable`. Also the stream fails with them.
+   * @param etag entity tag that the object must have; without it, any object with the key is read.
+   * @throws ReplacedObjectError if the object has another tag; NotFoundError; LargeImageError `unavailable`. The stream fails with the same errors.
    */
   async read(
     { key, etag, name }: { key: string; etag?: string | undefined; name: string },
@@ -130,7 +130,7 @@ export class Bucket {
     };
     const first = await this.#get(key, etag, { start, end }, both).catch(fail);
     const stream = Readable.from(this.#chunks({ key, first, range: { start, end }, signal: both, fail }), { objectMode: false });
-    // Whoever does not want the rest does not pay for it.
+    // If the reader closes the stream early, the rest is not transferred.
     stream.once('close', () => stopped.abort());
     return stream;
   }
@@ -170,12 +170,12 @@ export class Bucket {
   async #get(key: string, etag: string | undefined, range: { start: number; end: number }, signal: AbortSignal): Promise<Opened> {
     let body: Readable | null = null;
     const silence = new AbortController();
-    const hush = () => {
+    const giveUp = () => {
       silence.abort(new Error('The store is silent.'));
       body?.destroy(new Error('The store is silent.'));
     };
     const leave = () => void body?.destroy(signal.reason as Error);
-    let timer = setTimeout(hush, silenceMs);
+    let timer = setTimeout(giveUp, silenceMs);
     const end = () => {
       clearTimeout(timer);
       signal.removeEventListener('abort', leave);
@@ -195,7 +195,7 @@ export class Bucket {
         throw new Error('The store answers more than the range asked for.');
       const watch = (isWaiting: boolean) => {
         clearTimeout(timer);
-        if (isWaiting) timer = setTimeout(hush, silenceMs);
+        if (isWaiting) timer = setTimeout(giveUp, silenceMs);
       };
       return { body, etag: answer.ETag, watch, end };
     } catch (error) {
@@ -204,7 +204,7 @@ export class Bucket {
     }
   }
 
-  /** Sends a command that must be answered in time. */
+  /** Sends a command, which must be answered within a time. */
   async #send<T>(send: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal, ms = silenceMs): Promise<T> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('The store is silent.')), ms);
@@ -216,9 +216,9 @@ export class Bucket {
   }
 
   /**
-   * Stores a stream as a new object, in parts where it is long; what has failed or was aborted leaves nothing.
+   * Stores a stream as a new object; a long one as a multipart upload. Nothing remains of an upload that fails or is aborted.
    *
-   * @throws InvalidError where the stream has more or fewer bytes; the error of the stream; LargeImageError `unavailable`.
+   * @throws InvalidError if the stream has more or fewer bytes than `size`; the error of the stream; LargeImageError `unavailable`.
    */
   async write(key: string, { name, mimeType, size, content, owner }: NewObject, signal?: AbortSignal): Promise<ObjectState> {
     const stop = () =>
@@ -252,7 +252,7 @@ export class Bucket {
     } catch (error) {
       const failure = content.errored;
       content.destroy();
-      // What the store was told may have been done although its answer did not come.
+      // Without an answer it is not known whether the store has created the object.
       if (statusOf(error) === null) await this.remove(key).catch(() => undefined);
       signal?.throwIfAborted();
       throw error === failure ? error : asLargeImageError(error, name);
@@ -276,7 +276,7 @@ export class Bucket {
     return ETag;
   }
 
-  /** Ends uploads in parts of keys that begin with a text which were begun before some time, and never completed. @returns how many. */
+  /** Aborts multipart uploads of keys that begin with `prefix` which were begun before a time and never completed. @returns their number. */
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
     let ended = 0;
     const list = new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix });
@@ -290,12 +290,12 @@ export class Bucket {
     return ended;
   }
 
-  /** Removes an object; one that is gone already is no error. */
+  /** Removes an object. It is no error if the object does not exist. */
   async remove(key: string): Promise<void> {
     await this.#send((o) => this.client.send(new DeleteObjectCommand(this.#at(key)), o));
   }
 
-  /** Removes objects, a thousand at a time. @throws where the store keeps some of them. */
+  /** Removes objects, a thousand in a request. @throws an error if the store does not remove all of them. */
   async removeMany(keys: readonly string[]): Promise<void> {
     for (let from = 0; from < keys.length; from += pageLength) {
       const Objects = keys.slice(from, from + pageLength).map((Key) => ({ Key }));
@@ -312,16 +312,17 @@ export class Bucket {
   }
 }
 
-/** An answer that comes in. */
+/** An answer of the store that is being received. */
 interface Opened {
   body: Readable;
   etag: string | undefined;
-  /** Whether bytes are waited for: only then is the store silent. */
+  /** Starts or stops the timeout. It runs only while this process waits for bytes, not while the reader is slow. */
   watch(isWaiting: boolean): void;
+  /** Ends the connection. */
   end(): void;
 }
 
-/** A stream in parts of a length, the last one shorter. @throws InvalidError where its length is not `size`. */
+/** Splits a stream into parts of a length; the last one may be shorter. @throws InvalidError if the stream does not have `size` bytes. */
 async function* partsOf(
   content: Readable,
   { name, size, length }: { name: string; size: number; length: number },

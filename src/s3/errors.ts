@@ -2,10 +2,10 @@ import { S3ServiceException } from '@aws-sdk/client-s3';
 import { LargeImageError, NotFoundError } from '../errors.js';
 
 const retryAfterSeconds = 10;
-/** What gateways say of keys that they do not know, or that may not do this. */
+/** Codes by which stores refuse credentials. */
 const refusals = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken']);
 
-/** The object is not, or no longer, the one that was asked for. */
+/** The object was replaced by another one. */
 export class ReplacedObjectError extends LargeImageError {
   constructor(name: string, options: { cause?: unknown } = {}) {
     super('unavailable', `${name} was replaced in its bucket while it was read. Please try again.`, {
@@ -15,7 +15,7 @@ export class ReplacedObjectError extends LargeImageError {
   }
 }
 
-/** HTTP status of an answer of the store; `null` where there was none. */
+/** HTTP status of an error answer of the store; `null` if there was no answer. */
 export function statusOf(error: unknown): number | null {
   return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? null) : null;
 }
@@ -42,7 +42,7 @@ export function reasonOf(error: unknown, bucket: string): string {
 }
 
 /**
- * What whoever asked for bytes is told: 404 where they are gone, else 503; the operator finds the rest in `cause`.
+ * The error for a client that reads bytes: 404 if they do not exist any more, otherwise 503. The original error is the `cause`.
  *
  * @param name of the file.
  */

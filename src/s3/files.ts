@@ -7,65 +7,64 @@ import { NotFoundError } from '../errors.js';
 import { Bucket, type ObjectState } from './bucket.js';
 import { ReplacedObjectError, reasonOf, statusOf } from './errors.js';
 
-/** Which object the bytes of a file are. */
+/** The object with the bytes of a file. */
 export interface FileObject {
   key: string;
-  /** Entity tag of the object as it was recorded: another object under the key is not taken for it. */
+  /** Entity tag of the recorded object, by which another object with the same key is recognized. */
   etag?: string | undefined;
 }
 
-/** What {@link s3Files} asks of the server whose files lie in a bucket: the records of the files, which it keeps itself. */
+/** The records of files, which the server stores itself. {@link s3Files} calls these functions. */
 export interface S3FileRecords {
-  /** Which object a file is; `null` for files that are none. */
+  /** The object of a file; `null` for files that are not in the bucket. */
   object(file: StoredDocument): FileObject | null;
   /** Records a file whose bytes are complete. @returns the record. */
   insert(file: NewFile, object: Required<FileObject>): Promise<StoredDocument>;
-  /** Removes the record of a file. One that is gone already is no error. */
+  /** Removes the record of a file. It is no error if the record does not exist. */
   remove(file: StoredDocument): Promise<void>;
-  /** Those of some keys that a record names. With it, and {@link S3FilesOptions.owner}, what killed processes have left is swept. */
+  /** Returns those of the keys that a record refers to. If this and {@link S3FilesOptions.owner} are given, remains of killed processes are removed. */
   known?(keys: readonly string[]): Promise<readonly string[]>;
-  /** Makes a file one of another item; its bytes stay where they are. */
+  /** Moves a file to another item. Its object does not change. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Is told that another object lies under the key of a file, `null` where none does: record its size and entity tag, and save the record through
-   * the model (or emit `file.saved`), and the image is made anew.
+   * Called when another object has the key of a file, or with `null` when there is none. The server should record the new size and entity
+   * tag through the model (or emit `file.saved`), so that the image is opened anew.
    */
   replaced?(file: StoredDocument, now: ObjectState | null): Promise<void>;
 }
 
-/** What {@link s3Files} works with. */
+/** Options of {@link s3Files}. */
 export interface S3FilesOptions {
   client: S3Client;
   bucket: string;
-  /** What keys of new objects begin with, such as `slides/`. Default: nothing. */
+  /** Prefix of the keys of new objects, such as `slides/`. By default empty. */
   prefix?: string;
   /**
-   * Names the database that has the records, and is kept with each object. Where it is given, objects that say so and that no record names are
-   * removed at start and daily.
+   * A name of the database with the records, which is stored with each object. If it is given, objects of this owner that no record refers to are
+   * removed at the start and daily.
    */
   owner?: string;
-  /** How long objects without a record, and uploads in parts, are left alone, because they may yet be completed, in milliseconds. Default a day. */
+  /** Age in milliseconds from which objects without a record and incomplete multipart uploads are removed; by default a day. */
   graceMs?: number;
   records: S3FileRecords;
-  /** Is told of objects that the store keeps although their files were removed. Default: nobody is. */
+  /** Logs objects that the store did not remove although their files were removed. By default nothing is logged. */
   logger?: HostLogger;
-  /** Where clients can fetch the bytes of a file themselves. Default: nowhere. */
+  /** Gives the path from which clients can download a file. By default there is none. */
   downloadPath?: HostFiles['downloadPath'];
 }
 
 const dayMs = 24 * 60 * 60_000;
-/** Length of the random part of a key. */
+/** Number of random bytes in a key. */
 const keyBytes = 16;
-/** Keys that are asked about together. */
+/** Number of keys in one call of {@link S3FileRecords.known}. */
 const keysAtOnce = 500;
-/** Records removed at the same time. */
+/** Number of records that are removed at the same time. */
 const concurrency = 8;
 
 /**
- * The `files` of a host whose files lie in a bucket of an S3-compatible store.
+ * The member `files` of a host whose files are objects in a bucket of an S3-compatible store.
  *
- * Reads are taken up again where a connection breaks, and never mix two objects; new objects are sent in parts, and what fails or is aborted
- * leaves nothing.
+ * Interrupted reads are resumed and never mix two objects. Nothing remains of an upload that fails or is aborted.
  */
 export function s3Files(options: S3FilesOptions): HostFiles {
   const { client, bucket: name, prefix = '', owner, graceMs = dayMs, records, logger, downloadPath } = options;
@@ -75,11 +74,11 @@ export function s3Files(options: S3FilesOptions): HostFiles {
     try {
       await records.replaced?.(file, await bucket.state(key));
     } catch (error) {
-      // What a store does not say is not known.
+      // Other errors say nothing about the object, so nothing is announced.
       if (statusOf(error) === 404) await records.replaced?.(file, null);
     }
   };
-  // Nobody sees a file any more whose record is gone.
+  // The records are removed before, so objects that cannot be removed now are invisible. They are only logged.
   const removeObjects = async (keys: readonly string[]) => {
     try {
       if (keys.length === 1) await bucket.remove(keys[0]!);
@@ -139,7 +138,7 @@ interface Sweeping extends Required<Pick<S3FilesOptions, 'prefix' | 'owner' | 'g
   known: NonNullable<S3FileRecords['known']>;
 }
 
-/** Removes objects of this owner that no record names, and ends uploads in parts that nobody completes. */
+/** Removes objects of this owner that no record refers to, and aborts old multipart uploads. @returns the number of each. */
 async function sweep({ bucket, prefix, owner, graceMs, known }: Sweeping, signal: AbortSignal): Promise<Record<string, number>> {
   const before = new Date(Date.now() - graceMs);
   const oldKeys = async function* () {
@@ -161,7 +160,7 @@ async function sweep({ bucket, prefix, owner, graceMs, known }: Sweeping, signal
   return { bucketObjects, bucketUploads };
 }
 
-/** Whether a key is like those that new objects get. */
+/** Whether a key without its prefix has the form of the keys of new objects. */
 function isOwnKey(key: string): boolean {
   return key.length === 2 * keyBytes && Buffer.from(key, 'hex').length === keyBytes;
 }
