@@ -11,7 +11,7 @@ import type {
 } from './annotation-record.js';
 import { idText } from '../../../core/database/id-text.js';
 
-/** Members that heads and former versions have in common, under the names of the wire. */
+/** Fields that annotations and their former versions have in common, named as in the interface. */
 export interface StateDocument {
   _id: Types.ObjectId;
   itemId: string;
@@ -20,33 +20,33 @@ export interface StateDocument {
   updated: Date;
   updatedId: string | null;
   _version: number;
-  /** The head as JSON text: keys that clients choose could not be stored as they are. */
+  /** The head as JSON text, because MongoDB cannot store all keys that clients may choose. */
   head: string;
   elements: StoredElements;
 }
 
-/** An annotation as it is now. */
+/** The document of an annotation: its current version, access, and fields for searches. */
 export interface HeadDocument extends StateDocument {
   _active: boolean;
   access: AnnotationAccess;
   public: boolean;
   publicFlags?: string[];
   accessStamp: number;
-  /** Number in the sequence of all annotations under which its access list was set. */
+  /** Number in the sequence of versions at which the access list was set. */
   accessVersion?: number;
   name: string | null;
   words: string[];
   hasAttributes: boolean;
-  /** Names the list that it was made with, until that is known to be whole: see `annotation-batches.ts`. */
+  /** Id of the list that it was created with, until the list is known to be complete (`history/batches.model.ts`). */
   batch?: string;
 }
 
-/** A former version. */
+/** The document of a former version. */
 export interface VersionDocument extends StateDocument {
   annotationId: string;
 }
 
-/** Names by which lists may be sorted, and the fields behind them. Other names have no values: the order is that of the ids. */
+/** The field of each name by which lists can be sorted. For other names the order is that of the ids. */
 const sortFields: Readonly<Record<string, string>> = {
   created: 'created',
   updated: 'updated',
@@ -61,14 +61,14 @@ const sortFields: Readonly<Record<string, string>> = {
   name: 'name',
 };
 
-/** The field behind a name on the wire. */
+/** The field by which documents are sorted for a name in a request. */
 export function sortField(name: string): string {
   return Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
 }
 
 const options = { minimize: false } as const;
 
-/** Schemas of heads and former versions. */
+/** Schemas of annotations and of former versions. */
 export function annotationSchemas(connection: Connection): { heads: Schema<HeadDocument>; versions: Schema<VersionDocument> } {
   const { Schema: HostSchema } = connection.base;
   const { Mixed } = HostSchema.Types;
@@ -116,12 +116,13 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
   return { heads, versions };
 }
 
-/** The members of a state as they are stored. */
+/** The fields of a version as they are stored. */
 export function stateFields(state: AnnotationState): Omit<StateDocument, '_id'> {
   const { itemId, creatorId, created, updated, updatedId, version, head, elements } = state;
   return { itemId, creatorId, created, updated, updatedId, _version: version, head: JSON.stringify(head), elements };
 }
 
+/** The fields for searches, from the head of an annotation. */
 export function searchFields({
   name,
   description,
@@ -134,17 +135,17 @@ export function searchFields({
   };
 }
 
-/** Longest word and most words kept of one annotation; the rest is not searched. */
+/** Length to which words are cut, and largest number of words of an annotation. Further words are not found by searches. */
 const maxWordLength = 64;
 const maxWords = 500;
-/** Characters of a text that are looked at for words. */
+/** Number of characters of a text, from its start, whose words are stored. */
 const maxSearched = 32 * 1024;
 
-/** The words of texts: lower case, letters and digits only, each once. */
+/** The words of texts in lower case, without duplicates. A word consists of letters and digits. */
 export function searchWords(...texts: (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {
-    // In pieces: normalizing takes the square of the length for what only looks like text.
+    // Texts are normalized in short pieces, because for unusual texts the time grows with the square of the length.
     for (const [piece] of (text ?? '').slice(0, maxSearched).matchAll(/\S{1,256}/gu)) {
       for (const [word] of piece
         .normalize('NFKC')
@@ -158,6 +159,7 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
   return [...words];
 }
 
+/** The query of MongoDB for a filter. */
 export function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
   const { active = true, itemIds, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
   const query: QueryFilter<HeadDocument> = {};
@@ -182,7 +184,7 @@ export function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
 
 function toState(doc: StateDocument): AnnotationState {
   const { itemId, creatorId, created, updated, updatedId, _version: version, elements } = doc;
-  // Only checked heads are ever written.
+  // Heads are checked before they are stored.
   const head = JSON.parse(doc.head) as AnnotationHead;
   return { itemId, creatorId: creatorId ?? null, created, updated, updatedId: updatedId ?? null, version, head, elements };
 }

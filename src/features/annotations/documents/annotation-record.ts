@@ -2,36 +2,36 @@ import type { AnnotationHead } from '../../../annotation-format/schema/document.
 import type { StoredElements } from '../elements/contract.js';
 import type { AccessEntry } from '../../../host.js';
 
-/** Who may do what with an annotation. */
+/** The access list of an annotation. */
 export interface AnnotationAccess {
   users: AccessEntry[];
   groups: AccessEntry[];
 }
 
-/** What every version of an annotation has of its own. Versions share the elements that did not change. */
+/** The content of a version of an annotation. Versions share the elements that did not change. */
 export interface AnnotationState {
   itemId: string;
   creatorId: string | null;
   created: Date;
   updated: Date;
-  /** Who made this version. */
+  /** Id of the user who made this version. */
   updatedId: string | null;
-  /** Taken from one sequence for all annotations: rises with every change of any of them. */
+  /** Number of the version, from one sequence for all annotations, which grows with every change of any of them. */
   version: number;
-  /** Name, description, attributes and display. */
+  /** Name, description, attributes and display: everything but the elements. */
   head: AnnotationHead;
   elements: StoredElements;
 }
 
-/** An annotation as it is now. Ids are text. */
+/** An annotation in its current version. Ids are texts. */
 export interface AnnotationRecord extends AnnotationState {
   id: string;
-  /** False once it was deleted and can be restored. */
+  /** False if it was deleted and can be restored. */
   active: boolean;
   access: AnnotationAccess;
   public: boolean;
   publicFlags?: readonly string[];
-  /** Counts changes of access: part of entity tags. */
+  /** Number of changes of access, which is a part of entity tags. */
   accessStamp: number;
 }
 
@@ -42,28 +42,28 @@ export interface AnnotationVersionRecord extends AnnotationState {
   annotationId: string;
 }
 
-/** Conditions of lists of annotations; all must hold. */
+/** Conditions for annotations in a list, all of which must be met. */
 export interface AnnotationFilter {
-  /** Default true; `null`: whatever it is. */
+  /** By default only active ones (true); `null`: active and deleted ones. */
   active?: boolean | null;
   itemIds?: readonly string[];
   creatorId?: string;
   name?: string;
-  /** Only those whose present version was made before this number of the sequence. */
+  /** Only annotations whose current version is below this number. */
   versionBelow?: number;
-  /** Only those that have attributes. */
+  /** Only annotations with attributes. */
   withAttributes?: boolean;
-  /** Words of name or description; one of them must occur. */
+  /** Only annotations with at least one of these words in name or description. */
   words?: readonly string[];
-  /** What the caller must be allowed to do; absent: not asked. */
+  /** Only annotations on which the user, or one of the groups, has the level. `byListOnly`: public annotations do not count as readable. */
   permitted?: { level: 0 | 1 | 2; userId: string | null; groupIds: readonly string[]; byListOnly?: boolean };
 }
 
-/** How a list is cut and ordered. */
+/** Part and order of a list. */
 export interface AnnotationPaging {
-  /** 0: all. */
+  /** Largest number of entries; 0 means no limit. */
   limit: number;
   offset: number;
-  /** Names as on the wire, with directions. */
+  /** Names of sort keys as in requests, with directions. */
   sort: readonly (readonly [string, 1 | -1])[];
 }

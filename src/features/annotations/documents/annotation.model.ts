@@ -29,35 +29,35 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import { step } from '../../../core/steps.js';
 
-/** What {@link AnnotationModel.insert} takes: everything but what the model gives. */
+/** A new annotation for {@link AnnotationModel.insert}, which sets the other fields. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
 
-/** What tells how annotations are ordered in a list, without their documents. */
+/** Id and sort keys of an annotation, by which lists can be merged without reading the documents. */
 export interface AnnotationKey {
   id: string;
-  /** Values of the fields that are sorted by. */
+  /** Values of the fields by which the list is sorted. */
   values: readonly unknown[];
 }
 
-/** Who may do what from now on; what is absent stays. */
+/** A new access list. Missing members stay unchanged. */
 export interface AccessFields {
   access: AnnotationAccess;
   public?: boolean | undefined;
   publicFlags?: readonly string[] | undefined;
 }
 
-/** What cleaning up needs to know of an annotation. */
+/** The fields of an annotation that the cleanup needs. */
 export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'>;
 
-/** Documents in one insertMany, and heads in one answer: some engines refuse messages of very many. */
+/** Number of documents in one insertMany, and in one answer. Some engines refuse messages with very many documents. */
 const insertsPerMessage = 1000;
 const headsPerQuery = 50;
 
-/** All queries on annotations. Elements are not here: heads refer to what the element store keeps. */
+/** All queries on annotations. Documents of annotations refer to elements, which the element store keeps. */
 export class AnnotationModel {
-  /** Former versions. */
+  /** Former versions of annotations. */
   readonly former: AnnotationVersions;
-  /** Lists that become visible as one. */
+  /** Lists of new annotations that become visible together. */
   readonly batches: AnnotationBatches;
   readonly #connection: Connection;
   readonly #heads: Model<HeadDocument>;
@@ -79,17 +79,17 @@ export class AnnotationModel {
     await Promise.all([createIndexesOf(this.#heads), this.former.createIndexes()]);
   }
 
-  /** Stops what waits to be done later. */
+  /** Cancels delayed work. */
   close(): void {
     this.batches.close();
   }
 
-  /** The next number of the sequence that all annotations share. Numbers are used once, not all are used. */
+  /** The next version number. All annotations share one sequence. A number is used at most once; some are never used. */
   async nextVersion(): Promise<number> {
     return this.nextVersions(1);
   }
 
-  /** The first of so many numbers of the sequence that follow one another. */
+  /** Reserves consecutive version numbers. @returns the first of them. */
   async nextVersions(count: number): Promise<number> {
     const take = () =>
       this.#sequence
@@ -99,14 +99,14 @@ export class AnnotationModel {
     try {
       taken = await take();
     } catch (error) {
-      // Two first writes at once: the later insert finds the document there.
+      // Two processes inserted the document of the sequence at once. The second try finds it.
       if (!isDuplicateKey(error)) throw error;
       taken = await take();
     }
     return taken!.next - count;
   }
 
-  /** Writes new annotations. All become visible by one write, or none. */
+  /** Writes new annotations. They become visible together by one write, or not at all. */
   async insert(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     await this.#clearTheWay(annotations);
     const batch = annotations.length > 1 ? this.batches.begin() : undefined;
@@ -126,7 +126,7 @@ export class AnnotationModel {
       };
     });
     try {
-      // Past Mongoose: nothing is to be cast, and elements hold plain values.
+      // The driver is used directly, because nothing has to be cast.
       for (let start = 0; start < docs.length; start += insertsPerMessage) {
         await this.#heads.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
         step('annotation:inserted');
@@ -139,7 +139,7 @@ export class AnnotationModel {
     return docs.map(toRecord);
   }
 
-  /** Gives up unfinished lists that hold these ids: whoever brings ids of its own does again what a killed process has begun. */
+  /** Aborts unfinished lists with these ids. A caller that gives ids is repeating work of a process that was killed. */
   async #clearTheWay(annotations: readonly NewAnnotation[]): Promise<void> {
     const ids = annotations.flatMap(({ id }) => (id === undefined ? [] : [id]));
     for (const part of batches(ids)) {
@@ -156,8 +156,8 @@ export class AnnotationModel {
   }
 
   /**
-   * Writes a new version over the one that was read, in one atomic step. `null`: the annotation is gone, is at another version now, or was
-   * deleted or restored meanwhile.
+   * Replaces the version that was read by a new one, in one atomic write. Returns `null` if the annotation was removed, changed, deleted or
+   * restored meanwhile.
    */
   async replace(
     { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
@@ -169,13 +169,13 @@ export class AnnotationModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Marks an annotation as deleted. @returns whether it was at this version. */
+  /** Marks an annotation as deleted. @returns false if it was not at this version. */
   async deactivate(id: string, from: number): Promise<boolean> {
     const result = await this.#heads.updateOne({ _id: id, _version: from }, { $set: { _active: false } });
     return result.matchedCount > 0;
   }
 
-  /** Removes an annotation and its former versions. @returns whether it was there, at this version where one is given. */
+  /** Removes an annotation and its former versions. @returns false if it does not exist, or is not at the given version. */
   async remove(id: string, from?: number): Promise<boolean> {
     const { deletedCount } = await this.#heads.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
     if (deletedCount === 0) return false;
@@ -185,7 +185,7 @@ export class AnnotationModel {
     return true;
   }
 
-  /** Replaces the access list; what is absent stays. */
+  /** Replaces the access list. */
   async setAccess(id: string, change: AccessFields): Promise<AnnotationRecord | null> {
     const $set = { ...accessFields(change), accessVersion: await this.nextVersion() };
     const doc = await this.#heads
@@ -194,14 +194,14 @@ export class AnnotationModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Replaces the access lists of those that fit and whose list was not set under this number or a later one. @returns how many. */
+  /** Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their number. */
   async setAccessOfAll(filter: AnnotationFilter, change: AccessFields, version: number): Promise<number> {
     const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } } as QueryFilter<HeadDocument>;
     const $set = { ...accessFields(change), accessVersion: version };
     return (await this.#heads.updateMany(query, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
   }
 
-  /** Takes a user or group out of all access lists; annotations of a user have no creator then. */
+  /** Removes a user or group from all access lists. The user's annotations have no creator afterwards. */
   async forget(kind: 'users' | 'groups', id: string): Promise<void> {
     const pull = { $pull: { [`access.${kind}`]: { id } }, $inc: { accessStamp: 1 } };
     await this.#heads.collection.updateMany({ [`access.${kind}.id`]: id }, pull as object);
@@ -210,19 +210,19 @@ export class AnnotationModel {
     await this.former.forgetCreator(id);
   }
 
-  /** The condition of a filter, without what is being written as part of a list. */
+  /** The query for a filter, without annotations of lists that are not complete yet. */
   async #visible(filter: AnnotationFilter): Promise<QueryFilter<HeadDocument>> {
     return { ...toQuery(filter), ...(await this.batches.visible()) };
   }
 
-  /** Annotations that fit. `limit` 0: all. */
+  /** Lists matching annotations. They are read as they are consumed. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
     const query = await this.#visible(filter);
     const found = this.#heads.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
     for await (const doc of eachInSlices<HeadDocument>(found, { batchSize: headsPerQuery })) yield toRecord(doc);
   }
 
-  /** Where annotations that fit stand in an order: the first `limit` of them, or all at 0. */
+  /** Ids and sort keys of the first `limit` matching annotations in this order; of all if `limit` is 0. */
   async keys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
     const order = orderOf(sort);
     const fields = Object.keys(order);
@@ -234,7 +234,7 @@ export class AnnotationModel {
     return docs.map((doc) => ({ id: idText(doc._id), values: fields.map((field) => valueAt(doc, field)) }));
   }
 
-  /** Annotations by id, in this order; some are held at a time. Those that are gone are left out. */
+  /** Reads annotations by id, in the order of the ids. One batch is in memory at a time. Missing annotations are left out. */
   async *some(ids: readonly string[]): AsyncGenerator<AnnotationRecord> {
     for (let start = 0; start < ids.length; start += headsPerQuery) {
       const part = ids.slice(start, start + headsPerQuery);
@@ -253,7 +253,7 @@ export class AnnotationModel {
     return this.#heads.countDocuments(await this.#visible(filter));
   }
 
-  /** How many annotations fit, by item; items without any are absent. */
+  /** Number of matching annotations by item. Items without any are missing. */
   async countByItem(filter: AnnotationFilter & { itemIds: readonly string[] }): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
@@ -268,7 +268,7 @@ export class AnnotationModel {
     return counts;
   }
 
-  /** Those of some items that image or pixelmap elements of annotations that fit refer to. */
+  /** Those of the items to which image or pixelmap elements of matching annotations refer. */
   async referencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
@@ -280,7 +280,7 @@ export class AnnotationModel {
     return referenced;
   }
 
-  /** Ids of the items whose annotations fit, most recently changed (or made) annotation first; some at a time. */
+  /** Ids of the items with matching annotations, in batches, ordered by the smallest or largest sort key of their annotations. */
   async *itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
     const field = `$${sortField(sort)}`;
     const found = this.#heads
@@ -300,16 +300,16 @@ export class AnnotationModel {
     if (ids.length > 0) yield ids;
   }
 
-  /** The elements of all heads and former versions of a family, also of those that nobody sees yet; read as they are asked for. */
+  /** The stored elements of all annotations and former versions of a family, including those that are not visible yet. */
   async *heads(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<HeadDocument>;
-    // Heads first: one that is replaced meanwhile is a former version before.
+    // Annotations are read before former versions: before a version is replaced, it is stored as a former version, so none is missed.
     const heads = this.#heads.find(query, { elements: 1 }).lean();
     for await (const { elements } of eachInSlices<Pick<HeadDocument, 'elements'>>(heads)) yield elements;
     yield* this.former.elementsOf(family);
   }
 
-  /** Stamps of all annotations by ascending id, behind the id `after`; a page of them. */
+  /** Stamps of the first `limit` annotations with an id above `after`, by ascending id. */
   async stamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
     const query = { ...(await this.batches.visible()), ...(after !== null && { _id: { $gt: this.#objectId(after) } }) };
     const docs = await this.#heads
@@ -326,7 +326,7 @@ export class AnnotationModel {
     }));
   }
 
-  /** Those of some annotations that are there, visible or not. */
+  /** Those of the ids that exist, whether or not the annotations are visible. */
   async existing(ids: readonly string[]): Promise<Set<string>> {
     const docs = await this.#heads.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<HeadDocument, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));
@@ -344,7 +344,7 @@ function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> {
   return order;
 }
 
-/** Whether, in this order, one comes before (-1) or after (1) another; as the database orders them. */
+/** Compares two annotations by their sort keys like the database: negative if `a` comes first, positive if `b` does. */
 export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: AnnotationPaging['sort']): number {
   const directions = Object.values(orderOf(sort));
   for (const [i, direction] of directions.entries()) {
@@ -354,7 +354,7 @@ export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: Annotation
   return 0;
 }
 
-/** Nothing, then numbers, texts, ids, truth values, times: the order of types in BSON. */
+/** Position of a type in the order of BSON: missing values, numbers, texts, ids, booleans, dates. */
 function rank(value: unknown): number {
   if (value === null || value === undefined) return 0;
   if (typeof value === 'number') return 1;
@@ -366,7 +366,7 @@ function rank(value: unknown): number {
 function compareValues(a: unknown, b: unknown): number {
   const ranks = rank(a) - rank(b);
   if (ranks !== 0 || rank(a) === 0) return ranks;
-  // Texts are ordered by their bytes.
+  // The database compares texts by their bytes.
   if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
   if (rank(a) === 3) return idText(a) < idText(b) ? -1 : Number(idText(a) > idText(b));
   return Number(a) - Number(b);
@@ -376,7 +376,7 @@ function valueAt(doc: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
 }
 
-/** The same as it is stored: without members that are `undefined`. */
+/** The access list as it is stored, without members that are `undefined`. */
 export function accessFields({ access, public: isPublic, publicFlags }: AccessFields) {
   return {
     access,

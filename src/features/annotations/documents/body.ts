@@ -8,25 +8,25 @@ import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { isLong, isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
 
-/** An annotation as a body holds it, checked; its elements are stored and nobody refers to them yet. */
+/** A checked annotation of a request body. Its elements are stored, but no annotation refers to them yet. */
 export interface IncomingAnnotation {
   head: AnnotationHead;
-  /** `null`: the body had no list of elements. */
+  /** `null` if the body had no list of elements. */
   elements: StoredElements | null;
 }
 
 /**
- * What a body may be. `document`: an annotation. `created`: an annotation, or GeoJSON that makes one. `list`: one of these or a
- * record that holds one in `annotation`, or a list of them, each an annotation of its own. `file`: the same, but a list that begins with
- * GeoJSON is one annotation.
+ * What a body may contain. `document`: an annotation document. `created`: an annotation document, or GeoJSON for one annotation. `list`: one of
+ * these, or a record with a document in `annotation`, or a list of such entries, each of which becomes an annotation. `file`: like `list`, but
+ * a list that begins with GeoJSON becomes one annotation.
  */
 export type BodyForm = 'document' | 'created' | 'list' | 'file';
 
 type JsonObject = Record<string, unknown>;
 
-/** Longest head (name, description, attributes, display) as JSON text, in characters: every reader of the annotation parses it. */
+/** Largest length of a head as JSON text, in characters. Every read of the annotation parses it. */
 const maxHeadLength = 1024 * 1024;
-/** Most annotations that one body may hold. */
+/** Largest number of annotations in one body. */
 const maxAnnotations = 10_000;
 
 function isObject(value: unknown): value is JsonObject {
@@ -37,17 +37,17 @@ function isGeoJson(value: unknown): value is JsonObject {
   return isObject(value) && isGeoJsonType(value.type);
 }
 
-/** Annotation documents made of GeoJSON that was small enough to be turned into them at once. They are stored by a second reading. */
+/** Annotation documents that were converted from short GeoJSON. They are read again as a body, so that their elements are stored. */
 class ConvertedGeoJson {
   constructor(readonly document: unknown) {}
 }
 
-/** GeoJSON that is one annotation and too long to be turned into one at once: it is read again as a collection. */
+/** GeoJSON for one annotation that is too long to be converted at once. It is read again as a FeatureCollection, whose features are streamed. */
 class LongGeoJson {
   constructor(readonly features: readonly unknown[]) {}
 }
 
-/** The text of a value as it would be received. */
+/** The JSON text of a value as a stream, as a request would send it. */
 async function* bodyOf(value: unknown): AsyncGenerator<Buffer, void, undefined> {
   for await (const piece of jsonPieces(value)) yield Buffer.from(piece);
 }
@@ -64,10 +64,10 @@ export class AnnotationBodies {
   ) {}
 
   /**
-   * Stores the elements of a body as it comes in, then checks everything else; of a list, all entries or none.
+   * Stores the elements of a body while it arrives, then checks the rest. Of a list, all entries are accepted or none.
    *
-   * @returns what the body held, to be committed.
-   * @throws BadParameterError, or LargeImageError `too-large`; nothing is kept then.
+   * @returns the annotations of the body as a pending write, to be committed.
+   * @throws BadParameterError, or LargeImageError `too-large`; nothing remains stored then.
    */
   async receive(
     body: Buffer | AsyncIterable<Uint8Array>,
@@ -78,7 +78,7 @@ export class AnnotationBodies {
     const first = await write.map((received) => this.#interpret(received, form, options.signal));
     const { given } = first;
     if (Array.isArray(given)) return first.map(() => Promise.resolve(given));
-    // What was converted is read a second time, now as annotation documents, so that its elements are stored.
+    // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
     await first.discard();
     if (given instanceof LongGeoJson) {
       return this.receive(bodyOf({ type: 'FeatureCollection', features: given.features }), 'created', options);
@@ -95,9 +95,9 @@ export class AnnotationBodies {
     });
   }
 
-  /** Checks a head that comes from elsewhere than a body. @throws BadParameterError, LargeImageError `too-large` */
+  /** Checks a head. @throws BadParameterError, LargeImageError `too-large` */
   checkHead(value: unknown): AnnotationHead {
-    // Each of its values is a character at least.
+    // Each value takes at least one character, so a head with too many values is too long.
     const isTooLong = !isSmall(value, maxHeadLength);
     const head = isTooLong ? null : this.#checkHead(value);
     if (head === null || JSON.stringify(head).length > maxHeadLength) {
@@ -115,7 +115,7 @@ export class AnnotationBodies {
     return this.#list(received, entries, signal);
   }
 
-  /** A list given where one annotation is expected: bare features are one annotation together. */
+  /** Interprets a list where one annotation is expected. GeoJSON objects in it become one annotation together. */
   #features(received: ReceivedBody, entries: readonly unknown[]): Interpreted {
     const [first] = entries;
     if (!isGeoJson(first)) return [this.#document(received, entries)];
@@ -158,7 +158,7 @@ export class AnnotationBodies {
       if (isSliceOver()) await nextSlice(signal);
     }
     if (bare < 0) return incoming;
-    // Lists that were stored already cannot be given to a second reading.
+    // Elements that are already stored cannot be read a second time.
     if (incoming.some(({ elements }) => elements !== null)) {
       throw new BadParameterError(
         `Entry ${bare} of the annotation list is a bare GeoJSON object among annotations with elements; send it as a FeatureCollection.`,
@@ -170,7 +170,7 @@ export class AnnotationBodies {
   #one(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
-      // A collection without features says what is wrong with it when it is converted.
+      // A collection without stored features is converted too, which reports what is wrong with it.
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
         const source = elements === null ? value : { ...value, features: [] };
         if (isLong(source)) return new LongGeoJson([source]);
@@ -186,13 +186,13 @@ export class AnnotationBodies {
   #document(received: ReceivedBody, value: unknown): IncomingAnnotation {
     if (!isObject(value)) throw schemaError(`document: must be an object, not ${describeValue(value)}`);
     const elements = received.elementsOf(value);
-    // A document with elements is not an empty one: it gets a name.
+    // An empty name marks a document with elements as not empty, so that it gets the default name.
     const named = withDefaultName(elements === null ? value : { name: '', ...value }, new Date());
     return { head: this.checkHead(named), elements };
   }
 }
 
-/** Members of an annotation that GeoJSON may carry; its elements are not taken from there. */
+/** The head in the member `annotation` of GeoJSON. Elements in it are ignored. */
 function headMembers(annotation: JsonObject): JsonObject {
   const members: JsonObject = {};
   for (const key of ['name', 'description', 'attributes', 'display']) {

@@ -4,22 +4,25 @@ import type { Reply } from '../../../http/reply.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationLists } from './lists.js';
 
-/** How often the annotations are looked at, in milliseconds. */
+/** Interval in milliseconds at which the annotations are checked for changes. */
 const intervalMs = 2000;
 
-/** What is followed, by whom, and until when. */
+/** A request to follow the annotations of an item. */
 export interface FollowedItem {
   itemId: string;
   caller: Caller | null;
   /** Whether the caller may still see the item. */
   mayFollow: () => Promise<boolean>;
-  /** When it ends by itself, in milliseconds from now. */
+  /** Duration of the stream in milliseconds. */
   durationMs: number;
-  /** Each of them ends it. */
+  /** Aborting any of these signals ends the stream. */
   signals: readonly AbortSignal[];
 }
 
-/** The number of an item's annotations, their newest version and the caller's rights, now and whenever these are others, as `text/event-stream`. */
+/**
+ * Streams the state of an item's annotations as `text/event-stream`: their number, the newest version and the caller's rights. An event is sent at
+ * once and after each change.
+ */
 export function annotationEventStream(lists: AnnotationLists, followed: FollowedItem): Reply {
   return eventStream(changesOf(lists, followed));
 }

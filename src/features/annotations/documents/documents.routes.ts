@@ -69,19 +69,19 @@ const create = defineRoute({
 
 /** Parameters that select and order elements. They are read by `parseElementQuery`; here they are described. */
 const elementParameters = {
-  left: number({ description: 'Elements whose box reaches this x or beyond; nothing at 0 or below.' }),
-  right: number({ description: 'Elements whose box begins before this x.' }),
-  top: number({ description: 'Elements whose box reaches this y or beyond; nothing at 0 or below.' }),
-  bottom: number({ description: 'Elements whose box begins before this y.' }),
-  low: number({ description: 'Elements whose box reaches this z or beyond; nothing at 0 or below.' }),
-  high: number({ description: 'Elements whose box begins before this z.' }),
-  minimumSize: number({ description: 'Elements whose box has at least this diagonal.' }),
-  limit: integer({ description: 'Most elements to return; 0 for all.' }),
-  offset: integer({ description: 'How many elements to skip.' }),
+  left: number({ description: 'Only elements whose box extends to this x or beyond. No effect at 0 or below.' }),
+  right: number({ description: 'Only elements whose box begins before this x.' }),
+  top: number({ description: 'Only elements whose box extends to this y or beyond. No effect at 0 or below.' }),
+  bottom: number({ description: 'Only elements whose box begins before this y.' }),
+  low: number({ description: 'Only elements whose box extends to this z or beyond. No effect at 0 or below.' }),
+  high: number({ description: 'Only elements whose box begins before this z.' }),
+  minimumSize: number({ description: 'Only elements whose box has at least this diagonal.' }),
+  limit: integer({ description: 'Largest number of elements to return; 0 for all.' }),
+  offset: integer({ description: 'Number of elements to skip.' }),
   sort: text({ description: 'Order: `size`, `details`, a region parameter, or a field such as `_id`. Default `_id`.' }),
   sortdir: integer({ description: '1 ascending, -1 descending.' }),
   maxDetails: integer({ description: 'Stop after the element with which the sum of details reaches this.' }),
-  minElements: integer({ description: 'With maxDetails: return at least so many.' }),
+  minElements: integer({ description: 'With maxDetails: return at least this many elements.' }),
   centroids: boolean({ description: 'Answer the binary form: 28 bytes for each element.' }),
   bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
   orders: boolean({
@@ -90,7 +90,7 @@ const elementParameters = {
   }),
 };
 
-/** The same for the description only: empty texts count as not sent, and messages are those of `parseElementQuery`. */
+/** The element parameters as texts with their schemas, so that they are only described here. `parseElementQuery` parses and checks them. */
 const describedOnly = Object.fromEntries(
   Object.entries(elementParameters).map(([name, { schema: described }]) => [name, { ...text(), schema: described }]),
 );
@@ -132,7 +132,7 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
   for await (const { element } of scanned) yield element;
 }
 
-/** Formats beside our own, each a way to write elements as features. */
+/** How elements are written as features in each of the formats. */
 const featureWriters = {
   geojson: { writeFeature: elementToFeature },
   qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
@@ -141,7 +141,7 @@ const featureWriters = {
 const format = defineRoute({
   method: 'get',
   path: '/annotation/:id/:format',
-  summary: 'Get an annotation in another format: GeoJSON, or GeoJSON in the words of QuPath.',
+  summary: 'Get an annotation in another format: GeoJSON, or GeoJSON for QuPath.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -152,7 +152,7 @@ const format = defineRoute({
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, store, reading, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
-    // Another file of an overlay's image may have another size.
+    // The tag depends on the images of overlays, because the file of such an image may be replaced by one of another size.
     const shown = await overlayImages.readable(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
     const replyHeaders = annotationHeaders(tag);
@@ -173,7 +173,7 @@ const format = defineRoute({
 const replace = defineRoute({
   method: 'put',
   path: '/annotation/:id',
-  summary: 'Replace an annotation, move it to another item, or write it anew.',
+  summary: 'Replace an annotation, move it to another item, or write it again unchanged.',
   description: `The body is an annotation document; without \`elements\` the stored ones stay. ${writing} A change by somebody else while the body is sent is a conflict (409).`,
   access: 'user',
   scope: scopes.write,

@@ -12,7 +12,7 @@ import { bodyChunks } from '../replies.js';
 import { allElements, recordChunks, started, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
-/** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
+/** A JSON list of annotations with their elements. One page of elements is in memory at a time. */
 async function* listChunks(
   { permissions, store, reading }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
@@ -76,7 +76,7 @@ const create = defineRoute({
   params: itemPath,
   body: 'stream',
   accepts: creationListSchema,
-  returns: { schema: { type: 'integer', description: 'How many were created.' } },
+  returns: { schema: { type: 'integer', description: 'Number of new annotations.' } },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {
@@ -92,12 +92,12 @@ const remove = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: itemPath,
-  returns: { schema: { type: 'integer', description: 'How many were deleted.' } },
+  returns: { schema: { type: 'integer', description: 'Number of deleted annotations.' } },
   errors: ['invalid', 'unknown-id', 'access-denied'],
   async handle({ params, caller }, { items, annotations }) {
     const item = await items.loadFresh(params.id, 1, caller);
     const { lists, permissions, many } = annotations;
-    // Rights first: a refusal in the middle would leave some deleted.
+    // All rights are checked first, because a refusal in the middle would leave some annotations deleted.
     for await (const annotation of lists.all({ itemIds: [item.id] })) await permissions.require(annotation, 2, caller);
     return many.remove({ itemId: item.id });
   },

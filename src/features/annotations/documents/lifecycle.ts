@@ -10,27 +10,27 @@ import type { BodyForm, IncomingAnnotation } from './body.js';
 import type { AnnotationParts, ChangeRequest } from './parts.js';
 import type { AnnotationWriter } from './writer.js';
 
-/** Bytes of a body as it comes in. */
+/** The bytes of a request body. */
 export type BodySource = Parameters<ElementStore['readBody']>[0];
 
-/** How annotations are made of a body. */
+/** Options for creating annotations from a body. */
 export interface CreateOptions extends ReceiveOptions {
-  /** Who makes them, and owns them then. */
+  /** Creator and owner of the annotations. */
   caller: Caller | null;
-  /** Called when all has been read and checked, before anything is visible; what it throws is thrown, and nothing is stored. */
+  /** Called when the body has been read and checked, before anything becomes visible. It cancels the creation by throwing an error. */
   confirm?: () => void;
-  /** Ids for annotations by their place, for work that may be done twice: those that are there are not made again. */
+  /** Gives the id of each annotation by its index, for work that may be repeated. Annotations that exist are not created again. */
   idAt?: (index: number) => string;
 }
 
-/** Whole annotations: made, replaced, copied, removed. Elements are in the store; what is visible is what heads refer to. */
+/** Creates, replaces, copies and removes annotations. Their elements are in the store, and become visible when the annotation refers to them. */
 export class AnnotationLifecycle {
   constructor(
     private readonly options: AnnotationParts,
     private readonly writer: AnnotationWriter,
   ) {}
 
-  /** Makes annotations of a body. The caller's right is to be checked before. */
+  /** Creates annotations from a body. The caller's right must have been checked before. */
   async create(
     item: ItemRecord,
     body: BodySource,
@@ -79,14 +79,17 @@ export class AnnotationLifecycle {
     });
     const made = await this.#insertMissing(annotations);
     const wanted = new Set(made.map(({ elements }) => elements.family));
-    // Made before: what was stored for it now is referred to by nobody.
+    // The annotation existed already, so no annotation refers to the elements that were stored now.
     for (const { elements } of incoming)
       if (elements !== null && !wanted.has(elements.family)) this.writer.tidy([elements.family]);
     for (const annotation of made) this.options.densities.prepare(annotation.elements);
     return made;
   }
 
-  /** Inserts those that are not there. What a killed process has sent to the database may come after a look, but not after several. */
+  /**
+   * Inserts the annotations that do not exist. The insert of a killed process may still arrive after the first look, which makes ours fail with a
+   * duplicate key, so it is tried again a few times.
+   */
   async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     const { model } = this.options;
     for (let looksLeft = 3; ; looksLeft--) {
@@ -103,9 +106,9 @@ export class AnnotationLifecycle {
   }
 
   /**
-   * Replaces an annotation by a body, moves it to another item, or writes it anew as it is.
+   * Replaces an annotation by a body, moves it to another item, or writes it again unchanged.
    *
-   * @throws LargeImageError `conflict` when somebody else changed it since this call began.
+   * @throws LargeImageError `conflict` if it was changed by somebody else since this call began.
    */
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
     const { bodies, permissions } = this.options;
@@ -134,7 +137,7 @@ export class AnnotationLifecycle {
     return result;
   }
 
-  /** Marks an annotation as deleted, or removes it where no history is kept. Once more does nothing. */
+  /** Marks an annotation as deleted, or removes it if no history is kept. Repeating this does nothing. */
   async remove(request: ChangeRequest): Promise<void> {
     const { model } = this.options;
     for (;;) {
@@ -161,7 +164,7 @@ export class AnnotationLifecycle {
     return [...new Set([current.elements.family, ...former])];
   }
 
-  /** Removes annotations or marks them as deleted, without asking anybody. */
+  /** Removes annotations or marks them as deleted, without checking rights. @returns the number of annotations that were active. */
   async discard(annotations: AsyncIterable<AnnotationRecord> | Iterable<AnnotationRecord>): Promise<number> {
     const { model } = this.options;
     const keeps = await this.writer.keepsHistory();
@@ -183,7 +186,7 @@ export class AnnotationLifecycle {
     return count;
   }
 
-  /** A new annotation of the caller's on an item, sharing the elements. The caller's rights are to be checked before. */
+  /** Copies an annotation to an item. The copy shares the elements. The caller's rights must have been checked before. */
   async copy(id: string, item: ItemRecord, caller: Caller | null): Promise<AnnotationRecord> {
     const { store } = this.options;
     const source = await this.writer.load(id, 0, caller);
@@ -196,7 +199,7 @@ export class AnnotationLifecycle {
     return copied;
   }
 
-  /** Copies of all annotations of an item, with their makers and times, for a copy of the item. */
+  /** Copies all annotations of an item to a copy of the item. Creators and times are kept. */
   async copyAll(sourceItemId: string, item: ItemRecord, ownerId: string | null): Promise<void> {
     const { model, store, permissions } = this.options;
     const initial = await permissions.initial(item, ownerId);
@@ -213,7 +216,7 @@ export class AnnotationLifecycle {
     }
   }
 
-  /** Replaces the access list. The caller's right is to be checked before. */
+  /** Replaces the access list. The caller's right must have been checked before. */
   async setAccess(id: string, change: AccessChange): Promise<AnnotationRecord> {
     const changed = await this.options.model.setAccess(id, change);
     if (changed === null) throw new UnknownIdError('annotation', id);

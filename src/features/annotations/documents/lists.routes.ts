@@ -12,7 +12,7 @@ import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { filteredView, privately, withoutElements } from '../views.js';
 
-/** This route names the item that it refuses; others name its folder. @throws UnknownIdError, AccessDeniedError */
+/** Checks that the caller may read an item. The error names the item, not its folder as usual. @throws UnknownIdError, AccessDeniedError */
 async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
   try {
     await items.load(id, 0, caller);
@@ -82,7 +82,7 @@ const events = defineRoute({
   },
 });
 
-/** Most items in one request for counts. */
+/** Largest number of items in one request for counts. */
 const maxItems = 10_000;
 
 const counts = defineRoute({
@@ -152,7 +152,7 @@ const oldSchema = {
         { type: 'integer' },
       ]),
     ),
-    complete: { type: 'boolean', description: 'False: it goes on, and the numbers are those of what was looked at in 20 s.' },
+    complete: { type: 'boolean', description: 'False if the work continues. The numbers are then those of the first 20 s.' },
   },
 };
 

@@ -7,7 +7,7 @@ import type { ItemRecord } from '../../../core/host/records.js';
 import type { AnnotationParts } from './parts.js';
 import { AccessDeniedError, UnknownIdError } from '../../../errors.js';
 
-/** Which annotations a list shows. */
+/** Conditions of a search for annotations. */
 export interface AnnotationSearch {
   itemId?: string | undefined;
   creatorId?: string | undefined;
@@ -16,30 +16,30 @@ export interface AnnotationSearch {
   text?: string | undefined;
 }
 
-/** Whose annotations in which folder. */
+/** A search for the annotations in a folder that the caller administers. */
 export interface FolderSearch {
   folderId: string;
-  /** Whether the folders below count too. */
+  /** Whether annotations in the folders below are included. */
   recurse: boolean;
   caller: Caller | null;
 }
 
 /** A page of a list. */
 export interface AnnotationPage {
-  /** Read as they are asked for. */
+  /** The annotations, which are read as they are consumed. */
   annotations: AsyncIterable<AnnotationRecord>;
-  /** How many there are on all pages. */
+  /** Number of annotations on all pages. */
   total: number;
 }
 
-/** Lists of annotations as a caller may see them. */
+/** Lists of the annotations that a caller may see. */
 export class AnnotationLists {
   constructor(
     private readonly options: AnnotationParts,
     private readonly access: HostAccess,
   ) {}
 
-  /** Active annotations that the caller may read, a page of them, and how many there are. */
+  /** A page of the active annotations that the caller may read. */
   async find(search: AnnotationSearch, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
     const { permissions, model } = this.options;
     const { itemId, creatorId, name, text } = search;
@@ -55,8 +55,8 @@ export class AnnotationLists {
   }
 
   /**
-   * The active annotations of an item that the caller may read, oldest first; some are held at a time. No cursor stays open meanwhile: who
-   * reads them may take hours.
+   * The active annotations of an item that the caller may read, oldest first. One batch is in memory at a time. Ids are read first, so that no
+   * cursor of the database stays open while the annotations are consumed, which may take hours.
    */
   async *ofItem(itemId: string, caller: Caller | null, level: 0 | 1 | 2 = 0): AsyncGenerator<AnnotationRecord> {
     const { model, permissions } = this.options;
@@ -65,16 +65,16 @@ export class AnnotationLists {
     for await (const annotation of model.some(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
   }
 
-  /** How many active annotations an item has, whoever may see them. */
+  /** Number of active annotations of an item, without regard to access. */
   async countOf(itemId: string): Promise<number> {
     return this.options.model.count({ itemIds: [itemId] });
   }
 
   /**
-   * Number of active, readable annotations of each item, and the items that image and pixelmap elements of active, readable
-   * annotations show.
+   * Number of active annotations of each item that the caller may read, and those of the items to which image and pixelmap elements of
+   * readable annotations refer.
    *
-   * @throws UnknownIdError, AccessDeniedError when an item is not there or not for the caller.
+   * @throws UnknownIdError, AccessDeniedError if an item does not exist or the caller may not read it.
    */
   async counts(itemIds: readonly string[], caller: Caller | null) {
     const { model, permissions, records } = this.options;
@@ -94,8 +94,8 @@ export class AnnotationLists {
   }
 
   /**
-   * What tells a list of an item's annotations from a later one: how many the caller may read, and of these change and administer, and the
-   * newest of their versions.
+   * The state of an item's annotations for a caller, which changes whenever their list does: how many the caller may read, change and
+   * administer, and their newest version number.
    */
   async stateOf(itemId: string, caller: Caller | null) {
     const { annotations, total } = await this.find({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
@@ -108,7 +108,7 @@ export class AnnotationLists {
     return { total, version, writable: await allowed(1), administered: await allowed(2) };
   }
 
-  /** Items with active annotations that the caller may read, a page of them, and how many there are. */
+  /** A page of the items with active annotations that the caller may read, and the number of all. */
   async images(
     query: { creatorId?: string | undefined; imageName?: string | undefined },
     paging: { limit: number; offset: number; sort: string; direction: 1 | -1 },
@@ -136,18 +136,18 @@ export class AnnotationLists {
     return { items, total };
   }
 
-  /** What a list of a folder is about, as it can be looked up again later. */
+  /** The conditions of a folder's list as plain data, which can be stored and evaluated again later. */
   async selectionOf({ folderId, recurse, caller }: FolderSearch) {
     return { folderId, recurse, ...(await this.options.permissions.permitted(caller, 2, { byListOnly: true })) };
   }
 
-  /** What lists of a folder are about: annotations of its items that the caller administers by their lists; some items at a time. */
+  /** Filters for the annotations in a folder that the caller administers by their access lists, one filter for each batch of items. */
   async *#inFolder(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
     const { folderId, recurse, ...permitted } = await this.selectionOf(search);
     for await (const itemIds of this.options.records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
-  /** A page of a folder's list, and how many there are. */
+  /** A page of a folder's list. The sorted pages of the batches of items are merged, so that only sort keys are held in memory. */
   async folderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
     const { model } = this.options;
     const end = limit === 0 ? Infinity : offset + limit;
@@ -163,7 +163,7 @@ export class AnnotationLists {
     return { annotations: model.some(keys.slice(offset, end).map(({ id }) => id)), total };
   }
 
-  /** Whether a folder's list has anything in it. */
+  /** Whether a folder's list is not empty. */
   async anyInFolder(search: FolderSearch): Promise<boolean> {
     for await (const filter of this.#inFolder(search)) {
       if ((await this.options.model.keys(filter, [], 1)).length > 0) return true;
@@ -171,13 +171,13 @@ export class AnnotationLists {
     return false;
   }
 
-  /** All annotations that fit, one held at a time. */
+  /** All matching annotations, which are read as they are consumed. */
   all(filter: AnnotationFilter): AsyncGenerator<AnnotationRecord> {
     return this.options.model.list(filter, { limit: 0, offset: 0, sort: [['_id', 1]] });
   }
 }
 
-/** Whether the name, or a word in it, begins with a text; in any case. */
+/** A function that tells whether a name, or a word in it, begins with a text. Upper and lower case are equal. */
 function nameMatcher(start: string): (name: string) => boolean {
   const wanted = start.trim().toLowerCase();
   if (wanted === '') return () => true;

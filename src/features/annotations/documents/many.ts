@@ -10,29 +10,29 @@ import type { AnnotationFilter } from './annotation-record.js';
 import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { AnnotationLifecycle } from './lifecycle.js';
 
-/** Which annotations a change is about: those of an item, or of the items in a folder, on which somebody had a level. */
+/** The annotations of a change: those of an item or of the items in a folder, on which the caller had a level. */
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
 type Change = { kind: 'access'; access: AccessFields } | { kind: 'removal' };
 
-/** A change of many annotations that was begun. */
+/** The record of a change of many annotations that has begun. */
 interface IntentionDocument {
-  /** Begins with the name of the process. */
+  /** Id that begins with the name of the process. */
   _id: string;
   at: Date;
   selection: AnnotationSelection;
   change: Change;
-  /** The number in the sequence of all annotations that the change has: what was done under later numbers stays. */
+  /** Version number of the change. Annotations that were changed at a later number are not changed any more. */
   version: number;
 }
 
-/** Between two tries to carry on a change that ended in an error, in milliseconds. */
+/** Time between two tries to continue a change that has failed, in milliseconds. */
 const retryMs = 5000;
-/** A change that has gone on for so long belongs to a process that died, even if it cannot be asked. Carrying on twice does no harm. */
+/** A change that is older than this is continued by another process, even if its process may be alive. Doing it twice does no harm. */
 const staleMs = 10 * 60_000;
 
-/** What {@link ManyAnnotations} works with. */
+/** Options of {@link ManyAnnotations}. */
 export interface ManyAnnotationsOptions {
   own: OwnCollections;
   model: AnnotationModel;
@@ -41,7 +41,7 @@ export interface ManyAnnotationsOptions {
   logger: HostLogger;
 }
 
-/** Changes of all annotations of a place: noted before they begin, and carried on when they end half way. */
+/** Changes all annotations of an item or folder. Each change is recorded before it begins, and continued if it is interrupted. */
 export class ManyAnnotations {
   readonly #timers = new Set<NodeJS.Timeout>();
 
@@ -51,12 +51,12 @@ export class ManyAnnotations {
     return this.options.own.collection<IntentionDocument>('annotation_intention');
   }
 
-  /** Replaces their access lists. @returns how many there were; how many so far, where it goes on because clients would wait no longer. */
+  /** Replaces access lists. @returns the number of changed annotations; the number so far if the change continues after clients would time out. */
   setAccess(selection: AnnotationSelection, access: AccessFields): Promise<number> {
     return this.#undertake(selection, { kind: 'access', access: accessFields(access) });
   }
 
-  /** Removes them, or marks them as deleted. @returns the same. */
+  /** Removes annotations, or marks them as deleted. @returns their number, as for {@link setAccess}. */
   remove(selection: AnnotationSelection): Promise<number> {
     return this.#undertake(selection, { kind: 'removal' });
   }
@@ -82,7 +82,7 @@ export class ManyAnnotations {
     }
   }
 
-  /** @param counted how many there were so far */
+  /** @param counted receives the number of annotations changed so far. */
   async #carryOut({ _id, selection, change, version }: IntentionDocument, counted = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
     for await (const filter of this.#filters(selection)) {
@@ -104,7 +104,7 @@ export class ManyAnnotations {
       for await (const itemIds of this.options.records.itemIdsIn(selection.folderId, selection)) yield { ...permitted, itemIds };
   }
 
-  /** The client has been told that it failed, and may send it again, or not. */
+  /** Continues a failed change later. The client was told that it failed, and may or may not repeat it. */
   #retryLater(intention: IntentionDocument): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
@@ -124,7 +124,7 @@ export class ManyAnnotations {
     return true;
   }
 
-  /** Carries on what killed processes have left. */
+  /** Continues changes of killed processes. */
   readonly sweep: Sweep = async ({ signal }) => {
     let annotationChanges = 0;
     for (const { _id, at } of await this.#intentions.find({}).sort({ version: 1 }).toArray()) {
@@ -134,14 +134,14 @@ export class ManyAnnotations {
         if (await this.#carryOutIfNoted(_id)) annotationChanges += 1;
       } catch (err) {
         if (isDatabaseOutage(err)) throw err;
-        // It keeps nothing else from being swept, and is tried again by the next sweep.
+        // The failure does not stop the sweep, and the next sweep tries again.
         this.options.logger.warn({ err }, 'Annotations:Change:Failed');
       }
     }
     return { annotationChanges };
   };
 
-  /** Leaves to other processes what could not be carried on. */
+  /** Cancels pending retries. Other processes continue these changes. */
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();

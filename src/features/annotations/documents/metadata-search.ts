@@ -7,13 +7,13 @@ import type { AnnotationServices } from '../annotation-services.js';
 import { parseMetadataQuery } from '../../items/metadata-query.js';
 import type { MetadataSearchRequest } from '../../items/metadata-search.js';
 
-/** Items looked up together. */
+/** Number of items in one query. */
 const itemsPerBatch = 200;
 
 /**
- * The search mode `li_annotation_metadata`, for the host's own search route: items with annotations whose attributes hold what is searched
- * for. The caller must be allowed to read the annotation and the item. One annotation is looked at after the other, as no index knows
- * attributes of any name; nothing of the query reaches the database.
+ * The search mode `li_annotation_metadata` for the host's search route. It finds items with annotations whose attributes match, if the caller may
+ * read both annotation and item. All annotations with attributes are read, because there is no index on attributes of any name. The text
+ * of the search is never sent to the database.
  */
 export class AnnotationMetadataSearch {
   constructor(
@@ -22,7 +22,7 @@ export class AnnotationMetadataSearch {
     private readonly access: HostAccess,
   ) {}
 
-  /** Items, each once, by the age of the first annotation that fits. @throws BadParameterError for other types than item. */
+  /** The items, without duplicates, by the age of their first matching annotation. @throws BadParameterError for other types than `item`. */
   async search(request: MetadataSearchRequest, caller: Caller | null): Promise<{ item: StoredDocument[] } | []> {
     const types = new Set(request.types);
     if (types.size !== 1 || !types.has('item')) {
@@ -42,7 +42,7 @@ export class AnnotationMetadataSearch {
     return { item: found };
   }
 
-  /** Items of annotations that fit, each once. */
+  /** Ids of the items of matching annotations, without duplicates. */
   async *#itemIds(matches: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
     const { lists, permissions } = this.annotations;
     const seen = new Set<string>();

@@ -22,19 +22,19 @@ const errors = [
   'precondition-failed',
 ] as const;
 
-/** @throws InvalidError when a key cannot be set through these routes. */
+/** @throws InvalidError for a key that these routes must not set. */
 function checkKey(key: string): void {
   if (key === '') throw new InvalidError('Key names must not be empty.');
   if (key.includes('.')) throw new InvalidError(`Invalid key ${key}: keys must not contain the "." character.`);
   if (key.startsWith('$')) throw new InvalidError(`Invalid key ${key}: keys must not start with the "$" character.`);
 }
 
-/** Keys that a document came with may be changed and removed, whatever they are called; new ones must follow the rules. */
+/** Checks keys of a change. Keys that the annotation already has may be changed and removed, even if they break the rules. */
 function checkKeys(keys: readonly string[], present: Attributes): void {
   for (const key of keys) if (!Object.hasOwn(present, key)) checkKey(key);
 }
 
-/** Who may write an annotation may describe it, whatever holds for the item. */
+/** Write access to the annotation is enough; access to the item is not checked. */
 function authorize({ params, caller }: { params: { id: string }; caller: Caller | null }, { annotations }: AnnotationContext) {
   return annotations.writer.load(params.id, 1, caller);
 }

@@ -11,7 +11,7 @@ import type { AnnotationRecord } from './annotation-record.js';
 import type { AnnotationModel } from './annotation.model.js';
 import type { AnnotationBodies } from './body.js';
 
-/** What the services for annotations work with. */
+/** What the services for annotations share. */
 export interface AnnotationParts {
   model: AnnotationModel;
   store: ElementStore;
@@ -23,25 +23,25 @@ export interface AnnotationParts {
   settings: Settings;
   notify: Host['notify'];
   logger: HostLogger;
-  /** Where changes wait; those of one annotation wait for each other before. */
+  /** The queue of all changes. Before it, changes of the same annotation wait for each other. */
   changing: WorkQueue;
 }
 
-/** A condition that a request puts on the version it changes. @throws LargeImageError `precondition-failed` */
+/** Checks the condition (`If-Match`) of a request on the version that it changes. @throws LargeImageError `precondition-failed` */
 export type Precondition = (current: AnnotationRecord) => void;
 
-/** What a request that changes an annotation comes with. */
+/** A request that changes an annotation. */
 export interface ChangeRequest {
   id: string;
   caller: Caller | null;
-  /** Absent: any version will do. */
+  /** Without it, any version may be changed. */
   precondition?: Precondition | undefined;
-  /** The annotation as it was when the caller's right to change it was found; saves looking at it once more. */
+  /** The annotation as it was read when the caller's right was checked, which saves reading it again. */
   current?: AnnotationRecord | undefined;
   signal?: AbortSignal;
 }
 
-/** The annotation has moved on since it was read. */
+/** The annotation was changed since it was read. */
 export class Superseded extends LargeImageError {
   constructor() {
     super('conflict', 'The annotation was changed by somebody else meanwhile.');
