@@ -41,7 +41,7 @@ export { inTime } from './core/concurrency/in-time.js';
 export { batches, inParts } from './core/database/id-batches.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
 export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
-export type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
+export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
 export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
 
 // What a tile cache implements

@@ -2,7 +2,7 @@ import type { TileCache } from './features/caches/contract.js';
 import type { CacheBackend } from './features/caches/open-tile-cache.js';
 import type { RouteOutline } from './http/route.js';
 import type { RequestObserver } from './http/serving/mount.js';
-import type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
+import type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
 import type { ItemLists } from './features/items/item-lists.js';
 import type { JobStore } from './features/jobs/jobs.js';
 import type { MetadataSearch } from './features/items/metadata-search.js';

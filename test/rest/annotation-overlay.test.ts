@@ -99,30 +99,30 @@ describe('the overlay of stored elements', () => {
 
   it('makes densities once, and again only for windows that changed', async () => {
     const { densities } = overlayOf(model);
-    const [head] = await densities.heads(stored);
-    expect(head?.levels).not.toBeNull();
+    const [summary] = await densities.summaries(stored);
+    expect(summary?.levels).not.toBeNull();
     const made = async (id: string) =>
       (await connection.collection('large_image_annotation_density').findOne({ _id: id as never }))?.made as Date;
     const before = await made(stored.windows[0]!.id);
     expect(before).toBeInstanceOf(Date);
-    await overlayOf(model).densities.heads(stored);
+    await overlayOf(model).densities.summaries(stored);
     expect(await made(stored.windows[0]!.id)).toEqual(before);
     const { stored: changed } = await kept(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
-    await overlayOf(model).densities.heads(changed);
+    await overlayOf(model).densities.summaries(changed);
     expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
     // What nobody refers to goes.
     const removed = await densities.sweep(async function* (family) {
       if (family === stored.family) yield changed;
     });
     expect(removed).toBeGreaterThan(0);
-    expect(await model.heads([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
+    expect(await model.summaries([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
   });
 
   it('makes densities in the background only when nothing has been written for a while', { retry: 2 }, async () => {
     const made = await kept(await store.write(shapes(countedAlways)));
     const { densities } = overlayOf(model);
-    const isThere = async () => (await model.heads(made.windows.map(({ id }) => id))).length > 0;
+    const isThere = async () => (await model.summaries(made.windows.map(({ id }) => id))).length > 0;
     densities.prepare(made);
     const start = performance.now();
     while (performance.now() - start < 1300) {

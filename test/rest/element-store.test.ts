@@ -21,16 +21,16 @@ beforeAll(async () => {
 });
 afterAll(() => started?.close());
 
-/** Every head there is: the sweep at the end of each test leaves nothing. */
-const heads = new Set<StoredElements>();
+/** Every document that refers to elements: the sweep at the end of each test leaves nothing. */
+const documents = new Set<StoredElements>();
 afterEach(async () => {
-  heads.clear();
+  documents.clear();
   await sweep();
   expect(await leftovers()).toEqual([0, 0, 0, 0]);
 });
 
 function sweep() {
-  return store.sweep((family) => Promise.resolve([...heads].filter((head) => head.family === family)));
+  return store.sweep((family) => Promise.resolve([...documents].filter((document) => document.family === family)));
 }
 
 function leftovers(): Promise<number[]> {
@@ -39,7 +39,7 @@ function leftovers(): Promise<number[]> {
 }
 
 async function publish(stored: StoredElements): Promise<StoredElements> {
-  heads.add(stored);
+  documents.add(stored);
   return Promise.resolve(stored);
 }
 
@@ -231,7 +231,7 @@ describe('stored elements', () => {
             const before = { stored, elements: model };
             const write = await store.change(stored, { put: [...put.values(), ...unnamed], remove: removed });
             const result = await write.commit(async (changed) => {
-              heads.add(changed.stored);
+              documents.add(changed.stored);
               return Promise.resolve(changed);
             });
             const named = new Map(result.ids.map((id, i) => [id, { ...[...put.values(), ...unnamed][i]!, id } as Stored]));
@@ -255,8 +255,8 @@ describe('stored elements', () => {
           );
           expect(found.size).toBe(model.length);
           // What no version uses goes, what one uses stays.
-          heads.clear();
-          heads.add(stored);
+          documents.clear();
+          documents.add(stored);
           await sweep();
           expect(await readAll(stored)).toEqual(model);
         },

@@ -7,7 +7,7 @@ import { OwnCollections } from '../../src/core/database/own-collections.js';
 /** Small packs and windows, so that each write makes many documents. */
 export const crashLayout = { packElements: 8, packTextBytes: 4096, windowElements: 200, windowTextBytes: 64 * 1024 };
 
-/** One process's element store and the heads beside it, which all processes share. */
+/** One process's element store and the documents beside it, which all processes share. */
 export function openElements(connection: Connection) {
   const store = new PackedElementStore({
     records: new MongoElementRecords(new OwnCollections(connection)),
@@ -15,5 +15,5 @@ export function openElements(connection: Connection) {
     overlaySizes: () => Promise.resolve(null),
     layout: crashLayout,
   });
-  return { store, heads: connection.collection<{ version: number; elements: StoredElements }>('head') };
+  return { store, documents: connection.collection<{ version: number; elements: StoredElements }>('head') };
 }

@@ -9,7 +9,7 @@ import { AnnotationCleanup } from './history/cleanup.js';
 import { AnnotationEdits } from './documents/edits.js';
 import { AnnotationHistory } from './history/history.js';
 import { ManyAnnotations } from './documents/many.js';
-import { AnnotationLists } from './documents/lists.js';
+import { AnnotationLists } from './documents/lists/lists.js';
 import type { AnnotationParts } from './documents/parts.js';
 import { AnnotationWriter } from './documents/writer.js';
 import { AnnotationLifecycle } from './documents/lifecycle.js';

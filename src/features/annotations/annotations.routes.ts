@@ -4,7 +4,7 @@ import { annotationElementRoutes } from './elements/elements.routes.js';
 import { annotationFolderRoutes } from './access/folder.routes.js';
 import { annotationHistoryRoutes } from './history/history.routes.js';
 import { annotationItemRoutes } from './documents/item.routes.js';
-import { annotationListRoutes } from './documents/lists.routes.js';
+import { annotationListRoutes } from './documents/lists/lists.routes.js';
 import { annotationMetadataRoutes } from './documents/metadata.routes.js';
 
 /** Documents, elements, access and versions of annotations. */

@@ -10,7 +10,7 @@ import type { Settings } from '../settings/settings.js';
 import { createAnnotationServices, type AnnotationServices } from './annotation-services.js';
 import { annotationRoutes } from './annotations.routes.js';
 import { AnnotationModel } from './documents/annotation.model.js';
-import { AnnotationMetadataSearch } from './documents/metadata-search.js';
+import { AnnotationMetadataSearch } from './documents/lists/metadata-search.js';
 import { MongoElementRecords } from './elements/element-records.model.js';
 import { PackedElementStore } from './elements/store.js';
 import { followHost } from './follow-host.js';

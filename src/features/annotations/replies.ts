@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '../../host.js';
 import type { AnnotationRecord } from './documents/annotation-record.js';
-import type { AnnotationPage } from './documents/lists.js';
+import type { AnnotationPage } from './documents/lists/lists.js';
 import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import { jsonPieces } from '../../http/serving/json-pieces.js';

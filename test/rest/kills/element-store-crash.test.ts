@@ -28,14 +28,14 @@ function countOf(kind: string): Promise<number> {
   return connection.collection(`large_image_annotation_element_${kind}`).countDocuments({});
 }
 
-async function headsOf(family: string): Promise<StoredElements[]> {
-  const docs = await elements.heads.find({ 'elements.family': family }).toArray();
+async function elementsOf(family: string): Promise<StoredElements[]> {
+  const docs = await elements.documents.find({ 'elements.family': family }).toArray();
   return docs.map((doc) => doc.elements);
 }
 
-/** Every head can be read and is of one version throughout. @returns the number of heads. */
+/** Every document can be read and is of one version throughout. @returns the number of documents. */
 async function expectWholeVersions(): Promise<number> {
-  const docs = await elements.heads.find({}).toArray();
+  const docs = await elements.documents.find({}).toArray();
   for (const { version, elements: stored } of docs) {
     let count = 0;
     for await (const { element } of elements.store.scan(stored)) {
@@ -59,62 +59,62 @@ it('shows nothing of a write or change that was killed at any moment, and sweeps
     await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 1000));
     // What a living process holds is left alone, however silent it is.
     child.kill('SIGSTOP');
-    await elements.store.sweep(headsOf);
+    await elements.store.sweep(elementsOf);
     child.kill('SIGCONT');
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 500));
     child.kill('SIGKILL');
     await ended;
     await expectWholeVersions();
     const before = await countOf('pack');
-    await elements.store.sweep(headsOf);
+    await elements.store.sweep(elementsOf);
     sawTraces ||= (await countOf('pack')) < before;
-    // Packs, windows and indexes that are left are those that heads refer to, no more.
+    // Packs, windows and indexes that are left are those to which documents refer, no more.
     let packs = 0;
     let windows = 0;
-    for (const { elements: stored } of await elements.heads.find({}).toArray()) {
+    for (const { elements: stored } of await elements.documents.find({}).toArray()) {
       packs += (await elements.store.summaries(stored)).length;
       windows += stored.windows.length;
     }
     expect([await countOf('pack'), await countOf('window')]).toEqual([packs, windows]);
     await expectWholeVersions();
   }
-  expect(await elements.heads.countDocuments({})).toBeGreaterThan(0);
+  expect(await elements.documents.countDocuments({})).toBeGreaterThan(0);
   expect(sawTraces).toBe(true);
 }, 240_000);
 
 it('lets one of two writers win, and tells the other', async () => {
-  const { store, heads } = elements;
+  const { store, documents } = elements;
   const point = (lineWidth: number) => ({ type: 'point', center: [1, 2, 3], lineWidth });
   const base = await (
     await store.write([point(1)])
   ).commit(async (stored) => {
-    const { insertedId } = await heads.insertOne({ version: 1, elements: stored });
+    const { insertedId } = await documents.insertOne({ version: 1, elements: stored });
     return { _id: insertedId, stored };
   });
   const change = async (lineWidth: number) =>
     (await store.change(base.stored, { put: [point(lineWidth)] })).commit(async ({ stored }) => {
-      const changed = await heads.findOneAndUpdate({ _id: base._id, version: 1 }, { $set: { version: 2, elements: stored } });
+      const changed = await documents.findOneAndUpdate({ _id: base._id, version: 1 }, { $set: { version: 2, elements: stored } });
       if (changed === null) throw new Error('conflict');
       return lineWidth;
     });
   const results = await Promise.allSettled([change(2), change(3)]);
   const winners = results.filter((result) => result.status === 'fulfilled');
   expect(winners).toHaveLength(1);
-  const { elements: stored } = (await heads.findOne({ _id: base._id }))!;
+  const { elements: stored } = (await documents.findOne({ _id: base._id }))!;
   const widths: unknown[] = [];
   for await (const { element } of store.scan(stored)) widths.push((element as { lineWidth?: number }).lineWidth);
   expect(widths).toEqual([1, (winners[0] as PromiseFulfilledResult<number>).value]);
 });
 
 it('keeps the sweeper from what is being shared, and writers from what is being swept', async () => {
-  const { store, heads } = elements;
+  const { store, documents } = elements;
   const stored = await (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit((given) => Promise.resolve(given));
-  // No head refers to the elements while the copy is made.
+  // No document refers to the elements while the copy is made.
   await store.share(stored.family, async () => {
-    expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0, abandoned: 0 });
-    await heads.insertOne({ version: 1, elements: stored });
+    expect(await store.sweep(elementsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0, abandoned: 0 });
+    await documents.insertOne({ version: 1, elements: stored });
   });
-  expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 1, removed: 0, abandoned: 0 });
+  expect(await store.sweep(elementsOf, { families: [stored.family] })).toEqual({ families: 1, removed: 0, abandoned: 0 });
   let sharing: Promise<unknown> = Promise.resolve();
   const order: string[] = [];
   await store.sweep(
@@ -122,7 +122,7 @@ it('keeps the sweeper from what is being shared, and writers from what is being 
       sharing = store.share(family, () => Promise.resolve(order.push('shared')));
       await new Promise((resolve) => setTimeout(resolve, 300));
       order.push('swept');
-      return headsOf(family);
+      return elementsOf(family);
     },
     { families: [stored.family] },
   );

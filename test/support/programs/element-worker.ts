@@ -3,7 +3,7 @@ import { Mongoose } from 'mongoose';
 import { crashLayout, openElements } from '../element-process.js';
 
 const connection = await new Mongoose().createConnection(process.argv[2]!).asPromise();
-const { store, heads } = openElements(connection);
+const { store, documents } = openElements(connection);
 const random = () => Math.random() * 1000;
 
 /** All elements of a version have its number as their line width: half of a change would show. */
@@ -14,22 +14,22 @@ console.log('ready');
 for (;;) {
   const ids: undefined[] = Array.from({ length: 30 + Math.floor(Math.random() * crashLayout.windowElements * 2) });
   const written = await store.write(elementsOf(1, ids));
-  const head = await written.commit(async (elements) => {
-    const inserted = await heads.insertOne({ version: 1, elements });
+  const first = await written.commit(async (elements) => {
+    const inserted = await documents.insertOne({ version: 1, elements });
     return { _id: inserted.insertedId, elements };
   });
-  let current = head.elements;
+  let current = first.elements;
   for (let version = 2; version < 5; version += 1) {
     const known: string[] = [];
     for await (const { element } of store.scan(current)) known.push(element.id!);
     const put = elementsOf(version, [...known.slice(0, -1), undefined, undefined]);
     const changing = await store.change(current, { put, remove: known.slice(-1) });
     current = await changing.commit(async ({ stored }) => {
-      const changed = await heads.findOneAndUpdate(
-        { _id: head._id, version: version - 1 },
+      const changed = await documents.findOneAndUpdate(
+        { _id: first._id, version: version - 1 },
         { $set: { version, elements: stored } },
       );
-      if (changed === null) throw new Error('Someone else changed the head');
+      if (changed === null) throw new Error('Someone else changed the document');
       return stored;
     });
   }

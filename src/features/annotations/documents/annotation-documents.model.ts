@@ -26,7 +26,7 @@ export interface StateDocument {
 }
 
 /** The document of an annotation: its current version, access, and fields for searches. */
-export interface HeadDocument extends StateDocument {
+export interface StoredAnnotation extends StateDocument {
   _active: boolean;
   access: AnnotationAccess;
   public: boolean;
@@ -69,7 +69,10 @@ export function sortField(name: string): string {
 const options = { minimize: false } as const;
 
 /** Schemas of annotations and of former versions. */
-export function annotationSchemas(connection: Connection): { heads: Schema<HeadDocument>; versions: Schema<VersionDocument> } {
+export function annotationSchemas(connection: Connection): {
+  annotations: Schema<StoredAnnotation>;
+  versions: Schema<VersionDocument>;
+} {
   const { Schema: HostSchema } = connection.base;
   const { Mixed } = HostSchema.Types;
   const state = {
@@ -82,7 +85,7 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
     head: String,
     elements: Mixed,
   };
-  const heads = new HostSchema<HeadDocument>(
+  const annotations = new HostSchema<StoredAnnotation>(
     {
       ...state,
       _active: Boolean,
@@ -113,7 +116,7 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
     .index({ annotationId: 1, _version: -1 }, { unique: true })
     .index({ creatorId: 1 })
     .index({ 'elements.family': 1 });
-  return { heads, versions };
+  return { annotations, versions };
 }
 
 /** The fields of a version as they are stored. */
@@ -127,7 +130,7 @@ export function searchFields({
   name,
   description,
   attributes,
-}: AnnotationHead): Pick<HeadDocument, 'name' | 'words' | 'hasAttributes'> {
+}: AnnotationHead): Pick<StoredAnnotation, 'name' | 'words' | 'hasAttributes'> {
   return {
     name: name ?? null,
     words: searchWords(name, description),
@@ -160,9 +163,9 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
 }
 
 /** The query of MongoDB for a filter. */
-export function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
+export function toQuery(filter: AnnotationFilter): QueryFilter<StoredAnnotation> {
   const { active = true, itemIds, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
-  const query: QueryFilter<HeadDocument> = {};
+  const query: QueryFilter<StoredAnnotation> = {};
   if (active !== null) query._active = active;
   if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
   if (creatorId !== undefined) query.creatorId = creatorId;
@@ -172,7 +175,7 @@ export function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
   if (words !== undefined) query.words = { $in: [...words] };
   if (permitted !== undefined) {
     const { level, userId, groupIds, byListOnly } = permitted;
-    const ways: QueryFilter<HeadDocument>[] = level === 0 && byListOnly !== true ? [{ public: true }] : [];
+    const ways: QueryFilter<StoredAnnotation>[] = level === 0 && byListOnly !== true ? [{ public: true }] : [];
     const enough = { level: { $gte: level } };
     if (userId !== null) ways.push({ 'access.users': { $elemMatch: { id: userId, ...enough } } });
     if (groupIds.length > 0) ways.push({ 'access.groups': { $elemMatch: { id: { $in: [...groupIds] }, ...enough } } });
@@ -189,7 +192,7 @@ function toState(doc: StateDocument): AnnotationState {
   return { itemId, creatorId: creatorId ?? null, created, updated, updatedId: updatedId ?? null, version, head, elements };
 }
 
-export function toRecord(doc: HeadDocument): AnnotationRecord {
+export function toRecord(doc: StoredAnnotation): AnnotationRecord {
   const { access, publicFlags } = doc;
   const entries = (list: AccessEntry[] | undefined) => list ?? [];
   return {

@@ -15,7 +15,7 @@ import {
   stateFields,
   toQuery,
   toRecord,
-  type HeadDocument,
+  type StoredAnnotation,
   type VersionDocument,
 } from './annotation-documents.model.js';
 import { AnnotationVersions } from '../history/versions.model.js';
@@ -51,7 +51,7 @@ export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' 
 
 /** Number of documents in one insertMany, and in one answer. Some engines refuse messages with very many documents. */
 const insertsPerMessage = 1000;
-const headsPerQuery = 50;
+const annotationsPerQuery = 50;
 
 /** All queries on annotations. Documents of annotations refer to elements, which the element store keeps. */
 export class AnnotationModel {
@@ -60,23 +60,23 @@ export class AnnotationModel {
   /** Lists of new annotations that become visible together. */
   readonly batches: AnnotationBatches;
   readonly #connection: Connection;
-  readonly #heads: Model<HeadDocument>;
+  readonly #annotations: Model<StoredAnnotation>;
   readonly #sequence: Model<{ _id: string; next: number }>;
 
   constructor(own: OwnCollections) {
     const { connection } = own;
     this.#connection = connection;
-    const { heads, versions } = annotationSchemas(connection);
+    const { annotations, versions } = annotationSchemas(connection);
     const sequence = new connection.base.Schema<{ _id: string; next: number }>({ _id: String, next: Number });
-    this.#heads = own.model<HeadDocument>('LargeImageAnnotation', 'annotation', heads);
+    this.#annotations = own.model<StoredAnnotation>('LargeImageAnnotation', 'annotation', annotations);
     this.#sequence = own.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
     const versionModel = own.model<VersionDocument>('LargeImageAnnotationVersion', 'annotation_version', versions);
     this.former = new AnnotationVersions(connection, versionModel);
-    this.batches = new AnnotationBatches(own, this.#heads);
+    this.batches = new AnnotationBatches(own, this.#annotations);
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([createIndexesOf(this.#heads), this.former.createIndexes()]);
+    await Promise.all([createIndexesOf(this.#annotations), this.former.createIndexes()]);
   }
 
   /** Cancels delayed work. */
@@ -110,7 +110,7 @@ export class AnnotationModel {
   async insert(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     await this.#clearTheWay(annotations);
     const batch = annotations.length > 1 ? this.batches.begin() : undefined;
-    const docs = annotations.map((annotation): HeadDocument => {
+    const docs = annotations.map((annotation): StoredAnnotation => {
       const { id, access, public: isPublic, publicFlags } = annotation;
       return {
         _id: this.#objectId(id),
@@ -128,7 +128,7 @@ export class AnnotationModel {
     try {
       // The driver is used directly, because nothing has to be cast.
       for (let start = 0; start < docs.length; start += insertsPerMessage) {
-        await this.#heads.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
+        await this.#annotations.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
         step('annotation:inserted');
       }
       if (batch !== undefined) await this.batches.commit(batch);
@@ -143,14 +143,14 @@ export class AnnotationModel {
   async #clearTheWay(annotations: readonly NewAnnotation[]): Promise<void> {
     const ids = annotations.flatMap(({ id }) => (id === undefined ? [] : [id]));
     for (const part of batches(ids)) {
-      const query = { _id: { $in: [...part] }, batch: { $ne: null } } as QueryFilter<HeadDocument>;
-      const docs = await this.#heads.find(query, { batch: 1 }).lean<Pick<HeadDocument, 'batch'>[]>();
+      const query = { _id: { $in: [...part] }, batch: { $ne: null } } as QueryFilter<StoredAnnotation>;
+      const docs = await this.#annotations.find(query, { batch: 1 }).lean<Pick<StoredAnnotation, 'batch'>[]>();
       for (const batch of new Set(docs.map((doc) => doc.batch!))) await this.batches.abort(batch);
     }
   }
 
   async find(id: string): Promise<AnnotationRecord | null> {
-    const doc = await this.#heads.findById(id).lean<HeadDocument>();
+    const doc = await this.#annotations.findById(id).lean<StoredAnnotation>();
     if (doc === null || (doc.batch !== undefined && !(await this.batches.isCommitted(doc.batch)))) return null;
     return toRecord(doc);
   }
@@ -165,19 +165,19 @@ export class AnnotationModel {
   ): Promise<AnnotationRecord | null> {
     const from = { _id: id, _version: version, _active: active ? { $ne: false } : false };
     const $set = { ...stateFields(state), ...searchFields(state.head), _active: true };
-    const doc = await this.#heads.findOneAndUpdate(from, { $set }, { returnDocument: 'after' }).lean<HeadDocument>();
+    const doc = await this.#annotations.findOneAndUpdate(from, { $set }, { returnDocument: 'after' }).lean<StoredAnnotation>();
     return doc === null ? null : toRecord(doc);
   }
 
   /** Marks an annotation as deleted. @returns false if it was not at this version. */
   async deactivate(id: string, from: number): Promise<boolean> {
-    const result = await this.#heads.updateOne({ _id: id, _version: from }, { $set: { _active: false } });
+    const result = await this.#annotations.updateOne({ _id: id, _version: from }, { $set: { _active: false } });
     return result.matchedCount > 0;
   }
 
   /** Removes an annotation and its former versions. @returns false if it does not exist, or is not at the given version. */
   async remove(id: string, from?: number): Promise<boolean> {
-    const { deletedCount } = await this.#heads.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
+    const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
     if (deletedCount === 0) return false;
     step('annotation:removed');
     await this.former.removeAll(id);
@@ -188,58 +188,61 @@ export class AnnotationModel {
   /** Replaces the access list. */
   async setAccess(id: string, change: AccessFields): Promise<AnnotationRecord | null> {
     const $set = { ...accessFields(change), accessVersion: await this.nextVersion() };
-    const doc = await this.#heads
+    const doc = await this.#annotations
       .findOneAndUpdate({ _id: id }, { $set, $inc: { accessStamp: 1 } }, { returnDocument: 'after' })
-      .lean<HeadDocument>();
+      .lean<StoredAnnotation>();
     return doc === null ? null : toRecord(doc);
   }
 
   /** Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their number. */
   async setAccessOfAll(filter: AnnotationFilter, change: AccessFields, version: number): Promise<number> {
-    const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } } as QueryFilter<HeadDocument>;
+    const query = {
+      ...(await this.#visible(filter)),
+      accessVersion: { $not: { $gte: version } },
+    } as QueryFilter<StoredAnnotation>;
     const $set = { ...accessFields(change), accessVersion: version };
-    return (await this.#heads.updateMany(query, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
+    return (await this.#annotations.updateMany(query, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
   }
 
   /** Removes a user or group from all access lists. The user's annotations have no creator afterwards. */
   async forget(kind: 'users' | 'groups', id: string): Promise<void> {
     const pull = { $pull: { [`access.${kind}`]: { id } }, $inc: { accessStamp: 1 } };
-    await this.#heads.collection.updateMany({ [`access.${kind}.id`]: id }, pull as object);
+    await this.#annotations.collection.updateMany({ [`access.${kind}.id`]: id }, pull as object);
     if (kind === 'groups') return;
-    await this.#heads.updateMany({ creatorId: id }, { $set: { creatorId: null }, $inc: { accessStamp: 1 } });
+    await this.#annotations.updateMany({ creatorId: id }, { $set: { creatorId: null }, $inc: { accessStamp: 1 } });
     await this.former.forgetCreator(id);
   }
 
   /** The query for a filter, without annotations of lists that are not complete yet. */
-  async #visible(filter: AnnotationFilter): Promise<QueryFilter<HeadDocument>> {
+  async #visible(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
     return { ...toQuery(filter), ...(await this.batches.visible()) };
   }
 
   /** Lists matching annotations. They are read as they are consumed. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
     const query = await this.#visible(filter);
-    const found = this.#heads.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
-    for await (const doc of eachInSlices<HeadDocument>(found, { batchSize: headsPerQuery })) yield toRecord(doc);
+    const found = this.#annotations.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
+    for await (const doc of eachInSlices<StoredAnnotation>(found, { batchSize: annotationsPerQuery })) yield toRecord(doc);
   }
 
   /** Ids and sort keys of the first `limit` matching annotations in this order; of all if `limit` is 0. */
   async keys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
     const order = orderOf(sort);
     const fields = Object.keys(order);
-    const docs = await this.#heads
+    const docs = await this.#annotations
       .find(await this.#visible(filter), Object.fromEntries(fields.map((field) => [field, 1])))
       .sort(order)
       .limit(limit)
-      .lean<HeadDocument[]>();
+      .lean<StoredAnnotation[]>();
     return docs.map((doc) => ({ id: idText(doc._id), values: fields.map((field) => valueAt(doc, field)) }));
   }
 
   /** Reads annotations by id, in the order of the ids. One batch is in memory at a time. Missing annotations are left out. */
   async *some(ids: readonly string[]): AsyncGenerator<AnnotationRecord> {
-    for (let start = 0; start < ids.length; start += headsPerQuery) {
-      const part = ids.slice(start, start + headsPerQuery);
-      const found = new Map<string, HeadDocument>();
-      const docs = await readInSlices<HeadDocument>(this.#heads.find({ _id: { $in: part } }).lean());
+    for (let start = 0; start < ids.length; start += annotationsPerQuery) {
+      const part = ids.slice(start, start + annotationsPerQuery);
+      const found = new Map<string, StoredAnnotation>();
+      const docs = await readInSlices<StoredAnnotation>(this.#annotations.find({ _id: { $in: part } }).lean());
       for (const doc of docs) found.set(idText(doc._id), doc);
       for (const id of part) {
         const doc = found.get(id);
@@ -250,14 +253,14 @@ export class AnnotationModel {
   }
 
   async count(filter: AnnotationFilter): Promise<number> {
-    return this.#heads.countDocuments(await this.#visible(filter));
+    return this.#annotations.countDocuments(await this.#visible(filter));
   }
 
   /** Number of matching annotations by item. Items without any are missing. */
   async countByItem(filter: AnnotationFilter & { itemIds: readonly string[] }): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
-      const found = await this.#heads
+      const found = await this.#annotations
         .aggregate<{ _id: string; count: number }>([
           { $match: await this.#visible({ ...filter, itemIds }) },
           { $group: { _id: '$itemId', count: { $sum: 1 } } },
@@ -273,8 +276,8 @@ export class AnnotationModel {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
       const asked = { 'elements.references': { $in: [...part] } };
-      const query = { $and: [await this.#visible(filter), asked] } as QueryFilter<HeadDocument>;
-      const found = new Set<unknown>(await this.#heads.distinct('elements.references', query));
+      const query = { $and: [await this.#visible(filter), asked] } as QueryFilter<StoredAnnotation>;
+      const found = new Set<unknown>(await this.#annotations.distinct('elements.references', query));
       for (const id of part) if (found.has(id)) referenced.add(id);
     }
     return referenced;
@@ -283,7 +286,7 @@ export class AnnotationModel {
   /** Ids of the items with matching annotations, in batches, ordered by the smallest or largest sort key of their annotations. */
   async *itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
     const field = `$${sortField(sort)}`;
-    const found = this.#heads
+    const found = this.#annotations
       .aggregate<{ _id: string }>([
         { $match: await this.#visible(filter) },
         { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
@@ -301,22 +304,22 @@ export class AnnotationModel {
   }
 
   /** The stored elements of all annotations and former versions of a family, including those that are not visible yet. */
-  async *heads(family: string): AsyncGenerator<StoredElements> {
-    const query = { 'elements.family': family } as QueryFilter<HeadDocument>;
+  async *elementsOfFamily(family: string): AsyncGenerator<StoredElements> {
+    const query = { 'elements.family': family } as QueryFilter<StoredAnnotation>;
     // Annotations are read before former versions: before a version is replaced, it is stored as a former version, so none is missed.
-    const heads = this.#heads.find(query, { elements: 1 }).lean();
-    for await (const { elements } of eachInSlices<Pick<HeadDocument, 'elements'>>(heads)) yield elements;
+    const annotations = this.#annotations.find(query, { elements: 1 }).lean();
+    for await (const { elements } of eachInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
     yield* this.former.elementsOf(family);
   }
 
   /** Stamps of the first `limit` annotations with an id above `after`, by ascending id. */
   async stamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
     const query = { ...(await this.batches.visible()), ...(after !== null && { _id: { $gt: this.#objectId(after) } }) };
-    const docs = await this.#heads
+    const docs = await this.#annotations
       .find(query, { itemId: 1, _active: 1, _version: 1, updated: 1 })
       .sort({ _id: 1 })
       .limit(limit)
-      .lean<HeadDocument[]>();
+      .lean<StoredAnnotation[]>();
     return docs.map(({ _id, itemId, _active, _version: version, updated }) => ({
       id: idText(_id),
       itemId,
@@ -328,7 +331,7 @@ export class AnnotationModel {
 
   /** Those of the ids that exist, whether or not the annotations are visible. */
   async existing(ids: readonly string[]): Promise<Set<string>> {
-    const docs = await this.#heads.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<HeadDocument, '_id'>[]>();
+    const docs = await this.#annotations.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<StoredAnnotation, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));
   }
 

@@ -156,8 +156,8 @@ export class AnnotationWriter {
       const families = [...this.#untidy];
       this.#untidy.clear();
       try {
-        await store.sweep((family) => model.heads(family), { families, signal: this.#closing.signal });
-        await densities.sweep((family) => model.heads(family), families);
+        await store.sweep((family) => model.elementsOfFamily(family), { families, signal: this.#closing.signal });
+        await densities.sweep((family) => model.elementsOfFamily(family), families);
       } catch (err) {
         if (!this.#closing.signal.aborted) logger.error({ err }, 'Annotation:Sweep:Failed');
       }

@@ -6,7 +6,7 @@ import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementName } from '../../../annotation-format/validate.js';
 
-/** Up to 65 536 elements that follow one another in original order; kept by reference in {@link StoredElements}. */
+/** A window: up to 65 536 elements that follow one another in original order. {@link StoredElements} refer to it. */
 export interface StoredWindow {
   /** Id of the window's pack index; 24 hexadecimal digits. */
   id: string;
@@ -20,29 +20,29 @@ export interface StoredWindow {
 }
 
 /**
- * The elements of one version of an annotation: a small plain value (about 300 bytes for each 65 536 elements) that a head
- * document holds under the field `elements`. It never changes and may be held by any number of heads (history, copies).
+ * The elements of one version of an annotation: a small plain value (about 300 bytes for each 65 536 elements) in the field `elements` of
+ * the annotation's document. It never changes, and any number of documents may have it (former versions, copies).
  */
 export interface StoredElements {
   /**
-   * Marks everything that may share packs: made by {@link ElementStore.write}, kept by `change`, history and copies. Heads need
-   * an index on `elements.family`, see {@link ElementStore.sweep}. 24 hexadecimal digits.
+   * Id of the family, which is equal for everything that may share packs: {@link ElementStore.write} makes a new one; changes, former versions
+   * and copies keep it. Documents need an index on `elements.family`, see {@link ElementStore.sweep}. 24 hexadecimal digits.
    */
   family: string;
-  /** Names this content: two values with the same `content` have the same elements. For entity tags. 24 hexadecimal digits. */
+  /** Id of this content: two values with the same `content` have the same elements. Used in entity tags. 24 hexadecimal digits. */
   content: string;
   /** Number of elements: `_elementCount`. */
   count: number;
   /** Sum of the details of the elements: `_detailsCount`. */
   detailsCount: number;
-  /** Distinct groups, sorted; `null` last where an element has none. */
+  /** Distinct groups, sorted; `null` is last if an element has no group. */
   groups: (string | null)[];
-  /** Box around all elements, `size` that of the largest element; `null` when there is none. */
+  /** Box around all elements, with the `size` of the largest element; `null` if there are no elements. */
   box: BoundingBox | null;
   windows: StoredWindow[];
   /**
-   * Ids of the items that image and pixelmap elements show, each once and sorted. `change` adds to them and takes none away: whoever
-   * removes or replaces such elements counts them anew.
+   * Ids of the items to which image and pixelmap elements refer, sorted, without duplicates. `change` only adds ids; a caller that removes or
+   * replaces such elements must compute them anew.
    */
   references: string[];
 }
@@ -52,17 +52,17 @@ export interface StoreOptions {
   signal?: AbortSignal;
 }
 
-/** Options of what stores elements. */
+/** Options of functions that store elements. */
 export interface WriteOptions extends StoreOptions {
-  /** For the boxes of image and pixelmap elements, as far as who writes them may know. Default: those of the store. */
+  /** Sizes of images, for the boxes of image and pixelmap elements, as far as the writer may know them. By default those of the store. */
   overlaySizes?: OverlaySizes | undefined;
 }
 
 /** Options of {@link ElementStore.change}. */
 export interface ChangeOptions extends WriteOptions {
-  /** Makes the error of an element that is not valid; default: the envelope of create and PUT. Give the same function each time. */
+  /** Makes the error for an invalid element; by default in the form of create and PUT. Must be the same function each time. */
   raise?: RaiseProblem;
-  /** What messages call the nth element to put; default: `elements[n]`. */
+  /** Name of the nth element in messages; by default `elements[n]`. */
   nameOf?: ElementName;
 }
 
@@ -79,24 +79,23 @@ export interface ReceiveOptions extends WriteOptions {
 export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
 
 /**
- * A write that has begun: its elements are stored, nobody sees them yet, and the sweeper is kept away from them. It ends with `commit` or
- * `discard`, and one of the two must be called.
+ * A pending write: its elements are stored but not visible yet, and protected from the sweep. `commit` or `discard` must be called to end it.
  */
 export interface ElementWrite<Given> {
-  /** What was stored, for the head that is to refer to it. */
+  /** The stored elements, or what {@link map} made of them. */
   readonly given: Given;
-  /** Goes on with something made of what was stored. When that fails, the write is discarded. */
+  /** Returns the write with another value made of the stored elements. If making it fails, the write is discarded. */
   map<Other>(make: (given: Given) => Promise<Other>): Promise<ElementWrite<Other>>;
   /**
    * Ends the write.
    *
-   * @param publish puts the elements where readers find them: one atomic write of a head document. When it refuses, nothing is kept; what
-   * any other failure leaves behind is kept for the sweeper, as it may be visible after all. It must not call the store's writing methods.
+   * @param publish makes the elements visible by one atomic write of a document that refers to them. If it refuses, the elements are removed. After
+   * any other failure they stay for the sweep, because they may be visible. It must not call the store's writing methods.
    * @returns what `publish` returns.
-   * @throws what `publish` throws; LargeImageError `unavailable` when the write took too long without a sign of life; the signal's reason.
+   * @throws the error of `publish`; LargeImageError `unavailable` if the lease of the write has expired; the signal's reason.
    */
   commit<Result>(publish: (given: Given) => Promise<Result>): Promise<Result>;
-  /** Gives the write up: what was stored is removed. */
+  /** Removes what was stored. */
   discard(): Promise<void>;
 }
 
@@ -124,7 +123,7 @@ export interface ElementChanges {
   remove?: Iterable<string>;
 }
 
-/** What {@link ElementStore.change} did. */
+/** Result of {@link ElementStore.change}. */
 export interface ChangedElements {
   stored: StoredElements;
   /** Ids of `put`, in its order, with those given by the store. */
@@ -134,22 +133,22 @@ export interface ChangedElements {
   removed: number;
 }
 
-/** Answer of {@link ElementStore.read}: what could fail early has been tried. */
+/** Result of {@link ElementStore.read}, which resolves when the first chunk has been made. */
 export interface ElementReading {
   /**
    * Compact JSON texts of the elements, joined by commas, without brackets around them; about 64 KiB to 1 MiB at a time. Read it
    * once and at your own pace: nothing further is fetched before it is asked for. Bytes are UTF-8.
    */
   chunks: AsyncIterable<Buffer>;
-  /** What was sent so far; complete when `chunks` has ended. For `elementQueryEcho`. */
+  /** Counts of the elements sent so far, complete when `chunks` has ended. Used by `elementQueryEcho`. */
   budget: ElementBudget;
   /** Box around the elements sent so far; `null` when none was. Kept only when the query has `bbox`. */
   readonly box: BoundingBox | null;
-  /** Places of the elements sent so far among all, growing from each to the next. Kept only when the query has `orders`. */
+  /** Original order of each element sent so far, in ascending order. Empty unless the query has `orders`. */
   readonly orders: readonly number[];
 }
 
-/** Answer of {@link ElementStore.centroids}. */
+/** Result of {@link ElementStore.centroids}. */
 export interface CentroidReading {
   /** Records of 28 bytes (`writeCentroid`), never a part of one. */
   chunks: AsyncIterable<Buffer>;
@@ -175,7 +174,7 @@ export interface ElementText extends Omit<ScannedElement, 'element'> {
   text: Buffer;
 }
 
-/** How an element of a pack appears: all that matters where they are smaller than a pixel. */
+/** Appearance of elements: all that matters when they are smaller than a pixel. */
 export interface ElementAppearance {
   type: AnnotationElement['type'];
   /** `null`: not given. */
@@ -186,9 +185,9 @@ export interface ElementAppearance {
   closed: boolean | null;
 }
 
-/** What is known of a pack (up to 128 neighbouring elements of similar size) without fetching it. */
+/** What is known of a pack (up to 128 neighbouring elements of similar size) without loading it. */
 export interface PackSummary {
-  /** Never changes its meaning: a key for caches. 24 hexadecimal digits. */
+  /** Id of the pack, which never changes, so that it can be a key of caches. 24 hexadecimal digits. */
   id: string;
   count: number;
   detailsCount: number;
@@ -210,14 +209,14 @@ export interface PackMarks {
   appearances: readonly ElementAppearance[];
 }
 
-/** Which part of the elements a drawing needs: all conditions must hold, see `matchesConditions`. */
+/** Conditions for the elements to read, all of which must be met, see `matchesConditions`. */
 export interface ScanOptions extends StoreOptions {
   conditions?: readonly BoxCondition[];
 }
 
-/** Changes that follow one another, see {@link ElementStore.edit}: it sees what they have made. All are of one family. */
+/** Consecutive changes of one family, see {@link ElementStore.edit}. Reading through it sees the elements of the changes before. */
 export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
-  /** Gets ready for changes of these elements: what is read together is read at once. */
+  /** Loads what changes of these elements need, all at once. */
   prepare(stored: StoredElements, ids: readonly string[]): Promise<void>;
   /**
    * As {@link ElementStore.change}; one that fails leaves nothing, and others may follow. After one whose `base` has no elements none may
@@ -226,19 +225,19 @@ export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ChangedElements>;
 }
 
-/** What {@link ElementStore.sweep} did. */
+/** Result of {@link ElementStore.sweep}. */
 export interface SweepReport {
-  /** Families looked at; those in use by a write at the time are left for the next sweep. */
+  /** Number of checked families. Those in use by a write are left for the next sweep. */
   families: number;
-  /** Documents removed: packs, windows, indexes. */
+  /** Number of removed documents: packs, windows, indexes. */
   removed: number;
-  /** Families with something that no head refers to; only counted where all families are looked at. */
+  /** Number of families with records to which no document refers. Counted only if all families are checked. */
   abandoned: number;
 }
 
 /**
- * Stores the elements of annotations in immutable packs. Nothing that is written can be seen before a head document refers to it, and
- * what no head refers to is removed by {@link ElementStore.sweep}: a version, a copy or a rename costs one head document.
+ * Stores the elements of annotations in immutable packs. Elements are invisible until the document of an annotation refers to them, and
+ * {@link ElementStore.sweep} removes those to which no document refers. So a version, a copy or a rename takes one document only.
  *
  * Bad elements are refused with BadParameterError (400) before anything is published, in the words of `createElementValidator`.
  */
@@ -246,10 +245,10 @@ export interface ElementStore {
   /** Creates the indexes. */
   prepare(): Promise<void>;
 
-  /** The elements of an annotation without any: nothing is stored. */
+  /** The value for an annotation without elements. */
   readonly empty: StoredElements;
 
-  /** Milliseconds since elements were last received or changed through this store; work that can wait lets writes go first. */
+  /** Milliseconds since the last write through this store. Work in the background waits until it is large enough. */
   readonly idleMs: number;
 
   /**
@@ -267,8 +266,8 @@ export interface ElementStore {
 
   /**
    * Adds, replaces and removes elements by id; only the packs concerned are written. `base` stays as it is. What is given to `commit` must
-   * make the head change from `base` to the new value in one atomic step that fails when the head has moved on (compare `_version`);
-   * throw a conflict then, or call `change` again on the newer base.
+   * replace `base` by the new value in the annotation's document, in one atomic write that fails if the document has changed (compare
+   * `_version`); it may throw a conflict then, or `change` may be called again on the newer base.
    *
    * @throws BadParameterError for invalid elements and for ids that stand twice in `put`.
    */
@@ -278,8 +277,8 @@ export interface ElementStore {
   edit<Given>(make: (editing: ElementEditing) => Promise<Given>, options?: StoreOptions): Promise<ElementWrite<Given>>;
 
   /**
-   * Runs `publish` while no sweep can remove anything of a family: for writing a second head (copy, revert) that shares the elements of a
-   * first one. Read the first head inside `publish`: before, it may be gone.
+   * Runs `publish` while no sweep can remove anything of a family. This is needed to write a second document (copy, revert) with the elements of a
+   * first one. `publish` must read the first document, because before that it may be removed.
    *
    * @throws LargeImageError `unavailable` (503) when a sweep of this family does not end within seconds.
    */
@@ -288,7 +287,7 @@ export interface ElementStore {
   /** Elements by id, as stored; ids that are not there are absent from the map. */
   find(stored: StoredElements, ids: Iterable<string>, options?: StoreOptions): Promise<Map<string, AnnotationElement>>;
 
-  /** Elements as JSON text, in the order and number that the query asks for. Directories are loaded before the promise resolves. */
+  /** Elements as JSON text, as selected and ordered by the query. Errors of the first chunk reject the promise. */
   read(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<ElementReading>;
 
   /** Centres, sizes and appearances of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
@@ -307,14 +306,14 @@ export interface ElementStore {
   marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
 
   /**
-   * Removes what no head refers to. Families in use by a write that is going on are left alone; the leavings of a process
-   * that died are removed when that is seen, or when it has been silent for more than `staleMs`.
+   * Removes records to which no document refers. Families with a pending write are skipped. A write whose process has died, or which has been
+   * silent for more than `staleMs`, does not count as pending.
    *
-   * @param heads the stored elements of all heads of a family: current versions and kept older ones.
-   * @param options `families`: only these, e.g. after an annotation was removed. Default: all. `dryRun`: only looks at all of them.
+   * @param elementsOf gives the stored elements of all documents of a family: annotations and former versions.
+   * @param options `families`: the families to sweep, for example after an annotation was removed; by default all. `dryRun`: nothing is removed.
    */
   sweep(
-    heads: (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>,
+    elementsOf: (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>,
     options?: StoreOptions & { families?: Iterable<string>; staleMs?: number; dryRun?: boolean },
   ): Promise<SweepReport>;
 

@@ -6,9 +6,9 @@ import { BadParameterError } from '../../../errors.js';
 export const maxElementBytes = 32 * 1024 * 1024;
 /** Everything in a body that is no list of elements, bytes. */
 export const maxOtherBytes = 8 * 1024 * 1024;
-/** Groups of an annotation, which each head document and list of annotations names. */
+/** Largest number of groups of an annotation. Its document and lists of annotations contain them all. */
 const maxGroups = 65_536;
-/** Names of all groups of an annotation together, UTF-16 units: each head document lists them. */
+/** Largest total length of the names of an annotation's groups in UTF-16 units, because its document contains them. */
 const maxGroupLength = 1024 * 1024;
 
 /** The error of an element that is too long to be stored. */
@@ -19,7 +19,7 @@ export function elementTooLong(index: number): BadParameterError {
 /** Groups that are gone through before the time is looked at. */
 const groupsAtOnce = 1024;
 
-/** @throws BadParameterError when a head could not list all groups. */
+/** @throws BadParameterError if an annotation has too many groups. */
 export function requireListableGroups(groups: ReadonlySet<string | null>): void {
   if (groups.size > maxGroups) throw new BadParameterError(`The elements have more than ${maxGroups} distinct groups.`);
   let length = 0;
@@ -29,7 +29,7 @@ export function requireListableGroups(groups: ReadonlySet<string | null>): void 
   }
 }
 
-/** Distinct groups as a head lists them: sorted, `null` last, and as every database keeps text: unpaired surrogates are U+FFFD. */
+/** Distinct groups as a document lists them: sorted, `null` last. Unpaired surrogates are U+FFFD, because not every database keeps them. */
 export async function sortedGroups(groups: Iterable<string | null>): Promise<(string | null)[]> {
   const distinct = new Set<string>();
   let hasNone = false;

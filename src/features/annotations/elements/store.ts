@@ -38,7 +38,7 @@ import { readCentroids, readElements } from './read/reading.js';
 import { receiveBody } from './write/receive.js';
 import type { ElementRecords } from './records.js';
 import { elementTexts, packMarks, packSummaries, scanElements } from './read/scan.js';
-import { sweepFamilies, type HeadsOfFamily, type SweepOptions } from './sweep.js';
+import { sweepFamilies, type ElementsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
 
@@ -170,7 +170,7 @@ export class PackedElementStore implements ElementStore {
     return leased.flatMap(({ family, leaseIds }) => (leaseIds.some(hasEnded) ? [family] : []));
   }
 
-  sweep(heads: HeadsOfFamily, options: SweepOptions = {}): Promise<SweepReport> {
-    return sweepFamilies(this.#tools.records, this.#tools.ids, heads, options);
+  sweep(elementsOf: ElementsOfFamily, options: SweepOptions = {}): Promise<SweepReport> {
+    return sweepFamilies(this.#tools.records, this.#tools.ids, elementsOf, options);
   }
 }

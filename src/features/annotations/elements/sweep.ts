@@ -12,8 +12,8 @@ const defaultStaleMs = 10 * 60_000;
 const removedPerStep = 1024;
 const windowsPerQuery = 64;
 
-/** The heads of a family, see ElementStore.sweep. */
-export type HeadsOfFamily = (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>;
+/** Gives the stored elements of all documents of a family, see ElementStore.sweep. */
+export type ElementsOfFamily = (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>;
 
 /** Options of a sweep. */
 export interface SweepOptions {
@@ -27,7 +27,7 @@ export interface SweepOptions {
 export async function sweepFamilies(
   records: ElementRecords,
   ids: IdMaker,
-  heads: HeadsOfFamily,
+  elementsOf: ElementsOfFamily,
   { families, staleMs = defaultStaleMs, dryRun = false, signal }: SweepOptions,
 ): Promise<SweepReport> {
   const report: SweepReport = { families: 0, removed: 0, abandoned: 0 };
@@ -38,7 +38,7 @@ export async function sweepFamilies(
     const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStale || hasEnded(id);
     if (families === undefined) {
       // Where nothing is to be removed, as in most families, the writers need not wait.
-      const unused = await findsUnused(records, family, heads, isEnded);
+      const unused = await findsUnused(records, family, elementsOf, isEnded);
       if (unused === null) continue;
       report.families += 1;
       if (unused === 'something') report.abandoned += 1;
@@ -52,8 +52,8 @@ export async function sweepFamilies(
     if (families !== undefined) report.families += 1;
     let gone = false;
     try {
-      // Heads are read after the claim: from here on nobody adds one.
-      const used = await usedRecords(records, await heads(family));
+      // Documents are read after the claim, because from then on no document can be added.
+      const used = await usedRecords(records, await elementsOf(family));
       report.removed += await removeUnused(records, family, used, async () => {
         signal?.throwIfAborted();
         return records.renewClaim(family, claim, new Date());
@@ -67,33 +67,36 @@ export async function sweepFamilies(
   return report;
 }
 
-/** What a family has that no head refers to: `name` is no more than its own, as of a body without elements. `null`: somebody is writing. */
+/**
+ * Whether a family has records to which no document refers. `name`: only the record of the family itself, as of a body without elements.
+ * `null`: the family has a pending write.
+ */
 async function findsUnused(
   records: ElementRecords,
   family: string,
-  heads: HeadsOfFamily,
+  elementsOf: ElementsOfFamily,
   isEnded: (lease: { id: string; at: Date }) => boolean,
 ): Promise<'nothing' | 'name' | 'something' | null> {
   const found: { kind: RecordKind; of: string }[] = [];
   for (const kind of ['window', 'index', 'pack'] as const) {
     for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
   }
-  // In this order: what was listed and is not being written now is either referred to by now, or never will be.
+  // Leases are read after the records were listed: if nobody is writing now, a document either refers to a listed record by now, or never will.
   if (!(await records.leases(family)).every(isEnded)) return null;
-  const used = await usedRecords(records, await heads(family));
+  const used = await usedRecords(records, await elementsOf(family));
   if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
   return used.window.size === 0 ? 'name' : 'nothing';
 }
 
 type Used = Record<RecordKind, Set<string>>;
 
-/** Ids of everything that the heads refer to. */
+/** Ids of everything to which the stored elements refer. */
 async function usedRecords(
   records: ElementRecords,
-  heads: Iterable<StoredElements> | AsyncIterable<StoredElements>,
+  inUse: Iterable<StoredElements> | AsyncIterable<StoredElements>,
 ): Promise<Used> {
   const used: Used = { window: new Set(), pack: new Set(), index: new Set() };
-  for await (const { windows } of heads) for (const { id } of windows) used.window.add(id);
+  for await (const { windows } of inUse) for (const { id } of windows) used.window.add(id);
   const ids = [...used.window];
   for (let start = 0; start < ids.length; start += windowsPerQuery) {
     for (const window of (await records.findWindows(ids.slice(start, start + windowsPerQuery))).values()) {

@@ -1,5 +1,5 @@
 import type { Model, QueryFilter } from 'mongoose';
-import type { HeadDocument } from '../documents/annotation-documents.model.js';
+import type { StoredAnnotation } from '../documents/annotation-documents.model.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
@@ -11,7 +11,7 @@ interface BatchDocument {
   at: Date;
 }
 
-/** How long a complete list keeps its name on its heads, so that a query that began before does not see a part of it. */
+/** Time in milliseconds for which the annotations of a complete list keep its name, so that a query that began before does not see a part of it. */
 const settleMs = 10_000;
 /** A list that was not finished for this long was left by a process that has died, even if that process is on another machine. */
 const staleMs = 10 * 60_000;
@@ -19,15 +19,15 @@ const staleMs = 10 * 60_000;
 const rememberMs = 24 * 60 * 60_000;
 
 /**
- * Lists of annotations that become visible together. Each head carries the name of its list, and is invisible until a document of that name exists,
- * which is one atomic write. Some time later the names are removed from the heads, and the document is removed.
+ * Lists of annotations that become visible together. Each annotation has the name of its list, and is invisible until a document of that name
+ * exists, which is one atomic write. Some time later the name is removed from the annotations, and the document is removed.
  */
 export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
 
   constructor(
     private readonly own: OwnCollections,
-    private readonly heads: Model<HeadDocument>,
+    private readonly annotations: Model<StoredAnnotation>,
   ) {}
 
   get #documents() {
@@ -39,7 +39,7 @@ export class AnnotationBatches {
     return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
 
-  /** Makes a list visible whose heads have all been written. @throws when it was given up meanwhile. */
+  /** Makes a list visible whose annotations have all been written. @throws an error if the list was aborted meanwhile. */
   async commit(batch: string): Promise<void> {
     await this.#documents.insertOne({ _id: batch, state: 'committed', at: new Date() });
     step('annotation:list-committed');
@@ -52,14 +52,14 @@ export class AnnotationBatches {
     this.#timers.add(timer);
   }
 
-  /** Removes the heads of a list that have been written, unless it is visible. @returns how many. */
+  /** Removes the annotations of a list that have been written, unless it is visible. @returns their number. */
   async abort(batch: string): Promise<number> {
     try {
       await this.#documents.insertOne({ _id: batch, state: 'aborted', at: new Date() });
     } catch (error) {
       if (!isDuplicateKey(error) || (await this.#state(batch)) !== 'aborted') return 0;
     }
-    return (await this.heads.deleteMany({ batch })).deletedCount;
+    return (await this.annotations.deleteMany({ batch })).deletedCount;
   }
 
   async #state(batch: string): Promise<BatchDocument['state'] | null> {
@@ -70,18 +70,18 @@ export class AnnotationBatches {
     const state = await this.#state(batch);
     if (state !== null) return state === 'committed';
     // The list was settled meanwhile, or is not yet complete.
-    return (await this.heads.exists({ batch })) === null;
+    return (await this.annotations.exists({ batch })) === null;
   }
 
-  /** The filter of heads that are visible now. */
-  async visible(): Promise<QueryFilter<HeadDocument>> {
+  /** The filter for annotations that are visible now. */
+  async visible(): Promise<QueryFilter<StoredAnnotation>> {
     const committed = await this.#documents.find({ state: 'committed' }).toArray();
-    if (committed.length === 0) return { batch: null } as QueryFilter<HeadDocument>;
-    return { batch: { $in: [null, ...committed.map(({ _id }) => _id)] } } as QueryFilter<HeadDocument>;
+    if (committed.length === 0) return { batch: null } as QueryFilter<StoredAnnotation>;
+    return { batch: { $in: [null, ...committed.map(({ _id }) => _id)] } } as QueryFilter<StoredAnnotation>;
   }
 
   async #settle(batch: string): Promise<void> {
-    await this.heads.updateMany({ batch }, { $unset: { batch: 1 } });
+    await this.annotations.updateMany({ batch }, { $unset: { batch: 1 } });
     step('annotation:list-settled');
     await this.#documents.deleteOne({ _id: batch });
   }
@@ -99,17 +99,17 @@ export class AnnotationBatches {
   }
 
   async #named(): Promise<string[]> {
-    return (await this.heads.distinct('batch', { batch: { $ne: null } } as QueryFilter<HeadDocument>)) as string[];
+    return (await this.annotations.distinct('batch', { batch: { $ne: null } } as QueryFilter<StoredAnnotation>)) as string[];
   }
 
-  /** How many heads {@link AnnotationBatches.tidy} would remove. */
+  /** Number of annotations that {@link AnnotationBatches.tidy} would remove. */
   async countStale(now = Date.now()): Promise<number> {
     let count = 0;
-    for (const batch of await this.#stale(now)) count += await this.heads.countDocuments({ batch });
+    for (const batch of await this.#stale(now)) count += await this.annotations.countDocuments({ batch });
     return count;
   }
 
-  /** Ends the lists that processes have left: complete lists are settled, others are removed. @returns how many heads were removed. */
+  /** Ends lists of processes that have died: complete lists are settled, others are removed. @returns the number of removed annotations. */
   async tidy(now = Date.now()): Promise<number> {
     let removed = 0;
     for (const batch of await this.#stale(now)) removed += await this.abort(batch);

@@ -144,19 +144,19 @@ export class AnnotationCleanup {
     const { model, store, densities } = this.options;
     const annotations = await model.batches.tidy();
     const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
-    const heads = (family: string) => model.heads(family);
+    const elementsOf = (family: string) => model.elementsOfFamily(family);
     // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
     const families = await store.abandonedFamilies();
-    const { removed } = await store.sweep(heads, { families, signal });
-    const others = full ? (await store.sweep(heads, { signal })).removed : 0;
-    const annotationDensities = await densities.sweep(heads, full ? undefined : families);
+    const { removed } = await store.sweep(elementsOf, { families, signal });
+    const others = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
+    const annotationDensities = await densities.sweep(elementsOf, full ? undefined : families);
     return { annotations, annotationVersions, annotationElements: removed + others, annotationDensities };
   };
 
   async #sweep({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
     const { model, store, densities } = this.options;
-    const report = await store.sweep((family) => model.heads(family), { dryRun: !remove, ...(signal && { signal }) });
-    if (remove) await densities.sweep((family) => model.heads(family));
+    const report = await store.sweep((family) => model.elementsOfFamily(family), { dryRun: !remove, ...(signal && { signal }) });
+    if (remove) await densities.sweep((family) => model.elementsOfFamily(family));
     return report;
   }
 

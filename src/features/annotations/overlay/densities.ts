@@ -5,51 +5,57 @@ import type { Drawer } from './drawer.js';
 import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
 import { LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
-import { blockId, type AnnotationDensityModel, type BlockAddress, type DensityBlock, type DensityHead } from './density.model.js';
+import {
+  blockId,
+  type AnnotationDensityModel,
+  type BlockAddress,
+  type DensityBlock,
+  type DensitySummary,
+} from './density.model.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../../core/concurrency/at-most.js';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
-/** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
+/** Densities of annotations with fewer elements are not stored, because counting them again is as quick. */
 export const countedAlways = 2048;
 
-/** Heads of windows kept in memory. */
-const maxHeads = 10_000;
+/** Largest number of summaries of windows in memory. */
+const maxSummaries = 10_000;
 
-/** Memory for blocks of densities, bytes: tiles beside one another, and above one another, share them. */
+/** Memory for blocks of densities in bytes. Neighbouring tiles and tiles of neighbouring levels share blocks. */
 const maxBlockBytes = 16 * 1024 * 1024;
 
-/** How long a request waits for densities that are being made, in milliseconds. */
+/** Longest time in milliseconds that a request waits for densities that are being made. */
 const patienceMs = 30_000;
 
-/** How long nothing is written before densities are made without being asked for, in milliseconds. */
+/** Time in milliseconds without writes after which densities are made in advance. */
 const quietMs = 1000;
 
-/** What {@link AnnotationDensities} works with. */
+/** Options of {@link AnnotationDensities}. */
 export interface AnnotationDensitiesOptions {
   store: Pick<ElementStore, 'marks' | 'idleMs'>;
-  model: Pick<AnnotationDensityModel, 'heads' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
-  /** Counts windows. */
+  model: Pick<AnnotationDensityModel, 'summaries' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
+  /** Counts the elements of windows. */
   drawer: Pick<Drawer, 'countWindow'>;
   logger: HostLogger;
 }
 
-/** Densities of stored elements: made once for each window of elements, kept in the database, shared by all versions that share the window. */
+/** Densities of stored elements. They are made once for each window of elements, stored, and shared by all versions that share the window. */
 export class AnnotationDensities {
-  readonly #heads = new LRUCache<string, DensityHead>(atMost(maxHeads));
-  /** `null`: there is none at this place. */
+  readonly #summaries = new LRUCache<string, DensitySummary>(atMost(maxSummaries));
+  /** Blocks by id; `null` if the window has no block there. */
   readonly #blocks = new LRUCache<string, { block: DensityBlock | null; bytes: number }>({
     maxSize: maxBlockBytes,
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
-  /** Of annotations whose densities are not kept in the database, by content. */
-  readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxHeads));
-  readonly #underWay = new Map<string, Promise<DensityHead>>();
-  /** Counting keeps a processor busy; one window at a time leaves room for requests. */
+  /** Counts of annotations whose densities are not stored, by content. */
+  readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxSummaries));
+  readonly #underWay = new Map<string, Promise<DensitySummary>>();
+  /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #making = new WorkQueue({ name: 'densities', running: 1 });
-  /** What is to be made when nothing has been written for a while, by family. */
+  /** Elements by family whose densities are to be made when nothing has been written for a while. */
   readonly #planned = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -57,8 +63,8 @@ export class AnnotationDensities {
   constructor(private readonly options: AnnotationDensitiesOptions) {}
 
   /**
-   * Makes what is missing, without anybody waiting for it, when nothing has been written to any annotation for a while: of many
-   * writes that follow one another, only after the last.
+   * Makes missing densities in the background, when nothing has been written to any annotation for a while. Of many consecutive writes only
+   * the last one causes work.
    */
   prepare(stored: StoredElements): void {
     if (stored.count < countedAlways || this.#closed) return;
@@ -73,55 +79,56 @@ export class AnnotationDensities {
     }, quietMs).unref();
   }
 
-  /** One window after the other, so that a request has to wait for one of them at most, and so does a write. */
+  /** Makes one window after the other, so that a request or a write waits for at most one of them. */
   async #makePlanned(): Promise<void> {
     for (const [family, stored] of this.#planned) {
       try {
-        await this.#readHeads(stored);
+        await this.#readSummaries(stored);
         for (const window of stored.windows) {
           if (this.#closed) return;
-          if (this.#heads.has(window.id)) continue;
+          if (this.#summaries.has(window.id)) continue;
           if (this.options.store.idleMs < quietMs) return this.#schedule();
           await this.#made(stored, window);
         }
       } catch (err) {
         if (!this.#closed) this.options.logger.warn({ err, family }, 'Annotation:Density:Failed');
       }
-      // Unless it was written again meanwhile.
+      // The entry stays if the annotation was written again meanwhile.
       if (this.#planned.get(family) === stored) this.#planned.delete(family);
     }
   }
 
   /**
-   * Heads of all windows, in their order; made where they are missing.
+   * The summaries of all windows, in their order. Missing ones are made.
    *
-   * @throws LargeImageError `unavailable` when that takes longer than a request should wait; it goes on meanwhile.
+   * @throws LargeImageError `unavailable` if that takes longer than a request should wait. The work continues then.
    */
-  async heads(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensityHead[]> {
-    const heads = this.#allHeads(stored);
+  async summaries(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensitySummary[]> {
+    const summaries = this.#allSummaries(stored);
     let timer: NodeJS.Timeout | undefined;
     const impatience = new Promise<never>((_resolve, reject) => {
       const message = 'The overlay of this annotation is being prepared. Ask again in a moment.';
       timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
     });
     try {
-      return await orAborted(Promise.race([heads, impatience]), options.signal);
+      return await orAborted(Promise.race([summaries, impatience]), options.signal);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async #readHeads(stored: StoredElements): Promise<void> {
-    const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#heads.has(id));
-    if (unknown.length > 0) for (const head of await this.options.model.heads(unknown)) this.#heads.set(head.window, head);
+  async #readSummaries(stored: StoredElements): Promise<void> {
+    const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#summaries.has(id));
+    if (unknown.length > 0)
+      for (const summary of await this.options.model.summaries(unknown)) this.#summaries.set(summary.window, summary);
   }
 
-  async #allHeads(stored: StoredElements): Promise<DensityHead[]> {
-    await this.#readHeads(stored);
-    return Promise.all(stored.windows.map(async (window) => this.#heads.get(window.id) ?? this.#made(stored, window)));
+  async #allSummaries(stored: StoredElements): Promise<DensitySummary[]> {
+    await this.#readSummaries(stored);
+    return Promise.all(stored.windows.map(async (window) => this.#summaries.get(window.id) ?? this.#made(stored, window)));
   }
 
-  #made(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
+  #made(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     let making = this.#underWay.get(window.id);
     if (making === undefined) {
       making = this.#making.run(() => this.#make(stored, window)).finally(() => this.#underWay.delete(window.id));
@@ -130,9 +137,9 @@ export class AnnotationDensities {
     return making;
   }
 
-  async #make(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
+  async #make(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
-    // The window by itself: a value that the store knows how to read as it knows the whole.
+    // Stored elements that consist of this window only, which the store reads like any others.
     const alone: StoredElements = {
       ...stored,
       count: window.count,
@@ -147,29 +154,29 @@ export class AnnotationDensities {
     }
     if (this.#closed) throw new LargeImageError('unavailable', 'The installation is closing.');
     const { blocks, ...counted } = await drawer.countWindow(packs);
-    const head: DensityHead = { window: window.id, family: stored.family, ...counted };
-    await model.write(head, blocks);
-    this.#heads.set(window.id, head);
-    return head;
+    const summary: DensitySummary = { window: window.id, family: stored.family, ...counted };
+    await model.write(summary, blocks);
+    this.#summaries.set(window.id, summary);
+    return summary;
   }
 
   /** The gain at which a level looks right; see {@link defaultGain}. */
   async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
     if (stored.count >= countedAlways) {
-      const heads = await this.heads(stored, options);
+      const summaries = await this.summaries(stored, options);
       return defaultGain(
-        stored.windows.map(({ box }, i) => ({ box, crowds: heads[i]?.crowds ?? [] })),
+        stored.windows.map(({ box }, i) => ({ box, crowds: summaries[i]?.crowds ?? [] })),
         level,
       );
     }
     return defaultGain((await this.#countSmall(stored, options)).crowded, level);
   }
 
-  /** How many elements each group has in which color. @throws as {@link heads}. */
+  /** Number of elements of each group and color. @throws as {@link summaries}. */
   async groups(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<GroupColor[]> {
     if (stored.count < countedAlways) return (await this.#countSmall(stored, options)).groups;
     const counter = new GroupColorCounter();
-    for (const { groups } of await this.heads(stored, options)) counter.addAll(groups);
+    for (const { groups } of await this.summaries(stored, options)) counter.addAll(groups);
     return counter.counted;
   }
 
@@ -188,7 +195,7 @@ export class AnnotationDensities {
     return counted;
   }
 
-  /** The blocks of these windows, whose densities have been made, that are there. */
+  /** The blocks at these addresses that exist. The densities of their windows must have been made. */
   async blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
     const blocks = new Map(addresses.map((address) => [blockId(address), this.#blocks.get(blockId(address))?.block]));
     const missing = addresses.filter((address) => blocks.get(blockId(address)) === undefined);
@@ -204,28 +211,28 @@ export class AnnotationDensities {
   }
 
   /**
-   * Removes densities of windows that no head refers to any more; to be called after the element store has swept.
+   * Removes densities of windows to which no annotation refers any more. Must be called after the sweep of the element store.
    *
-   * @param heads the stored elements of all heads of a family.
-   * @param families only these. Default: all.
+   * @param elementsOf gives the stored elements of all annotations and former versions of a family.
+   * @param families the families to sweep; by default all.
    */
-  async sweep(heads: (family: string) => AsyncIterable<StoredElements>, families?: Iterable<string>): Promise<number> {
+  async sweep(elementsOf: (family: string) => AsyncIterable<StoredElements>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
     for (const family of families ?? (await this.options.model.families())) {
       removed += await this.options.model.keepOnly(family, async () => {
         const windows = new Set<string>();
-        for await (const { windows: listed } of heads(family)) for (const { id } of listed) windows.add(id);
+        for await (const { windows: listed } of elementsOf(family)) for (const { id } of listed) windows.add(id);
         return windows;
       });
     }
     if (removed > 0) {
-      this.#heads.clear();
+      this.#summaries.clear();
       this.#blocks.clear();
     }
     return removed;
   }
 
-  /** Ends what is under way. */
+  /** Waits for running work and cancels the rest. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);

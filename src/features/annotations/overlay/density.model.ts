@@ -5,27 +5,27 @@ import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
-/** Densities of one window of elements, without the tiles. */
-export interface DensityHead extends Omit<CountedWindow, 'blocks'> {
+/** What is known about the densities of a window without reading their tiles. */
+export interface DensitySummary extends Omit<CountedWindow, 'blocks'> {
   /** Id of the window. */
   window: string;
   /** Family of the stored elements, as the element store names it. */
   family: string;
 }
 
-/** Tiles of one window. */
+/** A block of tiles of a window's densities. */
 export interface DensityBlock extends CountedBlock {
   window: string;
 }
 
-interface StoredHead {
+interface StoredSummary {
   _id: string;
   family: string;
   made: Date;
   levels: [finest: number, coarsest: number] | null;
-  /** JSON text: names of groups are what clients choose. */
+  /** JSON text, because clients choose the names of groups. */
   classes: string;
-  /** JSON text, as `classes`. */
+  /** JSON text, for the same reason. */
   groups: string;
   /** Sum and sum of squares of each level, finest first. */
   crowds: [sum: number, squares: number][];
@@ -39,13 +39,13 @@ interface StoredBlock {
   data: { buffer: Uint8Array } | Uint8Array;
 }
 
-/** Documents written or asked for at a time. */
+/** Number of documents in one write or query. */
 const batch = 100;
 
-/** Bytes of documents written at a time. */
+/** Bytes of the documents in one write. */
 const batchBytes = 4 * 1024 * 1024;
 
-/** Address of a block in the ids of documents. */
+/** Address of a block, from which the id of its document is made. */
 export interface BlockAddress {
   window: string;
   level: number;
@@ -58,30 +58,30 @@ export function blockId({ window, level, column, row }: BlockAddress): string {
 }
 
 /**
- * Densities of stored elements, window by window. A window never changes, so neither do its densities: writing them twice writes
- * the same. The head is written last; without it a window has no densities.
+ * Stored densities of elements, window by window. A window never changes, nor do its densities, so writing them twice does no harm. The
+ * summary is written last; a window without one counts as having no densities.
  */
 export class AnnotationDensityModel {
   constructor(private readonly own: OwnCollections) {}
 
   get #documents() {
-    return this.own.collection<StoredHead | StoredBlock>('annotation_density');
+    return this.own.collection<StoredSummary | StoredBlock>('annotation_density');
   }
 
   async createIndexes(): Promise<void> {
-    // The mark first: the families of the plugin are read from the index alone.
+    // The field `plugin` is first, so that the families can be read from the index alone.
     await createIndexes(this.#documents, [{ key: { plugin: 1, family: 1 } }]);
   }
 
-  /** Heads of these windows; those that are not there are absent. */
-  async heads(windows: readonly string[]): Promise<DensityHead[]> {
-    const heads: DensityHead[] = [];
+  /** The summaries of these windows that exist. */
+  async summaries(windows: readonly string[]): Promise<DensitySummary[]> {
+    const summaries: DensitySummary[] = [];
     for (let start = 0; start < windows.length; start += batch) {
       const ids = windows.slice(start, start + batch);
-      const found = (await this.#documents.find({ _id: { $in: ids }, groups: { $exists: true } }).toArray()) as StoredHead[];
+      const found = (await this.#documents.find({ _id: { $in: ids }, groups: { $exists: true } }).toArray()) as StoredSummary[];
       for (const { _id, family, levels, classes, groups, crowds } of found) {
         const parsed = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
-        heads.push({
+        summaries.push({
           window: _id,
           family,
           groups: JSON.parse(groups) as GroupColor[],
@@ -94,10 +94,10 @@ export class AnnotationDensityModel {
         });
       }
     }
-    return heads;
+    return summaries;
   }
 
-  /** The blocks at these places; those that are not there are absent. */
+  /** The blocks at these addresses that exist. */
   async blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
     const byId = new Map(addresses.map((address) => [blockId(address), address]));
     const ids = [...byId.keys()];
@@ -105,7 +105,7 @@ export class AnnotationDensityModel {
     for (let start = 0; start < ids.length; start += batch) {
       const found = (await this.#documents.find({ _id: { $in: ids.slice(start, start + batch) } }).toArray()) as StoredBlock[];
       for (const { _id, lengths, data } of found) {
-        // A copy, which may be kept: what comes is part of a message of many blocks.
+        // The bytes are copied, because they are part of a message with many blocks, which a cached block would keep in memory.
         const bytes = Uint8Array.from(data instanceof Uint8Array ? data : data.buffer);
         let end = 0;
         const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
@@ -115,8 +115,8 @@ export class AnnotationDensityModel {
     return blocks;
   }
 
-  /** Writes the densities of a window: its blocks, then its head. */
-  async write(head: DensityHead, blocks: readonly CountedBlock[]): Promise<void> {
+  /** Writes the densities of a window: its blocks, then its summary. */
+  async write(summary: DensitySummary, blocks: readonly CountedBlock[]): Promise<void> {
     let pending: StoredBlock[] = [];
     let bytes = 0;
     const flush = async () => {
@@ -126,30 +126,30 @@ export class AnnotationDensityModel {
     };
     for (const block of blocks) {
       const data = Buffer.concat(block.tiles);
-      const id = blockId({ ...block, window: head.window });
-      pending.push({ _id: id, family: head.family, lengths: block.tiles.map((tile) => tile.length), data });
+      const id = blockId({ ...block, window: summary.window });
+      pending.push({ _id: id, family: summary.family, lengths: block.tiles.map((tile) => tile.length), data });
       bytes += data.length;
       if (pending.length >= batch || bytes >= batchBytes) await flush();
     }
     await flush();
     step('density:blocks-stored');
-    const classes = head.classes.map(({ group, color }) => [group === undefined ? mixedGroups : group, ...color]);
-    const crowds = head.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
-    const levels: StoredHead['levels'] = head.levels === null ? null : [head.levels.finest, head.levels.coarsest];
+    const classes = summary.classes.map(({ group, color }) => [group === undefined ? mixedGroups : group, ...color]);
+    const crowds = summary.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
+    const levels: StoredSummary['levels'] = summary.levels === null ? null : [summary.levels.finest, summary.levels.coarsest];
     await this.#replace([
       {
-        _id: head.window,
-        family: head.family,
+        _id: summary.window,
+        family: summary.family,
         made: new Date(),
         levels,
         classes: JSON.stringify(classes),
-        groups: JSON.stringify(head.groups),
+        groups: JSON.stringify(summary.groups),
         crowds,
       },
     ]);
   }
 
-  async #replace(documents: readonly (StoredHead | StoredBlock)[]): Promise<void> {
+  async #replace(documents: readonly (StoredSummary | StoredBlock)[]): Promise<void> {
     if (documents.length === 0) return;
     await this.#documents.bulkWrite(
       documents.map((document) => ({ replaceOne: { filter: { _id: document._id }, replacement: document, upsert: true } })),
@@ -163,15 +163,15 @@ export class AnnotationDensityModel {
   }
 
   /**
-   * Removes the densities of a family's windows other than these. @returns the number of documents removed.
+   * Removes the densities of a family except those of some windows. @returns the number of removed documents.
    *
-   * @param windowsNow is asked when the documents have been listed: what is made meanwhile stays.
+   * @param windowsNow gives the ids of the windows to keep. It is called after the documents are listed, so that densities made meanwhile stay.
    */
   async keepOnly(family: string, windowsNow: () => Promise<ReadonlySet<string>>): Promise<number> {
     const listed = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
     const windows = await windowsNow();
     const gone = listed.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
-    // Heads first: without its head a window has no densities, with half of them it would have wrong ones.
+    // Summaries are removed first: a window without its summary has no densities, but one without some blocks would have wrong ones.
     gone.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
     for (let start = 0; start < gone.length; start += batch) {
       await this.#documents.deleteMany({ _id: { $in: gone.slice(start, start + batch) } });
@@ -180,5 +180,5 @@ export class AnnotationDensityModel {
   }
 }
 
-/** Stands for `undefined` in JSON text, where groups are text or null. */
+/** Stands for `undefined` (several groups) in JSON, where groups are texts or null. */
 const mixedGroups = 0;

@@ -8,26 +8,26 @@ import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
-/** Drawings that wait: of each request there is one at a time, and requests have a queue of their own. */
+/** Largest number of drawings that wait for a thread. A request has one drawing at a time, and requests wait in a queue before. */
 const waiting = 64;
 
-/** What drawing costs, in about milliseconds: as much as is done at once on the event loop. */
+/** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below estimate that time. */
 const onLoop = 8;
 const textPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
-/** Elements that are counted at once. */
+/** Largest number of elements that are counted on the event loop. */
 const countedOnLoop = 1000;
 
-/** What there is to draw. */
+/** The amount of work of a drawing. */
 export interface DrawingCost {
   /** Bytes of the texts of elements. */
   textBytes: number;
-  /** Pixels in the boxes of elements, each with those of all others; Infinity where it is not to be seen from the box what they cost. */
+  /** Sum of the pixels in the boxes of all elements; Infinity if the work of an element cannot be estimated by its box. */
   pixels: number;
 }
 
-/** Draws, and counts, at once what is drawn within milliseconds, as most tiles are, and all else in threads. */
+/** Draws and counts elements: on the event loop if that takes only milliseconds, as for most tiles, otherwise in threads. */
 export class Drawer {
   readonly #threads = new ThreadPool<DrawingFunctions>({
     program: programOf(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
@@ -38,7 +38,7 @@ export class Drawer {
     waiting,
   });
 
-  /** See {@link paint}. @throws BadValueError where it takes too long; BusyError; the reason of the signal. */
+  /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the reason of the signal. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
     return isQuick(drawing, cost) ? paint(drawing) : this.#threads.run('paint', drawing, { what: drawn, signal });
   }

@@ -4,7 +4,7 @@ import { makeVectorTile, paint, paintRgba } from './draw/drawing.js';
 
 const functions = { paint, paintRgba, makeVectorTile, countWindow };
 
-/** What threads that draw annotations do. */
+/** The functions that run in the thread. */
 export type DrawingFunctions = typeof functions;
 
 export default threadFunctions(functions);

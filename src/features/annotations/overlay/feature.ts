@@ -10,17 +10,17 @@ import { AnnotationTiles } from './tiles.js';
 import { annotationTileRoutes } from './tiles.routes.js';
 import { scheduleWarmUp } from './warm-up.js';
 
-/** What the feature needs. */
+/** Other features and parts of the core that this feature uses. */
 interface OverlayNeeds extends AnnotationOffers {
   core: Core;
   images: Images;
   items: Items;
   tiles: TileCache;
-  /** Whether this process answers requests: then drawing is warmed up. */
+  /** Whether this process answers requests. If so, drawing is warmed up at the start. */
   isServing: boolean;
 }
 
-/** Annotations of any size drawn as PNG or vector tiles. */
+/** Draws annotations of any size as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
   name: 'annotation-overlay',
   open({ core, images, items, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
@@ -40,7 +40,7 @@ export const overlayFeature: Feature<OverlayNeeds, null> = {
       const reads = [
         () => model.find(nobody),
         () => records.findItem(nobody),
-        () => densityModel.heads([nobody]),
+        () => densityModel.summaries([nobody]),
         () => densityModel.blocks([block]),
       ];
       onClose(scheduleWarmUp(logger, reads));

@@ -4,18 +4,18 @@ import type { HostRecords } from '../../../core/host/host-records.js';
 import { batches } from '../../../core/database/id-batches.js';
 import type { Images } from '../../images/images.js';
 
-/** What {@link OverlayImages} works with. */
+/** Options of {@link OverlayImages}. */
 export interface OverlayImagesOptions {
   records: HostRecords;
   images: Images;
   access: Pick<HostAccess, 'filter'>;
 }
 
-/** The large images that image and pixelmap elements show. */
+/** The large images to which image and pixelmap elements refer. */
 export class OverlayImages {
   constructor(private readonly options: OverlayImagesOptions) {}
 
-  /** Size of an item's large image; `null` when there is none that can be read. */
+  /** Size of an item's large image; `null` if there is none or it cannot be read. */
   async size(itemId: string): Promise<OverlaySize | null> {
     const { records, images } = this.options;
     try {
@@ -24,17 +24,17 @@ export class OverlayImages {
       const { sizeX, sizeY } = await images.use(item, (image) => image.metadata());
       return { width: sizeX, height: sizeY };
     } catch {
-      // An overlay that cannot be read now may be readable later: until then it has no size.
+      // An image that cannot be read now may be readable later. Until then its size is unknown.
       return null;
     }
   }
 
-  /** Sizes of those images that a caller may read, for the boxes of what they write. */
+  /** A function that gives sizes of images, if the caller may read them. It is used for the boxes of elements that the caller writes. */
   sizesFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
     return async (itemId) => ((await this.readable([itemId], caller)).has(itemId) ? this.size(itemId) : null);
   }
 
-  /** The file of the large image of each of some items, of those that a caller may read; sorted by item. */
+  /** The file ids of the large images of those items that a caller may read, by item id in ascending order. */
   async readable(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
     const { records, access } = this.options;
     const files: [string, string][] = [];

@@ -15,25 +15,25 @@ import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.
 import { countedAlways, type AnnotationDensities } from './densities.js';
 import type { Drawer, DrawingCost } from './drawer.js';
 
-/** What is drawn together: so that a thread has something else to do in between, and neither it nor this process holds much. */
+/** Limits of a part of a drawing. Between parts a thread can do other work, and only one part is in memory. */
 const partTextBytes = 4 * 1024 * 1024;
 const partPixels = 32_000_000;
-/** Most pixels in the boxes of elements that lie over one another in a picture, and for each of its own pixels: shapes that fill it. */
+/** Largest sum of the pixels in the boxes of a picture's elements: altogether, and for each pixel of the picture. */
 const mostPixels = 4_000_000_000;
 const mostOverlap = 32_000;
 
-/** Cells of a density in a vector tile: this many halvings above the pixels, so 8 × 8 pixels. */
+/** Levels between a pixel and a cell of the density in a vector tile, which is 8 × 8 pixels. */
 const vectorShrink = 3;
 
-/** What decides how a tile looks, beside the elements and the place. */
+/** Options of the appearance of a tile. */
 export interface OverlayStyle {
   mode: ColorMode;
   groups: GroupFilter;
-  /** How often the density is counted; 1 shows shares as they are. `undefined`: what looks right, see `defaultGain`. */
+  /** Factor by which densities are multiplied; 1 shows true shares. `undefined`: chosen by `defaultGain`. */
   gain: number | undefined;
 }
 
-/** What {@link AnnotationOverlay} works with. */
+/** Options of {@link AnnotationOverlay}. */
 export interface AnnotationOverlayOptions {
   store: Pick<ElementStore, 'texts' | 'marks'>;
   densities: AnnotationDensities;
@@ -42,11 +42,11 @@ export interface AnnotationOverlayOptions {
 
 type Options = { signal?: AbortSignal | undefined };
 
-/** Draws stored elements: pictures and vector tiles of any part at any scale that is a power of two. */
+/** Draws stored elements as pictures or vector tiles, of any part of the image at any scale that is a power of two. */
 export class AnnotationOverlay {
   constructor(private readonly options: AnnotationOverlayOptions) {}
 
-  /** Number of elements of each group, and the color that most of them are seen in. */
+  /** Number of elements of each group, and the color of most of them. */
   async groups(stored: StoredElements, options: Options = {}): Promise<Map<string | null, { color: string; count: number }>> {
     const most = new Map<string | null, number>();
     const groups = new Map<string | null, { color: string; count: number }>();
@@ -59,7 +59,7 @@ export class AnnotationOverlay {
     return groups;
   }
 
-  /** A picture with transparent background as PNG. */
+  /** Draws a PNG with transparent background. */
   async png(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
     const last = await this.#drawParts(stored, view, style, options);
     const data =
@@ -71,14 +71,14 @@ export class AnnotationOverlay {
     return { bytes: await encodePicture(picture, encoding), type: encoding.type };
   }
 
-  /** The same before it is encoded, see {@link Canvas.pixels}: densities below, then the larger elements in their order. */
+  /** Draws the picture without encoding it, see {@link Canvas.pixels}. Densities are below the larger elements, which are in their order. */
   async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Float32Array> {
     const last = await this.#drawParts(stored, view, style, options);
     if (last === null) return new Float32Array(view.width * view.height * 4);
     return this.options.drawer.paint(last.drawing, last.cost, options.signal);
   }
 
-  /** Draws all parts but the last, which is given back; `null` where there is nothing to draw. */
+  /** Draws all parts but the last, which is returned; `null` if there is nothing to draw. */
   async #drawParts(
     stored: StoredElements,
     view: View,
@@ -113,7 +113,7 @@ export class AnnotationOverlay {
     return { drawing: drawing(), cost: part.cost };
   }
 
-  /** A Mapbox vector tile; see {@link VectorTile}. Of more than 20 000 elements the largest are kept. */
+  /** Makes a Mapbox vector tile, see {@link VectorTile}. Of more than 20 000 elements only the largest are included. */
   async vector(
     stored: StoredElements,
     view: View,
@@ -145,11 +145,11 @@ export class AnnotationOverlay {
     return { bytes: await this.options.drawer.vectorTile(drawing, part.cost, options.signal), type };
   }
 
-  /** Elements that may be drawn by themselves at this level, in their order. */
+  /** The elements that are not part of the density at this level, in their order. */
   async *#elements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
     const least = densityBelow * view.scale;
     const largestSize = stored.box?.size ?? 0;
-    // Points are drawn larger than their box is.
+    // A point is drawn as a disc, which is larger than its box.
     if (Math.max(largestSize, pointSize) < least) return;
     const conditions = conditionsOf(view, drawnMargin);
     if (least > pointSize) conditions.push({ field: 'size', operator: '$gte', value: least });
@@ -157,7 +157,7 @@ export class AnnotationOverlay {
       if (found.box.size >= least || found.type === 'point') yield found;
   }
 
-  /** Tiles of densities that meet the view. */
+  /** The tiles of densities that overlap the view. */
   async #densities(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
     if (stored.count >= countedAlways) return this.#storedDensities(stored, view, level, { signal });
     const counter = new DensityCounter();
@@ -174,11 +174,11 @@ export class AnnotationOverlay {
   async #storedDensities(stored: StoredElements, view: View, wanted: number, options: Options): Promise<DensityTile[]> {
     const { densities } = this.options;
     const tiles: DensityTile[] = [];
-    const heads = await densities.heads(stored, options);
-    const classes = new Map(heads.map((head) => [head.window, head.classes]));
+    const summaries = await densities.summaries(stored, options);
+    const classes = new Map(summaries.map((summary) => [summary.window, summary.classes]));
     const addresses: BlockAddress[] = [];
-    for (const [i, { window, levels }] of heads.entries()) {
-      // Nothing is small enough to be counted, or nothing of this window is near.
+    for (const [i, { window, levels }] of summaries.entries()) {
+      // At this level no element of the window is small enough to be counted, or the window lies outside of the view.
       if (levels === null || wanted < levels.finest || !meets(stored.windows[i]!.box, view)) continue;
       const level = Math.min(wanted, levels.coarsest);
       const side = densityTile * blockTiles * 2 ** level;
@@ -201,19 +201,19 @@ export class AnnotationOverlay {
 
 const pointSize = pointDiameter * Math.SQRT2;
 
-/** Of more than a tile can have, the largest. */
+/** The largest elements, as many as a tile may have. */
 function largest(found: ElementText[]): ElementText[] {
   return found.length > maxFeatures ? found.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : found;
 }
 
-/** Elements that are drawn together. */
+/** A part of the elements of a drawing, which are drawn together. */
 class DrawingPart {
   readonly cost: DrawingCost = { textBytes: 0, pixels: 0 };
   readonly #texts: Buffer[] = [];
 
   constructor(private readonly view: View) {}
 
-  /** Whether it is better to draw these before there are more. */
+  /** Whether the part has reached its limits. */
   get isFull(): boolean {
     return this.cost.textBytes >= partTextBytes || this.cost.pixels >= partPixels;
   }
@@ -232,7 +232,7 @@ class DrawingPart {
   }
 }
 
-/** Pixels of a view that a box covers. */
+/** Number of pixels of a view that a box covers. */
 function pixelsOf({ lowx, lowy, highx, highy }: BoundingBox, view: View): number {
   const { left, top, right, bottom } = edgesOf(view);
   const width = Math.min(right, highx) - Math.max(left, lowx);
@@ -244,7 +244,7 @@ function byOrder(a: ElementText, b: ElementText): number {
   return a.order - b.order;
 }
 
-/** Level of densities of a view: its scale is a power of two. */
+/** Level of densities with the scale of a view, which is a power of two. */
 function levelOf({ scale }: View): number {
   return Math.round(Math.log2(scale));
 }
@@ -253,7 +253,7 @@ function edgesOf({ left, top, scale, width, height }: View): { left: number; top
   return { left, top, right: left + width * scale, bottom: top + height * scale };
 }
 
-/** What must hold for the box of an element that lies in the view, or within `margin` pixels around it. */
+/** Conditions for the boxes of elements in the view, or within `margin` pixels around it. */
 function conditionsOf(view: View, margin: number): BoxCondition[] {
   const { left, top, right, bottom } = edgesOf(view);
   const around = Math.max(margin * view.scale, pointDiameter);
@@ -272,7 +272,7 @@ function meets(box: BoundingBox | null, view: View): boolean {
   return box.highx >= left - around && box.lowx < right + around && box.highy >= top - around && box.lowy < bottom + around;
 }
 
-/** Columns and rows of squares of this side that meet the view. */
+/** Columns and rows of the squares of this side that overlap the view. */
 function partsOf(view: View, side: number): { columns: number[]; rows: number[] } {
   const { left, top, right, bottom } = edgesOf(view);
   const range = (from: number, to: number) => {

@@ -8,7 +8,7 @@ import { id, json, number, oneOf, required, withDefault, type Parameter } from '
 import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
 
-/** What these routes work with. */
+/** Services of these routes. */
 interface OverlayContext {
   overlays: AnnotationTiles;
 }
@@ -19,7 +19,7 @@ const annotationPath = { id: required(id({ description: 'The id of the annotatio
 
 const tilePath = { ...annotationPath, ...addressPath };
 
-/** Longest list of groups that a request may name. */
+/** Largest number of groups in a request. */
 const maxGroups = 1000;
 
 function groupNames(description: string): Parameter<(string | null)[] | undefined> {
@@ -44,7 +44,7 @@ const styleQuery = {
     'element',
   ),
   groups: groupNames('JSON list of the groups to show; null in it stands for elements without a group. Default: all.'),
-  without: groupNames('JSON list of the groups not to show, of the former.'),
+  without: groupNames('JSON list of groups that are not shown, even if they are in `groups`.'),
 };
 
 const shared = {
@@ -66,7 +66,7 @@ const shared = {
   errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
 } as const;
 
-/** Answers 304 from the name of the tile alone; a client asks each time, because the annotation may have changed. */
+/** Answers with a tile, or with 304 by its key alone. Clients revalidate tiles each time, because the annotation may have changed. */
 async function answerTile(
   { overlays }: OverlayContext,
   input: { caller: Caller | null; headers: Parameters<typeof answerConditional>[0]; signal: AbortSignal },
@@ -94,7 +94,7 @@ const png = defineRoute({
     gain: number({
       minimum: 0.01,
       maximum: 1000,
-      description: 'How often densities are counted; 1 shows true shares. Default: what shows usual pixels of the level at 75 %.',
+      description: 'Factor for densities; 1 shows true shares. By default usual pixels of the level are shown at 75 %.',
     }),
   },
   returns: { types: ['image/png'] },
@@ -131,7 +131,7 @@ const description = defineRoute({
         sizeY: integer,
         tileWidth: integer,
         tileHeight: integer,
-        levels: { ...integer, description: 'As of the tiles of the item: level 0 is the smallest.' },
+        levels: { ...integer, description: 'Number of levels, as of the tiles of the item. Level 0 is the smallest.' },
         elementCount: integer,
         version: integer,
         groups: {
@@ -140,7 +140,7 @@ const description = defineRoute({
             type: 'object',
             properties: {
               name: { type: ['string', 'null'] },
-              color: { type: 'string', description: '#rrggbb: what most elements of the group are seen in.' },
+              color: { type: 'string', description: 'The color of most elements of the group, as #rrggbb.' },
               count: { ...integer, description: 'Number of elements.' },
             },
           },

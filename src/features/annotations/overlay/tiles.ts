@@ -16,7 +16,7 @@ import type { Images } from '../../images/images.js';
 import type { Items } from '../../items/items.js';
 import { SharedWork } from '../../../tilesource/process/shared-work.js';
 
-/** What the tiles of an annotation need to know of it. */
+/** The fields of an annotation that its tiles need. */
 export interface ShownAnnotation {
   id: string;
   itemId: string;
@@ -24,7 +24,7 @@ export interface ShownAnnotation {
   elements: StoredElements;
 }
 
-/** Which tile, and how it is to look. */
+/** Position and appearance of a tile. */
 export interface AnnotationTileRequest {
   kind: 'png' | 'mvt';
   level: number;
@@ -33,18 +33,18 @@ export interface AnnotationTileRequest {
   color?: ColorMode | undefined;
   /** Names of groups, `null` for elements without one. Absent: all. */
   groups?: readonly (string | null)[] | undefined;
-  /** Those not to show, of the former. */
+  /** Groups that are not shown, even if they are in `groups`. */
   without?: readonly (string | null)[] | undefined;
-  /** Only of PNG. */
+  /** Factor for densities; only for PNG. */
   gain?: number | undefined;
 }
 
-/** What GET annotation/:id/tiles answers. Sizes in pixels of the full resolution. */
+/** Answer of `GET annotation/:id/tiles`. Sizes are in base-layer pixels. */
 export interface AnnotationTilesDescription extends PyramidShape {
   /** Element count and version of the annotation. */
   elementCount: number;
   version: number;
-  /** Each with the color that most of its elements are seen in. */
+  /** The groups with the color of most of their elements. */
   groups: { name: string | null; color: string; count: number }[];
   /** Boxes with a shorter diagonal, in pixels of a tile, are shown as density. */
   densityBelow: number;
@@ -52,12 +52,12 @@ export interface AnnotationTilesDescription extends PyramidShape {
   vectorExtent: number;
 }
 
-/** What {@link AnnotationTiles} works with. */
+/** Options of {@link AnnotationTiles}. */
 export interface AnnotationTilesOptions {
-  /** The annotation, where the caller may read it. */
+  /** Loads an annotation. @throws if the caller may not read it. */
   load: (id: string, caller: Caller | null) => Promise<ShownAnnotation>;
   overlay: AnnotationOverlay;
-  /** Where the drawing of tiles waits. */
+  /** The queue for drawing. */
   drawing: WorkQueue;
   images: Images;
   items: Items;
@@ -65,24 +65,24 @@ export interface AnnotationTilesOptions {
   tiles: TileCache;
 }
 
-/** A tile that is named but not yet made. */
+/** A tile whose key is known, but which is not made yet. */
 export interface AnnotationTile {
-  /** Names the bytes exactly. */
+  /** Key in caches, which is different for all tiles with different bytes. */
   key: string;
   make(asked: { caller: Caller | null; signal: AbortSignal }): Promise<CachedTile>;
 }
 
-/** Tiles of annotations that lie exactly above the tiles of their item. */
+/** Tiles of annotations, which cover exactly the tiles of the item's image. */
 export class AnnotationTiles {
-  /** Tiles being drawn now. */
+  /** The tiles that are being drawn. */
   readonly #drawing = new SharedWork<CachedTile>();
 
   constructor(private readonly options: AnnotationTilesOptions) {}
 
   /**
-   * Finds out what the tile is; nothing is drawn before `make` is called.
+   * Determines the key of a tile. Nothing is drawn before `make` is called.
    *
-   * @throws TileOutsideError, NoLargeImageError, AccessDeniedError where the item is not for the caller, and what `load` throws.
+   * @throws TileOutsideError, NoLargeImageError, AccessDeniedError if the caller may not read the item, and the errors of `load`.
    */
   async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
     const { load, overlay, tiles } = this.options;
@@ -98,7 +98,7 @@ export class AnnotationTiles {
       groups: named && new Set(named.filter((name) => !hidden.has(name))),
       gain: request.gain,
     };
-    // As they were asked for: those that are left may be many more.
+    // The key has the groups of the request, because the list of the shown ones may be much longer.
     const asked = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );
@@ -130,7 +130,7 @@ export class AnnotationTiles {
     };
   }
 
-  /** Levels, sizes and groups. @throws as {@link tile}. */
+  /** Describes levels, sizes and groups. @throws as {@link tile}. */
   async describe(
     id: string,
     { caller, signal }: { caller: Caller | null; signal: AbortSignal },
@@ -153,7 +153,7 @@ export class AnnotationTiles {
     };
   }
 
-  /** The pyramid is the image's: whoever may read an annotation but not its item must not learn of it. */
+  /** The shape of the item's image. It is a property of the image, so the caller must be allowed to read the item, not only the annotation. */
   async #shapeOf({ itemId }: ShownAnnotation, caller: Caller | null): Promise<PyramidShape> {
     const { images, items, records } = this.options;
     if ((await records.findItem(itemId)) === null) throw new NoLargeImageError();

@@ -7,32 +7,32 @@ import { matchesConditions } from '../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
 import type { HostLogger } from '../../../host.js';
-import type { DensityHead } from './density.model.js';
+import type { DensitySummary } from './density.model.js';
 import { nextSlice } from '../../../core/concurrency/slices.js';
 import { AnnotationDensities, countedAlways } from './densities.js';
 import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 
-/** Made-up shapes, some dozens in a tile of full resolution. */
+/** Number and size of the artificial shapes, of which a tile of full resolution has some dozens. */
 const shapes = 400;
 const corners = 12;
 const side = 1024;
 const tileSize = 256;
 const densityCells = 16_384;
-/** Scales of tiles of drawn shapes, of both, and of densities alone. */
+/** Scales at which tiles contain only drawn shapes, both shapes and densities, and only densities. */
 const scales = [1, 4, 32];
 const rounds = 2;
-/** Requests that come at once after the start have the processor to themselves. */
+/** The warm-up begins after this time in milliseconds, so that it does not compete with requests that arrive just after the start. */
 const delayMs = 250;
 
 let isWarm = false;
 
 /**
- * Draws some tiles of made-up shapes in the background, once in a process: the first tile of a process that has drawn none takes several
- * times longer, because everything that draws is compiled meanwhile, and connections to the database are opened.
+ * Draws some tiles of artificial shapes in the background, once in a process. Otherwise the first tile of a process would take several times
+ * longer, because the code that draws is compiled and connections to the database are opened.
  *
- * @param reads what a tile asks the database for; called for something that is not there.
- * @returns what ends it.
+ * @param reads the queries of a tile, for ids that do not exist.
+ * @returns a function that ends it.
  */
 export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promise<unknown>)[]): () => Promise<void> {
   const closing = sharedAbortController();
@@ -68,7 +68,7 @@ async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortS
   }
 }
 
-/** An overlay on shapes in memory. */
+/** An overlay of artificial shapes in memory. */
 function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
   const scanned = Array.from({ length: shapes }, (_, order): ElementText => {
     const element = polygon(order);
@@ -77,7 +77,7 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
   });
   const box = scanned.reduce<BoundingBox | null>((union, found) => unionBox(union, found.box), null)!;
   const { details: detailsCount } = box;
-  // As if there were so many that their densities are kept.
+  // The count is given as so high that densities are stored.
   const count = countedAlways;
   const window = { id: 'warm-up', count, detailsCount, box, lowId: '', highId: '' };
   const stored = {
@@ -106,7 +106,7 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
 const nothing = () => undefined;
 
 function polygon(index: number): AnnotationElement {
-  // Spread evenly over the square.
+  // The factors distribute the shapes evenly over the square.
   const [x, y] = [(index * 0.618 * side) % side, (index * 0.755 * side) % side];
   const points = Array.from({ length: corners }, (_, at): [number, number, number] => {
     const [angle, radius] = [(at * 2 * Math.PI) / corners, 6 + ((index + 3 * at) % 7)];
@@ -115,10 +115,10 @@ function polygon(index: number): AnnotationElement {
   return { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 0, 255, 0.5)', lineColor: '#00ff00', lineWidth: 2 };
 }
 
-/** Densities that are there at every level, the same in every tile. */
+/** Artificial densities for every level, which are the same in every tile. */
 function madeUpDensities(window: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
   const cells = new DensityCells();
-  // Of two classes.
+  // The keys belong to two classes.
   for (let i = 0; i < densityCells; i += 1) cells.add((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));
   const tile = encodeDensity(cells);
   const classes: DensityClass[] = [
@@ -126,9 +126,9 @@ function madeUpDensities(window: string): ConstructorParameters<typeof Annotatio
     { group: null, color: [0, 255, 0, 1] },
   ];
   const levels = { finest: 0, coarsest: densityLevels - 1 };
-  const head: DensityHead = { window, family: window, levels, classes, groups: [], crowds: [] };
+  const summary: DensitySummary = { window, family: window, levels, classes, groups: [], crowds: [] };
   return {
-    heads: () => Promise.resolve([head]),
+    summaries: () => Promise.resolve([summary]),
     blocks: (addresses) =>
       Promise.resolve(addresses.map((address) => ({ ...address, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
     write: () => Promise.resolve(),

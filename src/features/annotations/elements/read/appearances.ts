@@ -14,10 +14,10 @@ export class AppearanceTable {
 
   /** Index of the appearance of an element, added when it is new. */
   indexOf(element: AnnotationElement): number {
-    // Types that have no such field have no value for it either.
+    // Types without one of these fields have no value for it.
     const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = appearance;
-    // The group, which may hold any text, comes last; a group named null differs from none by the mark before it.
+    // The group, which may be any text, comes last. The `=` before it distinguishes a group named `null` from no group.
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}|${group === null ? '' : '='}${group}`;
     let index = this.#indices.get(key);
     if (index === undefined) {
@@ -27,7 +27,7 @@ export class AppearanceTable {
     return index;
   }
 
-  /** {@link indexOf} for an appearance as it is stored. */
+  /** Index of a stored appearance, added when it is new. */
   indexOfText(text: string, group: string | null): number {
     let index = this.#byText.get(text);
     if (index === undefined) {
@@ -45,7 +45,7 @@ export function parseAppearances(text: string): ElementAppearance[] {
   const rows = JSON.parse(text) as [ElementAppearance['type'], ...(string | number | boolean | null)[]][];
   return rows.map(([type, group, fillColor, lineColor, lineWidth, closed]) => ({
     type,
-    // Written by LookTable, in this order.
+    // AppearanceTable writes the fields in this order.
     group: group as string | null,
     fillColor: fillColor as string | null,
     lineColor: lineColor as string | null,

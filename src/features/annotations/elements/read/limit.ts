@@ -1,11 +1,11 @@
-/** Runs work side by side, a limited number at a time. After a failure nothing more is started. */
+/** Runs a limited number of works at the same time. After a failure no further work is started. */
 export class Limit {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
   constructor(private readonly most: number) {}
 
-  /** Starts work, as soon as there is room. @throws what earlier work failed with. */
+  /** Starts work as soon as fewer than the limit are running. @throws the error of earlier work. */
   async start(work: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.most) await Promise.race(this.#running);
     this.#check();
@@ -17,13 +17,13 @@ export class Limit {
     this.#running.add(running);
   }
 
-  /** Waits until all is done. @throws what any of it failed with. */
+  /** Waits until all work has ended. @throws the error of the first that failed. */
   async finish(): Promise<void> {
     await Promise.all(this.#running);
     this.#check();
   }
 
-  /** Waits until nothing is under way, whether it failed or not. */
+  /** Waits until all work has ended. Does not throw. */
   async settle(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -33,11 +33,11 @@ export class Limit {
   }
 }
 
-/** Records inserted with one call, and calls under way at the same time. */
+/** Number of records in one insert, and number of simultaneous inserts. */
 const recordsPerInsert = 64;
 const inserting = 2;
 
-/** Gathers records and inserts many at once. */
+/** Collects records and inserts many of them with one call. */
 export class Inserter<R> {
   #pending: R[] = [];
   readonly #limit = new Limit(inserting);
@@ -54,7 +54,7 @@ export class Inserter<R> {
     await this.#limit.start(() => this.insert(records));
   }
 
-  /** Waits until everything is stored. @throws what an insert failed with. */
+  /** Waits until all records are stored. @throws the error of an insert. */
   async finish(): Promise<void> {
     if (this.#pending.length > 0) await this.#send();
     await this.#limit.finish();

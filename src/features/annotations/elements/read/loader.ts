@@ -6,55 +6,55 @@ import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-i
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';
 
-/** A window's pack index, in memory. */
+/** The decoded pack index of a window. */
 export interface LoadedWindow extends PackIndex {
   id: string;
   groups: [group: string | null, count: number][];
   index: readonly string[];
 }
 
-/** A pack of which the columns, the text or both are at hand. */
+/** A pack of which the columns, the text or both have been loaded. */
 export interface LoadedPack {
   entry: PackEntry;
   columns: PackColumns | null;
   text: Buffer | null;
 }
 
-/** Memory for parts of id indexes, bytes. */
+/** Memory for cached parts of id indexes in bytes. */
 const maxIndexBytes = 16 * 1024 * 1024;
-/** Memory for packs that have just been looked into, bytes: of a million shapes those of some screens. */
+/** Memory for cached packs in bytes, enough for some screens of an annotation with a million shapes. */
 const maxKeptBytes = 32 * 1024 * 1024;
-/** Memory of what is read of the columns of an element, beside them. */
+/** Memory in bytes for the decoded columns of an element, besides the encoded ones. */
 const decodedBytes = 160;
-/** Memory of a decoded pack index, for the limit of the cache. */
+/** Memory in bytes for a decoded entry of a pack index. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
 const packsPerQuery = 128;
 
-/** The error of a read whose elements are gone: the annotation was changed or removed, and swept, while it was read. */
+/** The error of a read whose elements were removed meanwhile, because the annotation was changed or removed and its family swept. */
 function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
 }
 
-/** A pack of which both are in memory. */
+/** A cached pack with columns and text. */
 interface KeptPack {
   columns: PackColumns;
   text: Buffer;
   bytes: number;
 }
 
-/** Copies: what came from the database is part of a message of many packs, which would be kept with it. */
+/** Copies a pack for the cache. Bytes from the database are part of a message with many packs, which they would keep in memory. */
 function keptPack(columns: Buffer, text: Buffer): KeptPack {
   const read = new PackColumns(Buffer.from(columns));
   return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
 }
 
-/** The parts of annotations that loaders keep in memory. */
+/** The caches of loaders. */
 class Kept {
   readonly windows: LRUCache<string, LoadedWindow>;
   readonly indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
 
-  /** Whoever looks at a place, or edits an element, looks at what lies beside it next. */
+  /** Packs by id. A client that views or edits an element usually needs neighbouring elements next, which are in the same packs. */
   readonly packs = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
 
   constructor(maxPackIndexBytes: number) {
@@ -62,11 +62,11 @@ class Kept {
   }
 }
 
-/** Fetches pack indexes, which are kept in memory, and packs, of which those of small reads are kept, too. */
+/** Loads pack indexes and packs. Pack indexes are cached, and the packs of small reads are too. */
 export class ElementLoader {
   readonly #kept: Kept;
 
-  /** @param kept bytes of pack indexes to keep, or what another loader keeps. */
+  /** @param kept memory for pack indexes in bytes, or the caches of another loader. */
   constructor(
     private readonly records: StoredRecords,
     kept: number | Kept,
@@ -74,12 +74,12 @@ export class ElementLoader {
     this.#kept = typeof kept === 'number' ? new Kept(kept) : kept;
   }
 
-  /** A loader that reads other records and shares what is kept in memory. */
+  /** A loader for other records that shares the caches of this one. */
   over(records: StoredRecords): ElementLoader {
     return new ElementLoader(records, this.#kept);
   }
 
-  /** Directories of windows, in their order. @throws LargeImageError when one is gone. */
+  /** The pack indexes of windows, in their order. @throws LargeImageError if one was removed. */
   async windows(stored: readonly StoredWindow[], signal?: AbortSignal): Promise<LoadedWindow[]> {
     const loaded = new Map<string, LoadedWindow>();
     const missing: string[] = [];
@@ -92,7 +92,7 @@ export class ElementLoader {
       signal?.throwIfAborted();
       const found = await this.records.findWindows(missing.slice(start, start + windowsPerQuery));
       for (const [id, record] of found) {
-        // Written by WindowWriter.
+        // WindowWriter writes pairs of a group and its count.
         const groups = JSON.parse(record.groups) as [string | null, number][];
         const window = { id, groups, index: record.index, ...decodePackIndex(record.packIndex) };
         this.#kept.windows.set(id, window);
@@ -106,20 +106,20 @@ export class ElementLoader {
     });
   }
 
-  /** Keeps the pack index of a window that has just been written. */
+  /** Caches the pack index of a window that has just been written. */
   keepWindow(window: LoadedWindow): void {
     this.#kept.windows.set(window.id, window);
   }
 
-  /** Keeps a pack that has just been written, for the next edit of its elements. */
+  /** Caches a pack that has just been written, for the next edit of its elements. */
   keepPack(id: string, { columns, text }: { columns: Buffer; text: Buffer }): void {
     this.#kept.packs.set(id, keptPack(columns, text));
   }
 
   /**
-   * A few packs with columns and texts in the order of the entries, kept for whoever needs them next.
+   * Loads a few packs with columns and texts, in the order of the entries, and caches them.
    *
-   * @throws LargeImageError when one is gone.
+   * @throws LargeImageError if one was removed.
    */
   async packsKept(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const kept = new Map<string, KeptPack>();
@@ -143,12 +143,12 @@ export class ElementLoader {
     });
   }
 
-  /** Directories of all windows of an annotation. */
+  /** The pack indexes of all windows of an annotation. */
   async allWindows(stored: StoredElements, signal?: AbortSignal): Promise<LoadedWindow[]> {
     return this.windows(stored.windows, signal);
   }
 
-  /** Parts of id indexes, by id. @throws LargeImageError when one is gone. */
+  /** Parts of id indexes, by their ids. @throws LargeImageError if one was removed. */
   async indexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
     const parts = new Map<string, Buffer>();
     const missing = ids.filter((id) => {
@@ -165,10 +165,10 @@ export class ElementLoader {
     return parts;
   }
 
-  /** Packs in the order of the entries. @throws LargeImageError when one is gone. */
+  /** Loads packs without caching them, in the order of the entries. @throws LargeImageError if one was removed. */
   async packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
     const groups: Promise<LoadedPack[]>[] = [];
-    // What has come is decompressed while more comes.
+    // Packs that have arrived are decompressed while others are fetched.
     for (let start = 0; start < entries.length; start += packsPerQuery) {
       groups.push(this.#packs(entries.slice(start, start + packsPerQuery), part, signal));
     }

@@ -6,22 +6,22 @@ import { hashOfId } from '../packs/ids.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
 import { columnsOf, packText } from './select.js';
 
-/** Where an element is. */
+/** Position of an element in the store. */
 export interface Location {
   /** Number of the window. */
   window: number;
-  /** Slot of the pack in the window's pack index. */
+  /** Index of the pack in the window's pack index. */
   pack: number;
-  /** Place of the element in the pack. */
+  /** Row of the element in the pack. */
   at: number;
 }
 
-/** Packs fetched at once. */
+/** Number of packs in one fetch. */
 const packsPerFetch = 128;
-/** So many packs are fetched with their texts at once when an element is looked for. */
+/** If at most this many packs must be searched for ids, they are loaded with their texts and cached. */
 const packsWithTexts = 8;
 
-/** The slots of the packs of a window that may hold an id, with the ids. */
+/** The ids that each pack of a window may contain, by the index of the pack. */
 async function candidatePacks(
   loader: ElementLoader,
   window: LoadedWindow,
@@ -48,7 +48,7 @@ async function candidatePacks(
   return candidates;
 }
 
-/** Finds elements by id; those that are not there are absent. @param mostWithTexts so many packs are kept with their texts. */
+/** Finds the positions of elements by id. Unknown ids are missing in the result. @param mostWithTexts see {@link packsWithTexts}. */
 export async function locate(
   loader: ElementLoader,
   stored: StoredElements,
@@ -58,7 +58,7 @@ export async function locate(
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
   const wanted = [...new Set(ids)];
-  // One query for the pack indexes of all windows that an id may be in, not one for each.
+  // One query loads the pack indexes of all windows that may contain an id.
   const numbers = [...stored.windows.keys()].filter((number) => {
     const { lowId, highId } = stored.windows[number]!;
     return wanted.some((id) => id >= lowId && id <= highId);
@@ -77,7 +77,7 @@ export async function locate(
       for (let start = 0; start < live.length; start += packsPerFetch) {
         const group = live.slice(start, start + packsPerFetch);
         const entries = group.map((slot) => window.packs[slot]!);
-        // A few are fetched with their texts: whoever looks for elements reads or edits them next.
+        // A few packs are loaded with their texts, because the elements are usually read or edited next.
         const packs = live.length <= mostWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
         for (const [at, pack] of (await packs).entries()) {
           const slot = group[at] as number;
@@ -131,7 +131,7 @@ async function parsedAt(pack: LoadedPack, row: number, signal: AbortSignal | und
 /** Parses the text of an element as it is stored. */
 export async function parsedElement(text: Buffer, signal?: AbortSignal): Promise<AnnotationElement> {
   const json = text.toString('utf8');
-  // Only checked elements are stored.
+  // Elements are checked before they are stored.
   return (
     isLongText(text.length) ? await parseJsonText(json, { signal, maxContainers: Infinity }) : JSON.parse(json)
   ) as AnnotationElement;

@@ -20,17 +20,17 @@ import {
 } from './select.js';
 import { selectSorted } from './select-sorted.js';
 
-/** Bytes of a chunk, about. */
+/** Approximate size of a chunk in bytes. */
 const chunkBytes = 256 * 1024;
 const comma = 0x2c;
-/** A reader that comes back for more within this time is not kept waiting, in milliseconds. */
+/** Texts are kept in memory for this time in milliseconds while the reader consumes a chunk. */
 const patienceMs = 1000;
 
 function select(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
 }
 
-/** The chunks with the first one already made, so that what fails early fails before anything is sent. */
+/** The chunks, of which the first is made at once, so that early errors occur before the answer begins. */
 async function begun(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
   const first = await chunks.next();
   return (async function* () {
@@ -60,7 +60,7 @@ export async function readElements(
   return Object.assign(reading, { chunks });
 }
 
-/** Hands a chunk over; a reader that is slow to come back for more finds what it needs next fetched anew. */
+/** Yields a chunk. If the reader is slow, the texts are dropped from memory and loaded again when it continues. */
 function* handOver(chunk: Buffer, { letGo }: Selection): Generator<Buffer, void, undefined> {
   const timer = letGo && setTimeout(letGo, patienceMs).unref();
   try {
@@ -71,11 +71,11 @@ function* handOver(chunk: Buffer, { letGo }: Selection): Generator<Buffer, void,
 }
 
 /**
- * Texts of the selected elements, joined by commas.
+ * The texts of the selected elements, joined by commas, in chunks.
  *
- * @param onBox takes the box of each, which is then added as `_bbox`.
- * @param orders takes the places of those that come in original order.
- * @param reload fetches texts that have been let go.
+ * @param onBox receives the box of each element, which is then also added to the text as `_bbox`; `null`: no boxes are added.
+ * @param orders receives the original order of each element; `null` if it is not needed.
+ * @param reload loads texts that have been dropped.
  */
 async function* textChunks(
   selections: AsyncIterable<Selection>,
@@ -109,7 +109,7 @@ async function* textChunks(
       if (filled + needed > chunk.length) {
         if (filled > 0) yield* handOver(chunk.subarray(0, filled), selection);
         if (isSliceOver()) await nextSlice();
-        // Another buffer: the socket may not have sent the former one yet.
+        // A new buffer is used for each chunk, because the socket may not have sent the former one yet.
         chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
         filled = 0;
       }
@@ -120,14 +120,14 @@ async function* textChunks(
       isFirst = false;
       if (cutText === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
       const text = cutText ?? packText(pack);
-      // With a box, in place of the closing brace.
+      // With a box, the closing brace is left out and is part of the suffix.
       const length = suffix === '' ? end - start : end - start - 1;
-      // Half the time of Buffer.copy, which matters here only.
+      // This takes half the time of Buffer.copy, which matters only in this loop.
       chunk.set(new Uint8Array(text.buffer, text.byteOffset + start, length), filled);
       filled += length;
       if (suffix !== '') filled += chunk.write(suffix, filled, 'latin1');
     }
-    // What was selected waits for nothing: the next may take its time.
+    // The rest of a selection is sent at once, because the next selection may take long.
     if (filled > 0) {
       yield* handOver(chunk.subarray(0, filled), selection);
       chunk = Buffer.allocUnsafeSlow(chunkBytes);
@@ -176,11 +176,11 @@ async function* centroidChunks(
         let row = rows.get(index * perPack + appearanceIndex);
         if (row === undefined) {
           const appearance = (appearances[index] ??= columns.appearances())[appearanceIndex];
-          // Fields that are null are those that the element has not.
+          // Fields that are null are missing in the element.
           const given = Object.fromEntries(Object.entries(appearance ?? {}).filter(([, value]) => value !== null));
           row = props.indexOf(given as unknown as AnnotationElement);
           rows.set(index * perPack + appearanceIndex, row);
-          // The first of a pack has its columns read.
+          // Decoding the appearances of a pack takes time.
           if (isSliceOver()) await nextSlice();
         }
         const offset = (i - start) * centroidBytes;

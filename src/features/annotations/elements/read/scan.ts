@@ -14,7 +14,7 @@ import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';
 import { candidatePacks, columnsOf, packOf, packText, rowInPack, selectInOrder } from './select.js';
 
-/** Packs fetched at once. */
+/** Number of packs in one fetch. */
 const packsPerFetch = 128;
 
 /** See ElementStore.scan. */
@@ -91,7 +91,7 @@ export async function* packMarks(
   const summaries = options.packs ?? (await packSummaries(loader, stored, options));
   let ahead: Promise<LoadedPack[]> | null = null;
   const fetchFrom = (start: number) => {
-    // Of a pack whose text is not fetched, the number of its bytes does not matter.
+    // The number of bytes does not matter, because texts are not loaded.
     const entries = summaries.slice(start, start + packsPerFetch).map((summary) => ({ ...summary, textBytes: 0 }));
     const packs = loader.packs(entries, 'columns', options.signal);
     packs.catch(() => undefined);

@@ -3,33 +3,33 @@ import { elementTooLong, maxElementBytes, maxOtherBytes } from '../limits.js';
 import { invalidJson } from '../packs/json-text.js';
 import { ListKeys } from '../packs/list-keys.js';
 
-/** Complete elements of a list, one after another in a buffer that is used again: take what you need before going on. */
+/** Complete elements of a list, in a buffer that is reused: a consumer must copy what it needs before it continues. */
 export interface ElementSlice {
   kind: 'slice';
-  /** Which list of the body, from 0. */
+  /** Number of the list in the body, from 0. */
   list: number;
   /** Index in the list of the first element. */
   first: number;
   count: number;
-  /** Holds the elements, with the commas between them. */
+  /** Contains the elements, with the commas between them. */
   bytes: Buffer;
-  /** Where each element begins and ends. */
+  /** Positions in `bytes` at which each element begins and ends. */
   starts: Uint32Array;
   ends: Uint32Array;
-  /** Keys in the text of each element, at all depths. */
+  /** Number of keys in each element, at all depths. */
   keys: Uint32Array;
-  /** 1: the text is compact JSON in canonical form, so that it can be stored as it is. */
+  /** 1 if the text of an element is compact JSON in canonical form, which can be stored unchanged. */
   canonical: Uint8Array;
 }
 
-/** What a scanner finds. */
+/** An event of the scanner. */
 export type ScannerEvent =
   | ElementSlice
-  /** `entry`: which entry of the body has the list; `null` where the body is no list. */
+  /** `entry` is the index of the entry of the body that contains the list; `null` if the body is not a list. */
   | { kind: 'list-start'; list: number; key: string; entry: number | null }
   | { kind: 'list-end'; list: number };
 
-/** A slice is handed over when it has this many elements or bytes. */
+/** A slice is yielded when it has this many elements or bytes. */
 const sliceElements = 1024;
 const sliceBytes = 512 * 1024;
 
@@ -37,15 +37,14 @@ const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 const [dot, zero, nine] = [0x2e, 0x30, 0x39];
 
-/** Bytes that mean something in an element: all others are passed over. */
+/** 1 for bytes that matter in an element outside of strings. All others are skipped. */
 const special = new Uint8Array(256);
 for (const byte of [quote, comma, colon, openList, closeList, openObject, closeObject, dot, 0x65, 0x45, 0x20, 0x09, 0x0a, 0x0d])
   special[byte] = 1;
 
 /**
- * Cuts a JSON body, given in chunks of any length, into its lists of elements and the rest. The brackets of each list stay in the
- * rest and hold the number of the list: `{"name":"a","elements":[0]}`. Nothing is parsed: broken JSON shows when the slices and the
- * rest are.
+ * Splits a JSON body, given in chunks of any length, into its lists of elements and the rest. In the rest each list is replaced by one with the
+ * number of the list: `{"name":"a","elements":[0]}`. Nothing is parsed here; invalid JSON is found when the slices and the rest are parsed.
  */
 export class BodyScanner {
   #block = Buffer.allocUnsafe(sliceBytes * 2);
@@ -57,7 +56,7 @@ export class BodyScanner {
   #inList = false;
   #lists = 0;
 
-  // Of the list that is being read.
+  // State of the list that is being read.
   #first = 0;
   #count = 0;
   #start = -1;
@@ -74,21 +73,21 @@ export class BodyScanner {
 
   /** Reads a chunk. @throws BadParameterError for text that cannot be JSON; LargeImageError `too-large`. */
   *push(chunk: Uint8Array): Generator<ScannerEvent, void, undefined> {
-    // In pieces, so that the block stays small.
+    // Long chunks are read in pieces, so that the block stays small.
     for (let from = 0; from < chunk.length; from += sliceBytes) {
       this.#append(chunk.subarray(from, from + sliceBytes));
       yield* this.#scan();
     }
   }
 
-  /** The rest, after the last chunk. @throws BadParameterError when the body ended within a list. */
+  /** Returns the rest. Must be called after the last chunk. @throws BadParameterError if the body ended within a list. */
   finish(): Buffer {
     if (this.#inList) throw invalidJson('the body ends within a list of elements');
     return Buffer.concat(this.#rest);
   }
 
   #append(piece: Uint8Array): void {
-    // What was handed over is not needed any more.
+    // Bytes before the first element that has not been yielded are dropped.
     const keep = this.#count > 0 ? (this.#starts[0] as number) : this.#start >= 0 ? this.#start : this.#at;
     if (keep > 0) {
       this.#block.copyWithin(0, keep, this.#filled);
@@ -153,7 +152,7 @@ export class BodyScanner {
     return slice;
   }
 
-  /** Reads the rest up to a list or to the end of what there is. @returns the key of the list that begins at `#at`. */
+  /** Reads the rest up to the next list or the end of the block. @returns the key of the list that begins at `#at`; `null` at the end of the block. */
   #scanRest(): string | null {
     const begin = this.#at;
     const { end, key } = this.#keys.read(this.#block, begin, this.#filled);
@@ -188,7 +187,7 @@ export class BodyScanner {
     this.#start = -1;
   }
 
-  /** Reads elements until the slice is full, the list ends or there is no more. @returns whether the list ended. */
+  /** Reads elements until the slice is full, the list ends or the block ends. @returns whether the list ended. */
   #scanList(): boolean {
     const block = this.#block;
     const filled = this.#filled;
@@ -229,7 +228,7 @@ export class BodyScanner {
     return false;
   }
 
-  /** Goes through an element. @returns where its comma or closing bracket is, or -1 when it goes on past `filled`. */
+  /** Reads an element. @returns the position of the comma or closing bracket after it; -1 if the element continues after `filled`. */
   #scanElement(from: number, filled: number): number {
     const block = this.#block;
     let depth = this.#depth;
@@ -264,7 +263,7 @@ export class BodyScanner {
       else if (byte === dot) {
         if (isDecimalComplete(block, at + 1, filled)) this.#isCanonical = 0;
       } else if (byte === 0x65 || byte === 0x45) {
-        // The e of true and false follows a letter, that of a number a digit.
+        // The `e` of an exponent follows a digit, unlike that of `true` and `false`.
         const before = at === 0 ? 0 : (block[at - 1] as number);
         if (before >= zero && before <= nine) this.#isCanonical = 0;
       } else if (depth > 0) this.#isCanonical = 0;
@@ -275,12 +274,12 @@ export class BodyScanner {
   }
 }
 
-/** White space of JSON; other control characters are left in the element, whose parsing refuses them. */
+/** Whether a byte is white space in JSON. Other control characters stay in the element, and are refused when it is parsed. */
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Whether the decimals from `at` are all 0, as in `12.0`; also when they go on past what there is. */
+/** Whether a number is not canonical because its decimals from `at` are missing or all 0, as in `12.0`; also true if they continue after `filled`. */
 function isDecimalComplete(block: Buffer, at: number, filled: number): boolean {
   let end = at;
   while (end < filled && block[end] === zero) end += 1;

@@ -17,14 +17,14 @@ import {
   type SelectRequest,
 } from './select.js';
 
-/** Texts that are held at once for a part of the answer, bytes uncompressed; the packs are gone through once for each part. */
+/** Largest size of the uncompressed texts of a part of the answer, in bytes. The packs are read once for each part. */
 const partTextBytes = 64 * 1024 * 1024;
-/** Packs fetched at once. */
+/** Number of packs in one fetch. */
 const packsPerFetch = 256;
 
 type SortValue = number | string | boolean | null;
 
-/** All elements that match, not sorted yet. */
+/** All matching elements before sorting. */
 interface Matches {
   packs: LoadedPack[];
   /** As {@link Selection.members}. */
@@ -36,7 +36,7 @@ interface Matches {
 
 const boxFields = ['lowx', 'highx', 'lowy', 'highy', 'lowz', 'highz'] as const;
 
-/** Gives the value that an element is sorted by. */
+/** Returns the value by which an element is sorted. */
 type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue | Promise<SortValue>;
 
 function valueOf(field: string): { value: ValueOf; needsText: boolean } {
@@ -50,7 +50,7 @@ function valueOf(field: string): { value: ValueOf; needsText: boolean } {
   if (root === 'element' && name === 'id') return { value: (_, columns, at) => columns.idAt(at), needsText: false };
   if (root === 'element' && path.length > 0)
     return { value: (pack, columns, at) => memberOf(pack, columns, at, path), needsText: true };
-  // No element has another stored field: all are alike.
+  // Elements have no other stored field, so all are equal.
   return { value: () => null, needsText: false };
 }
 
@@ -65,7 +65,7 @@ async function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path
   return value === undefined || value === null ? null : JSON.stringify(value);
 }
 
-/** Order of kinds in the database: nothing, numbers, text, truth values. */
+/** Position of a type in the sort order of the database: missing values, numbers, texts, booleans. */
 function rank(value: SortValue): number {
   if (value === null) return 0;
   return typeof value === 'number' ? 1 : typeof value === 'string' ? 2 : 3;
@@ -104,7 +104,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
   return matches;
 }
 
-/** Indices of matches in the order of the answer. Equal ones keep their original order. */
+/** Indices of the first `wanted` matches in the order of the answer. Equal values keep their original order. */
 async function sortedIndices(
   { values, orders }: Matches,
   direction: 1 | -1,
@@ -115,7 +115,7 @@ async function sortedIndices(
     direction * compare(values[a] as SortValue, values[b] as SortValue) || (orders[a] as number) - (orders[b] as number);
   let indices = Uint32Array.from({ length: values.length }, (_, index) => index);
   if (wanted < values.length && values.every((value) => typeof value === 'number')) {
-    // Numbers alone sort many times faster than with a comparison: they tell where the wanted ones end.
+    // Sorting plain numbers is many times faster than sorting with a comparison. The sorted numbers tell the last wanted value.
     const numbers = await sortInSlices(Float64Array.from(values as number[]), undefined, signal);
     const last = (direction === 1 ? numbers[wanted - 1] : numbers[numbers.length - wanted]) as number;
     indices = indices.filter((index) => direction * ((values[index] as number) - last) <= 0);
@@ -123,13 +123,13 @@ async function sortedIndices(
   return (await sortInSlices(indices, byValue, signal)).subarray(0, wanted);
 }
 
-/** The first of the sorted matches that the query asks for. */
+/** Indices of the matches that the query selects, sorted. */
 async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
   const total = matches.values.length;
   const most = Math.min(total, query.offset + mostElements(query));
   const { detailsCount, count } = request.stored;
-  // Rather few elements use up the details: so many are tried first.
+  // If the query limits details, few elements are usually enough. This many are tried first.
   const typical = Math.ceil((4 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
   let wanted = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
   for (;;) {
@@ -150,7 +150,7 @@ function detailsOf({ packs, members }: Matches, index: number): number {
   return columnsOf(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number;
 }
 
-/** Selects in the order of a field. */
+/** Selects elements in the order of a field. */
 export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, budget, texts, signal } = request;
   const matches = await findMatches(request);
@@ -174,7 +174,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
   }
 }
 
-/** The selection with the texts of its elements, of which other than whole packs are kept. */
+/** Adds the texts of the elements to a selection. Only these texts are kept, not those of whole packs. */
 async function cutOut(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
   const cut: Buffer[] = Array.from({ length: members.length });
@@ -196,7 +196,7 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
       for (const i of wanted.get(index) ?? []) {
         const row = rowInPack(members[i] as number);
         const piece = text.subarray(offsets[row] as number, offsets[row + 1] as number);
-        // A piece of a whole pack's text would keep all of it.
+        // The text is copied, because a part of a pack's buffer would keep all of it in memory.
         cut[i] = Buffer.from(piece);
       }
     }

@@ -11,24 +11,23 @@ import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';
 
-/** Elements in the order in which they are to be sent. */
+/** A part of the selected elements, in the order in which they are sent. */
 export interface Selection {
-  /** Number of the window that all are in; 0 where the selection is not by windows. */
+  /** Number of the window that contains all elements; 0 if the selection is not made window by window. */
   window: number;
-  /** The packs that the elements are in; with texts when these were asked for. */
+  /** The packs that contain the elements, with texts if the request needs them. */
   packs: readonly LoadedPack[];
-  /** For each element: index into `packs` × {@link perPack} + row in the pack. */
+  /** The elements, called members: index into `packs` × {@link perPack} + row in the pack. */
   members: Float64Array;
-  /** The text of each element, where not the whole packs' texts are held. */
+  /** The text of each element, if the packs have no texts. */
   cut?: readonly Buffer[];
   /**
-   * Forgets the texts of these packs and of what was fetched ahead, for a reader that takes its time. What is needed then comes back by
-   * {@link loadTexts}.
+   * Drops the texts of these packs, and of those fetched ahead, while the reader is slow. {@link loadTexts} loads them again.
    */
   letGo?: () => void;
 }
 
-/** More than a pack ever holds; a power of two. */
+/** Larger than the number of elements of any pack; a power of two. */
 export const perPack = 4096;
 
 /** Index of the pack of a member. */
@@ -36,43 +35,43 @@ export function packOf(member: number): number {
   return Math.floor(member / perPack);
 }
 
-/** Row of a member in its pack. The remainder of such large numbers would take many times longer. */
+/** Row of a member in its pack. The operator `%` would be many times slower for such large numbers. */
 export function rowInPack(member: number): number {
   return member - Math.floor(member / perPack) * perPack;
 }
 
-/** Texts that may be held at once for a selection, bytes uncompressed. */
+/** Largest size of the uncompressed texts of a batch of windows, in bytes. */
 const batchTextBytes = 32 * 1024 * 1024;
-/** Up to this many bytes, texts are fetched with the columns, although not all may be needed. */
+/** Texts of at most this many bytes are loaded together with the columns, although not all may be needed. */
 const eagerTextBytes = 8 * 1024 * 1024;
 
-/** Up to this many members are brought into order by comparing them. */
+/** Largest number of members that are sorted by comparison. */
 const membersCompared = 4096;
 
-/** What to select, and with what. */
+/** A request to select elements. */
 export interface SelectRequest {
   loader: ElementLoader;
   stored: StoredElements;
   query: ElementQuery;
   budget: ElementBudget;
-  /** Whether the texts of the elements are wanted. */
+  /** Whether the texts of the elements are needed. */
   texts: boolean;
   signal: AbortSignal | undefined;
 }
 
-/** Columns of a pack; the caller asked for them. */
+/** Columns of a pack. The caller must have loaded them. */
 export function columnsOf(pack: LoadedPack): PackColumns {
   if (pack.columns === null) throw new Error(`The columns of pack ${pack.entry.id} were not fetched`);
   return pack.columns;
 }
 
-/** Text of a pack; the caller asked for it. */
+/** Text of a pack. The caller must have loaded it. */
 export function packText(pack: LoadedPack): Buffer {
   if (pack.text === null) throw new Error(`The text of pack ${pack.entry.id} was not fetched`);
   return pack.text;
 }
 
-/** Rows in a pack of the elements that satisfy the conditions. */
+/** Rows of the elements in a pack that satisfy the conditions. */
 export function* matchingRows(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
   if (conditions.length === 0) {
     for (let at = 0; at < columns.count; at += 1) yield at;
@@ -93,7 +92,7 @@ export function* matchingRows(columns: PackColumns, conditions: readonly BoxCond
   }
 }
 
-/** Packs of a window that may hold an element which satisfies the conditions. */
+/** Packs of a window that may contain an element which satisfies the conditions. */
 export function candidatePacks(window: LoadedWindow, conditions: readonly BoxCondition[]): PackEntry[] {
   return window.packs.filter(({ count, box }) => count > 0 && (conditions.length === 0 || mayMatchWithin(box, conditions)));
 }
@@ -103,7 +102,7 @@ interface WindowBatch {
   textBytes: number;
 }
 
-/** Windows with their candidates, gathered until these hold much text: what is fetched at once. */
+/** Windows with their candidate packs, in batches whose packs are fetched together. */
 async function* windowBatches(
   { loader, stored, query, signal }: SelectRequest,
   skipped: { offset: number },
@@ -118,7 +117,7 @@ async function* windowBatches(
     else wanted.push(window);
   }
   let batch: WindowBatch = { windows: [], textBytes: 0 };
-  // Directories in groups: they are small, but there may be very many.
+  // Pack indexes are loaded in groups. They are small, but there may be very many.
   const group = 64;
   for (let start = 0; start < wanted.length; start += group) {
     const part = wanted.slice(start, start + group);
@@ -137,12 +136,12 @@ async function* windowBatches(
   if (batch.windows.length > 0) yield batch;
 }
 
-/** Selects in original order, or in the reverse of it. */
+/** Selects elements in their original order, or in its reverse. */
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, query, budget, texts, signal } = request;
   const skipped = { offset: 0 };
   const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
-  // The next batch is fetched while the former one is sent.
+  // The next batch is fetched while the present one is sent.
   let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[] } | null> | null = null;
   const batches = windowBatches(request, skipped);
   const fetchNext = async () => {
@@ -151,7 +150,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const batch = next.value;
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     const entries = batch.windows.flatMap(({ candidates }) => candidates);
-    // Who reads a small part of the image reads what lies beside it next.
+    // The packs of a small part of the image are cached, because neighbouring parts are usually read next.
     const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
     const packs = isPlace ? loader.packsKept(entries, signal) : loader.packs(entries, eager ? 'both' : 'columns', signal);
     return { batch, packs: await packs };
@@ -162,7 +161,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       const current = await ahead;
       ahead = null;
       if (current === null || !budget.isOpen) return;
-      // A limited read may need no more than this.
+      // A limited request may need no further batch, so only unlimited ones fetch ahead now.
       if (takesAll) {
         ahead = fetchNext();
         ahead.catch(() => undefined);
@@ -191,7 +190,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   }
 }
 
-/** Members of a window's packs that match, in order, after the offset and as many as the budget takes. */
+/** The matching members of a window's packs in order, without those before the offset, and as many as the budget allows. */
 async function takeMembers(
   packs: readonly LoadedPack[],
   query: ElementQuery,
@@ -216,7 +215,7 @@ async function takeMembers(
   return sorted.subarray(from, to);
 }
 
-/** All members in order. Each position of a window is taken once at most, so none needs to be compared with another. */
+/** All members in order. Each position of a window is used at most once, so members are placed by position instead of sorted. */
 async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
   const slots = new Float64Array(windowPositions).fill(-1);
   for (const [index, pack] of packs.entries()) {
@@ -227,7 +226,7 @@ async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | un
   return slots.filter((member) => member >= 0);
 }
 
-/** Members that match, in order. */
+/** The matching members in order. */
 async function matchingMembers(
   packs: readonly LoadedPack[],
   conditions: readonly BoxCondition[],
@@ -239,7 +238,7 @@ async function matchingMembers(
   for (const [index, pack] of packs.entries()) {
     const columns = columnsOf(pack);
     for (const at of matchingRows(columns, conditions)) {
-      // Place in the window, then which member: 16 + 16 + 12 bits.
+      // A key is the position in the window, then the member: 16 + 16 + 12 bits.
       keys[count] = (columns.positions[at] as number) * membersSpan + index * perPack + at;
       count += 1;
     }
@@ -257,7 +256,7 @@ function forgetTexts(packs: readonly LoadedPack[]): void {
   for (const pack of packs) pack.text = null;
 }
 
-/** Fetches the texts that members of these packs are in and that are not at hand. */
+/** Loads the texts of those packs with members that have none. */
 export async function loadTexts(loader: ElementLoader, { packs, members }: Selection, signal?: AbortSignal): Promise<void> {
   const needed = new Set<LoadedPack>();
   for (const member of members) {

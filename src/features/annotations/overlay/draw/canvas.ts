@@ -3,36 +3,36 @@ import type { PaintColor } from './colors.js';
 import { Coverage } from './coverage.js';
 import type { Stroke } from './shape.js';
 
-/** The part of the image that is drawn: its corner in base-layer pixels, and how many of them make a pixel drawn. */
+/** The part of the image that is drawn. `left` and `top` are in base-layer pixels. */
 export interface View {
   left: number;
   top: number;
-  /** Base-layer pixels per pixel drawn. */
+  /** Base-layer pixels per pixel of the picture. */
   scale: number;
-  /** Pixels drawn. */
+  /** Size of the picture in pixels. */
   width: number;
   height: number;
 }
 
-/** Vertices closer than this to the last one drawn are passed over: pixels. */
+/** Vertices closer than this to the last drawn one are skipped, in pixels. */
 const leastStep = 0.05;
 
-/** From this line width on, in pixels, corners are rounded; on thinner lines the gap is not seen. */
+/** Corners of lines with at least this width in pixels are rounded. On thinner lines the gap is invisible. */
 const roundFrom = 2;
 
-/** Vertices of the disc at a corner. */
+/** Number of vertices of the disc that rounds a corner. */
 const roundVertices = 12;
 
 /**
- * A transparent picture on which shapes are drawn one over the other. It holds red, green, blue (0 to 255) multiplied by the
- * opacity, and the opacity (0 to 1), row by row.
+ * A transparent picture on which shapes are drawn one over the other. Its pixels are row by row red, green and blue (0 to 255), multiplied by the
+ * alpha, and the alpha (0 to 1).
  */
 export class Canvas {
   readonly view: View;
   readonly pixels: Float32Array;
   readonly #coverage = new Coverage();
 
-  /** @param pixels those of a canvas of the same view, to go on with. */
+  /** @param pixels the pixels of a canvas of the same view, on which drawing continues. */
   constructor(view: View, pixels: Float32Array = new Float32Array(view.width * view.height * 4)) {
     this.view = view;
     this.pixels = pixels;
@@ -51,7 +51,7 @@ export class Canvas {
         const point = ring[i] as Coordinate;
         const x = (point[0] - left) / scale;
         const y = (point[1] - top) / scale;
-        // The last vertex is never passed over: the outline must end where it began.
+        // The last vertex is never skipped, because the outline must end where it began.
         if (i < ring.length - 1 && Math.abs(x - fromX) < leastStep && Math.abs(y - fromY) < leastStep) continue;
         this.#coverage.edge(fromX, fromY, x, y);
         fromX = x;
@@ -61,7 +61,7 @@ export class Canvas {
     this.#finish('even-odd', color);
   }
 
-  /** Draws lines of a width in pixels drawn. Where they cross each other they are not darker. */
+  /** Draws lines. The width is in pixels of the picture. Crossings of the lines are not darker. */
   stroke(strokes: readonly Stroke[], width: number, color: PaintColor): void {
     const half = width / 2;
     const lines = strokes.map(({ points }) => points);
@@ -92,7 +92,7 @@ export class Canvas {
     }
   }
 
-  /** A rectangle along the segment, and a disc at its end. All turn the same way, so that overlaps add up and never cancel. */
+  /** Adds a rectangle along the segment, and a disc at its end. All have the same orientation, so that overlaps add up and never cancel out. */
   #segment(x0: number, y0: number, x1: number, y1: number, half: number, rounded: boolean): void {
     const length = Math.hypot(x1 - x0, y1 - y0);
     const coverage = this.#coverage;
@@ -154,7 +154,7 @@ export class Canvas {
     });
   }
 
-  /** Lays a colour over one pixel. */
+  /** Paints a colour over one pixel. */
   blend(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
     const at = (row * this.view.width + column) * 4;
     const { pixels } = this;
@@ -165,7 +165,7 @@ export class Canvas {
     pixels[at + 3] = pixels[at + 3]! * rest + alpha;
   }
 
-  /** Red, green, blue and opacity, each from 0 to 255, not multiplied: as PNG has it. */
+  /** The pixels as red, green, blue and alpha from 0 to 255, not premultiplied, as PNG needs them. */
   toRgba(): Uint8Array<ArrayBuffer> {
     const { pixels } = this;
     const bytes = new Uint8Array(pixels.length);

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 
-/** Red, green, blue from 0 to 255 and opacity from 0 to 1. */
+/** Red, green, blue from 0 to 255 and alpha from 0 to 1. */
 export type PaintColor = readonly [red: number, green: number, blue: number, alpha: number];
 
 const transparent: PaintColor = [0, 0, 0, 0];
 
-/** What is assumed where an element says nothing, as existing clients do. */
+/** Line colour and width (base-layer pixels) of elements that do not specify them; the same as in existing clients. */
 export const defaultLineColor: PaintColor = [0, 0, 0, 1];
 export const defaultLineWidth = 2;
 
-/** Parsed texts. Annotations use few colours for many elements; a map that has grown beyond this is dropped. */
+/** Largest number of remembered colours. Annotations use few colours for many elements; beyond this the map is cleared. */
 const maxParsed = 10_000;
 const parsed = new Map<string, PaintColor>();
 
-/** A colour string of an annotation that passed validation. Channels above 255 are cut; what is no colour is transparent. */
+/** Parses a validated colour of an annotation. Channels above 255 are clipped; a text that is not a colour is transparent. */
 export function paintColor(text: string): PaintColor {
   const known = parsed.get(text);
   if (known !== undefined) return known;
@@ -35,12 +35,12 @@ function parse(text: string): PaintColor {
   return [red as number, green as number, blue as number, call[4] === undefined ? 1 : Math.min(1, Number(call[4]))];
 }
 
-/** The colour as text: `#rrggbb`. Opacity is left out. */
+/** The colour as `#rrggbb`, without alpha. */
 export function hexColor([red, green, blue]: PaintColor): string {
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Well distinguishable colours for the first groups (Okabe and Ito's, which colour-blind people can tell apart, and more). */
+/** Colours for groups that are easy to distinguish: those of Okabe and Ito, which colour-blind people can distinguish, and more. */
 const groupPalette = [
   '#e69f00',
   '#56b4e9',
@@ -60,8 +60,8 @@ const groupPalette = [
 const ungrouped = paintColor('#808080');
 
 /**
- * The colour of a group where shapes are coloured by group. It depends on the name alone, so that a group keeps its colour when
- * others come and go, and has the same one in every annotation. `null`: no group.
+ * The colour of a group, if shapes are coloured by group. It depends only on the name, so that a group has the same colour in every
+ * annotation, whatever other groups there are. `null`: no group.
  */
 export function groupColor(group: string | null): PaintColor {
   if (group === null) return ungrouped;

@@ -1,13 +1,13 @@
-/** How overlapping parts of one shape count: `even-odd` makes holes, `union` fills everything once. */
+/** How overlapping parts of a shape are filled: `even-odd` makes holes, `union` fills everything once. */
 export type FillRule = 'even-odd' | 'union';
 
 /** Receives the covered share (above 0, at most 1) of the pixels of one row, from column `left` on. */
 export type RowSink = (row: number, left: number, coverage: Float32Array, length: number) => void;
 
-/** Coordinates are cut here, in pixels: far outside of every picture, near enough for exact arithmetic. */
+/** Coordinates are clipped to this, in pixels: far outside of every picture, but small enough for exact arithmetic. */
 const limit = 2 ** 26;
 
-/** Smallest share of a pixel that counts as covered; below it is what rounding leaves behind. */
+/** Smallest share of a pixel that counts as covered. Smaller ones are rounding errors. */
 const negligible = 2 ** -20;
 
 function cut(value: number): number {
@@ -15,8 +15,8 @@ function cut(value: number): number {
 }
 
 /**
- * Exact area coverage of polygons on a raster: every edge adds its signed area to the cells it crosses, and a running sum along
- * each row gives the winding number times the covered share. Coordinates are in pixels of the raster.
+ * Computes the exact coverage of pixels by polygons. Every edge adds its signed area to the pixels that it crosses; a running sum along each
+ * row then is the winding number times the covered share of each pixel. Coordinates are in pixels of the raster.
  */
 export class Coverage {
   #sums = new Float32Array(0);
@@ -30,7 +30,7 @@ export class Coverage {
   /**
    * Begins a shape within this box (pixels, fractions allowed) on a raster of this size.
    *
-   * @returns false when the box and the raster do not meet: nothing is to be drawn then.
+   * @returns false if the box lies outside of the raster; nothing must be drawn then.
    */
   begin(box: { left: number; top: number; right: number; bottom: number }, raster: { width: number; height: number }): boolean {
     const left = Math.max(0, Math.floor(cut(box.left)));
@@ -42,7 +42,7 @@ export class Coverage {
     this.#top = top;
     this.#width = width;
     this.#height = height;
-    // Two columns more: what lies at the right border adds to its right neighbour as well.
+    // There are two more columns, because an edge at the right border also adds to the column right of it.
     this.#stride = width + 2;
     const size = this.#stride * height;
     if (this.#sums.length < size) this.#sums = new Float32Array(size);
@@ -76,13 +76,13 @@ export class Coverage {
     this.#clipped(x0, y0, x1, y1, slope, direction);
   }
 
-  /** What lies left of the box covers its rows from the first column on; what lies right of it covers nothing. */
+  /** Clips an edge to the columns of the box. A part left of the box acts like one along its left border; a part right of it has no effect. */
   #clipped(x0: number, y0: number, x1: number, y1: number, slope: number, direction: number): void {
     const width = this.#width;
     if (x0 >= width && x1 >= width) return;
     if (x0 <= 0 && x1 <= 0) return this.#inside(0, y0, 0, y1, 0, direction);
     if (x0 >= 0 && x1 >= 0 && x0 <= width && x1 <= width) return this.#inside(x0, y0, x1, y1, slope, direction);
-    // The edge crosses a border: its parts before and after are taken by themselves.
+    // The edge crosses a border, so its parts before and after it are added separately.
     const border = x0 < 0 || x1 < 0 ? 0 : width;
     const y = Math.min(y1, Math.max(y0, y0 + (border - x0) / slope));
     if (y > y0) this.#clipped(x0, y0, border, y, slope, direction);
@@ -102,7 +102,7 @@ export class Coverage {
     }
   }
 
-  /** One edge within one row, from column `from` to column `to`: signed area to the cells that it crosses. */
+  /** Adds the signed areas of an edge within one row, from column `from` to column `to`. */
   #addRow(sums: Float32Array, start: number, from: number, to: number, signed: number): void {
     const low = from < to ? from : to;
     const high = from < to ? to : from;
@@ -115,7 +115,7 @@ export class Coverage {
       sums[at + 1]! += signed * middle;
       return;
     }
-    // The share of the height in each column is equal; within a column half of it lies right of the edge on average.
+    // The edge rises equally in each column that it crosses completely, and half of such a column lies right of the edge.
     const perColumn = 1 / (high - low);
     const begin = 1 - (low - first);
     const firstArea = 0.5 * perColumn * begin * begin;
@@ -134,7 +134,7 @@ export class Coverage {
     sums[start + end]! += signed * lastArea;
   }
 
-  /** Ends the shape: the rows that it covers go to the sink. */
+  /** Ends the shape and passes the rows that it covers to the sink. */
   finish(rule: FillRule, sink: RowSink): void {
     const row = this.#row;
     for (let y = 0; y < this.#height; y += 1) {

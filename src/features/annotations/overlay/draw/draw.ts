@@ -3,15 +3,15 @@ import type { Canvas } from './canvas.js';
 import { isOutlined, paintOf, shapeOf, type ColorMode, type OutlinedElement } from './shape.js';
 import { drawGrid, drawHeatmap } from './values.js';
 
-/** Least width of a line, in pixels drawn. */
+/** Smallest width of a line in pixels of the picture. */
 const leastLineWidth = 1;
 
-/** How far lines and gaussians of elements outside of a tile are followed into it, in pixels drawn. */
+/** Elements whose boxes are within this distance outside of a tile are drawn too, because their lines may reach into it. In pixels of the picture. */
 export const drawnMargin = 32;
 
 /**
- * Draws an element. Outlines are filled by the even-odd rule, their lines are as wide as the element says in base-layer pixels,
- * and at least one pixel. Labels and fill patterns are not drawn; images and pixelmaps are left to the client.
+ * Draws an element. Outlines are filled by the even-odd rule. The width of lines is that of the element in base-layer pixels, and at least
+ * one pixel of the picture. Labels, fill patterns, images and pixelmaps are not drawn; the client does that.
  */
 export function drawElement(canvas: Canvas, element: AnnotationElement, mode: ColorMode): void {
   if (element.type === 'heatmap') drawHeatmap(canvas, element);

@@ -6,39 +6,39 @@ import { drawnSize, type ColorMode, type GroupFilter } from './shape.js';
 import { maxFeatures, VectorTile } from './vector-tile.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 
-/** JSON texts of elements one after another, and where each ends. */
+/** JSON texts of elements one after another, and the position at which each ends. */
 export interface DrawnTexts {
   text: Uint8Array;
   ends: Uint32Array;
 }
 
-/** What all drawings need: plain values, which can be sent to a thread. */
+/** A drawing, as plain data that can be sent to a thread. */
 interface Drawing {
   view: View;
   mode: ColorMode;
   groups: GroupFilter;
-  /** The level of densities that the scale of the view is. */
+  /** The level of densities with the scale of the view. */
   level: number;
   elements: DrawnTexts;
-  /** What is laid below the elements. */
+  /** Densities that are drawn below the elements. */
   densities: { window: CellWindow; tiles: readonly DensityTile[]; gain: number } | null;
 }
 
-/** A picture, or a part of what is to be drawn on one. */
+/** A picture, or a part of one. */
 export interface PictureDrawing extends Drawing {
-  /** What was drawn before; `null` for the first part. See {@link Canvas.pixels}. */
+  /** The pixels with the parts before, see {@link Canvas.pixels}; `null` for the first part. */
   pixels: Float32Array | null;
 }
 
-/** A vector tile, whole. */
+/** A complete vector tile. */
 export type VectorDrawing = Drawing;
 
-/** Elements that are drawn by themselves at the level, rather than counted into its density, of the groups that are shown. */
+/** The elements of the shown groups that are drawn at the level, not counted in its density. */
 function* drawnElements({ elements: { text, ends }, level, groups }: Drawing): Generator<AnnotationElement, void, undefined> {
   const texts = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
   for (let i = 0, start = 0; i < ends.length; i += 1) {
     const end = ends[i]!;
-    // Only checked elements are stored.
+    // Elements are checked before they are stored.
     const element = JSON.parse(texts.toString('utf8', start, end)) as AnnotationElement;
     start = end;
     if (groups !== undefined && !groups.has(element.group ?? null)) continue;
@@ -59,7 +59,7 @@ export function paint(drawing: PictureDrawing): Float32Array {
   return canvas.pixels;
 }
 
-/** The same as red, green, blue and opacity from 0 to 255, as PNG has them. */
+/** {@link paint}, as red, green, blue and alpha from 0 to 255, not premultiplied. */
 export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
   return new Canvas(drawing.view, paint(drawing)).toRgba();
 }

@@ -5,29 +5,29 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import type { RectangleGridElement } from '../../../../annotation-format/schema/rectanglegrid.js';
 import { defaultLineColor, defaultLineWidth, groupColor, paintColor, type PaintColor } from './colors.js';
 
-/** A line to be drawn along positions in base-layer pixels. */
+/** A line along positions in base-layer pixels. */
 export interface Stroke {
   points: readonly Coordinate[];
   closed: boolean;
 }
 
-/** Elements that are made of outlines. The others are drawn from their values, or by the client. */
+/** Elements that are drawn by their outline. Others are drawn by their values, or by the client. */
 export type OutlinedElement = Exclude<AnnotationElement, { type: 'heatmap' | 'griddata' | 'image' | 'pixelmap' }>;
 
-/** What an element looks like, in base-layer pixels. */
+/** The outlines of an element in base-layer pixels. */
 export interface Shape {
-  /** Closed outlines that are filled together by the even-odd rule; none for lines. */
+  /** Closed outlines that are filled together by the even-odd rule; empty for lines. */
   rings: readonly (readonly Coordinate[])[];
   strokes: readonly Stroke[];
 }
 
-/** Diameter of the disc that stands for a point, in base-layer pixels. */
+/** Diameter in base-layer pixels of the disc that represents a point. */
 export const pointDiameter = 8;
 
-/** Length of the head of an arrow, in line widths, and the least, in base-layer pixels. */
+/** Length of an arrow's head in line widths, and its smallest length in base-layer pixels. */
 const arrowHead = { widths: 4, least: 12 };
 
-/** Lines of a grid that are drawn at most along each side. */
+/** Largest number of lines of a grid that are drawn along each side. */
 const maxGridLines = 1000;
 
 /** Whether an element is drawn by its outline. */
@@ -35,20 +35,20 @@ export function isOutlined(element: AnnotationElement): element is OutlinedEleme
   return !['heatmap', 'griddata', 'image', 'pixelmap'].includes(element.type);
 }
 
-/** Whether an outlined element has an inside. */
+/** Whether an outlined element can be filled. */
 function isFilled(element: OutlinedElement): boolean {
   return element.type === 'polyline' ? element.closed === true : element.type !== 'arrow';
 }
 
 /**
- * The diagonal of an element's box, by which it is decided whether it is drawn by itself or counted into a density: base-layer
- * pixels. A point counts as the disc that stands for it.
+ * The diagonal of an element's box in base-layer pixels, which decides whether the element is drawn or counted in a density. For a point it is
+ * that of the disc that represents it.
  */
 export function drawnSize(element: AnnotationElement): number {
   return element.type === 'point' ? pointDiameter * Math.SQRT2 : boundingBox(element).size;
 }
 
-/** Outlines of an element. `scale`: base-layer pixels per pixel drawn, so that round shapes get no more vertices than are seen. */
+/** The outlines of an element. Round shapes get as many vertices as are visible at `scale`, in base-layer pixels per pixel of the picture. */
 export function shapeOf(element: OutlinedElement, scale: number): Shape {
   switch (element.type) {
     case 'polyline': {
@@ -71,7 +71,7 @@ export function shapeOf(element: OutlinedElement, scale: number): Shape {
   }
 }
 
-/** Vertices with which a round shape of this diameter, in pixels drawn, looks round. */
+/** Number of vertices with which a round shape of this diameter, in pixels of the picture, looks round. */
 function roundVertices(diameter: number): number {
   return Math.max(16, Math.min(96, 4 * Math.ceil(Math.sqrt(diameter))));
 }
@@ -119,11 +119,11 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
 /** Whether shapes have their own colours or those of their groups. */
 export type ColorMode = 'element' | 'group';
 
-/** Colours and width of a shape; `null` where nothing is drawn. */
+/** Colours and line width of a shape; `null` for a fill or line that is not drawn. */
 export interface Paint {
   fill: PaintColor | null;
   line: PaintColor | null;
-  /** Base-layer pixels, above 0 where there is a line. */
+  /** Width in base-layer pixels, above 0 if there is a line. */
   lineWidth: number;
 }
 
@@ -140,5 +140,5 @@ export function paintOf(element: OutlinedElement, mode: ColorMode): Paint {
   return { fill: fill?.[3] === 0 ? null : fill, line: line[3] === 0 || lineWidth === 0 ? null : line, lineWidth };
 }
 
-/** Which groups are shown: names, and `null` for elements without one. `undefined`: all. */
+/** The groups that are shown: names, and `null` for elements without a group. `undefined`: all. */
 export type GroupFilter = ReadonlySet<string | null> | undefined;

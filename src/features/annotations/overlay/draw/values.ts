@@ -3,10 +3,10 @@ import type { HeatmapElement } from '../../../../annotation-format/schema/heatma
 import type { Canvas } from './canvas.js';
 import { paintColor, type PaintColor } from './colors.js';
 
-/** Radius of a value where the element gives none: pixels of the image or of the screen, as `scaleWithZoom` says. */
+/** Default radius of a value, in pixels of the image or of the screen, depending on `scaleWithZoom`. */
 const defaultRadius = 25;
 
-/** Largest radius drawn, in pixels; it bounds the memory of a tile. */
+/** Largest radius in pixels of the picture, which bounds the memory for a tile. */
 const maxRadius = 512;
 
 const defaultColors: readonly PaintColor[] = [
@@ -14,7 +14,7 @@ const defaultColors: readonly PaintColor[] = [
   [255, 255, 0, 1],
 ];
 
-/** What decides how values are coloured. */
+/** The fields of an element that determine the colours of values. */
 interface Range {
   colorRange?: string[];
   rangeValues?: number[];
@@ -35,7 +35,7 @@ function extent(values: Iterable<number>): [low: number, high: number] {
   return low <= high ? [low, high] : [0, 0];
 }
 
-/** The colours of values: between two entries of the range they are mixed, or with `stepped` are those of the lower entry. */
+/** Maps values to colours: interpolated between two stops, or with `stepped` the colour of the lower stop. */
 function colorScale(range: Range, [low, high]: readonly [low: number, high: number]): Scale {
   const colors = range.colorRange?.length ? range.colorRange.map(paintColor) : defaultColors;
   const stops = stopsOf(range, colors.length, low, high);
@@ -54,7 +54,7 @@ function colorScale(range: Range, [low, high]: readonly [low: number, high: numb
   };
 }
 
-/** Ascending values at which the colours stand. */
+/** The values of the stops, ascending. */
 function stopsOf({ rangeValues, normalizeRange, stepped }: Range, colors: number, low: number, high: number): number[] {
   const count = stepped === true ? colors + 1 : colors;
   const even = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
@@ -63,7 +63,7 @@ function stopsOf({ rangeValues, normalizeRange, stepped }: Range, colors: number
   return stops[0]! > stops[stops.length - 1]! ? stops.toReversed() : stops;
 }
 
-/** Points with values as a sum of gaussians, coloured by its height. */
+/** Draws points with values as a sum of Gaussians, whose height determines the colour. */
 export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
   const [, high] = extent(element.points.map((point) => point[3]));
   const colors = colorScale(element, [0, high]);
@@ -76,7 +76,7 @@ export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
   );
 }
 
-/** Values on a grid: as cells, as a surface, or as gaussians. */
+/** Draws values on a grid as cells, as an interpolated surface, or as Gaussians. */
 export function drawGrid(canvas: Canvas, element: GridDataElement): void {
   const { values, gridWidth, origin = [0, 0, 0], dx = 1, dy = 1 } = element;
   const range = extent(values);
@@ -109,7 +109,7 @@ function cellValue(values: readonly number[], width: number, rows: number): Grid
   return (x, y) => (x >= 0 && x < width && y >= 0 && y < rows ? values[Math.floor(y) * width + Math.floor(x)] : undefined);
 }
 
-/** Between the four values around a place, in proportion to its distances. */
+/** Bilinear interpolation between the four values around a position. */
 function surfaceValue(values: readonly number[], width: number, rows: number): GridValue {
   return (x, y) => {
     if (!(x >= 0 && x <= width - 1 && y >= 0 && y <= rows - 1)) return undefined;
@@ -120,7 +120,7 @@ function surfaceValue(values: readonly number[], width: number, rows: number): G
   };
 }
 
-/** Adds up values at their pixels and spreads the sum, so that the time does not grow with the radius. */
+/** Adds up values at their pixels and then blurs the sums, so that the time does not grow with the radius. */
 function drawGaussians(
   canvas: Canvas,
   { radius = defaultRadius, scaleWithZoom = false }: { radius?: number; scaleWithZoom?: boolean },
@@ -130,10 +130,10 @@ function drawGaussians(
 ): void {
   const { left, top, scale, width, height } = canvas.view;
   const spread = Math.min(maxRadius, Math.max(1, scaleWithZoom ? radius / scale : radius));
-  // Three means over a window come close to a gaussian; this width gives a standard deviation of half the radius.
+  // Three moving averages approximate a Gaussian. With this width its standard deviation is half the radius.
   const sigma = spread / 2;
   const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
-  // Values farther away than three windows add nothing; nearer ones must be known, or neighbouring tiles do not fit together.
+  // Values outside of the tile within this distance influence its pixels. They are included, so that neighbouring tiles fit together.
   const margin = 3 * reach;
   const [fullWidth, fullHeight] = [width + 2 * margin, height + 2 * margin];
   const sums = new Float32Array(fullWidth * fullHeight);
@@ -152,19 +152,19 @@ function drawGaussians(
     meanAlong(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
     meanAlong(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
   }
-  // A point alone is to reach its value in the middle.
+  // The factor by which the centre of a single point gets its own value.
   const side = 2 * reach + 1;
   const peak = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
   for (let row = 0; row < height; row += 1) {
     for (let column = 0; column < width; column += 1) {
       const value = sums[(row + margin) * fullWidth + column + margin]! * peak;
-      // What three means leave of a point far away is no value.
+      // Smaller sums are rounding errors of the averages.
       if (Math.abs(value) > 1e-6) canvas.blend(column, row, colors(value));
     }
   }
 }
 
-/** The mean over `2 * reach + 1` neighbours along each line; nothing lies beyond the ends. */
+/** The moving average over `2 * reach + 1` samples along each line. Samples beyond the ends count as 0. */
 function meanAlong(
   from: Float32Array,
   to: Float32Array,

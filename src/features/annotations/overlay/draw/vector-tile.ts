@@ -8,16 +8,16 @@ import { hexColor } from './colors.js';
 import type { DensityPoint } from './density/density-layer.js';
 import { isOutlined, paintOf, shapeOf, type ColorMode } from './shape.js';
 
-/** Units along the width of a tile. */
+/** Number of units along the width of a tile. */
 export const vectorExtent = 4096;
 
-/** How far shapes reach over the border of their tile, in units: a renderer cuts there, so that no border line is seen. */
+/** Distance in units that shapes extend beyond the border of their tile. Renderers clip at the border, so that no line appears along it. */
 const buffer = 128;
 
-/** Vertices closer than this to the one before are left out: a quarter of a pixel of a 256-pixel tile. */
+/** Vertices closer than this to the one before are left out. In units; it is a quarter of a pixel of a 256-pixel tile. */
 const leastStep = 4;
 
-/** Features of a layer at most; the largest elements are kept. */
+/** Largest number of features in a layer. */
 export const maxFeatures = 20_000;
 
 type Properties = Record<string, number | string | boolean>;
@@ -28,8 +28,8 @@ const box: [number, number, number, number] = [-buffer, -buffer, vectorExtent + 
 const [pointType, lineType, polygonType] = [1, 2, 3] as const;
 
 /**
- * A Mapbox vector tile (version 2) with the layers `elements` and, where there are shapes too small to be drawn, `density`.
- * Coordinates are those of the tile, 4096 units to its width; y grows downwards.
+ * A Mapbox vector tile (version 2) with the layers `elements` and, if there are shapes too small to be drawn, `density`. Coordinates are in
+ * units of the tile, whose width is 4096; y grows downwards.
  */
 export class VectorTile {
   readonly #view: View;
@@ -37,13 +37,13 @@ export class VectorTile {
   readonly #elements: Feature[] = [];
   readonly #density: Feature[] = [];
 
-  /** @param view the tile; its `width` are the pixels that 4096 units stand for. */
+  /** @param view the tile, whose `width` in pixels corresponds to 4096 units. */
   constructor(view: View, mode: ColorMode) {
     this.#view = view;
     this.#mode = mode;
   }
 
-  /** Adds an element, where it meets the tile. Only outlined elements and points have a place in vector tiles. */
+  /** Adds an element if it overlaps the tile. Vector tiles contain only outlined elements and points. */
   addElement(element: AnnotationElement): void {
     if (!isOutlined(element)) return;
     const { fill, line, lineWidth } = paintOf(element, this.#mode);
@@ -108,14 +108,14 @@ export class VectorTile {
       .filter((line) => line.length > 1);
   }
 
-  /** The outer ring turns clockwise on the screen, holes the other way, as the format asks. */
+  /** As the format demands, the outer ring is clockwise on the screen, and holes are counter-clockwise. */
   #polygon(rings: readonly (readonly Coordinate[])[]): Point[][] {
     const result: Point[][] = [];
     for (const [i, ring] of rings.entries()) {
       const points = toPoints(clipPolygon(this.#simplified(ring), box));
       const area = signedArea(points);
       if (points.length < 3 || area === 0) {
-        // Without its outline a polygon has no holes either.
+        // Without its outer ring a polygon has no holes either.
         if (i === 0) return [];
         continue;
       }
@@ -126,7 +126,7 @@ export class VectorTile {
     return result;
   }
 
-  /** The bytes of the tile; of length 0 when nothing is in it. */
+  /** The bytes of the tile; empty if the tile has no features. */
   encode(): Uint8Array {
     const layers: Record<string, VectorTileLayerLike> = {};
     if (this.#elements.length > 0) layers.elements = layerOf('elements', this.#elements);
@@ -147,7 +147,7 @@ function toPoints(positions: readonly Position[]): Point[] {
   return points;
 }
 
-/** Twice the area; above 0 when the ring turns clockwise on a screen, where y grows downwards. */
+/** Twice the area of a ring; positive if the ring is clockwise on a screen, where y grows downwards. */
 function signedArea(ring: readonly Point[]): number {
   let sum = 0;
   for (let i = 0, before = ring.length - 1; i < ring.length; before = i, i += 1) {

@@ -4,29 +4,29 @@ import { crowdOf, type DensityCrowd } from './density-gain.js';
 import { GroupColorCounter, type GroupColor } from '../group-colors.js';
 import { blockTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
 
-/** 4 × 4 neighbouring tiles of one level of a window. */
+/** A block of 4 × 4 neighbouring tiles of a level of a window's densities. */
 export interface CountedBlock {
   level: number;
-  /** Place among the blocks of the level. */
+  /** Position among the blocks of the level. */
   column: number;
   row: number;
-  /** Packed tiles, row by row; empty ones where nothing is. */
+  /** Encoded tiles, row by row. Tiles without cells have no bytes. */
   tiles: readonly Uint8Array[];
 }
 
 /** The densities of a window of elements. */
 export interface CountedWindow {
-  /** Finest and coarsest level; `null` when nothing is counted. */
+  /** Finest and coarsest level; `null` if no element is counted. */
   levels: { finest: number; coarsest: number } | null;
   classes: DensityClass[];
-  /** All elements by group and color, also those that are never counted. */
+  /** Number of elements by group and color, including elements that are always drawn. */
   groups: GroupColor[];
-  /** How crowded the levels are, finest first. */
+  /** Crowdedness of each level, finest first. */
   crowds: DensityCrowd[];
   blocks: CountedBlock[];
 }
 
-/** Counts the elements of a window, level after level. */
+/** Counts the elements of a window into densities of all levels. */
 export function countWindow(packs: readonly PackMarks[]): CountedWindow {
   const counter = new DensityCounter();
   const colors = new GroupColorCounter();

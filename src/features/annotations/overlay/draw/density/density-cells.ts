@@ -1,7 +1,7 @@
-/** Places in a tile: row * 256 + column. */
+/** Number of cells in a tile. The position of a cell is row * 256 + column. */
 const cellsPerTile = 65_536;
 
-/** Cells of one class: their places, row * 256 + column, and their shares. */
+/** Cells of one class: their positions (row * 256 + column) and covered shares. */
 export interface ClassCells {
   classIndex: number;
   positions: Uint16Array;
@@ -9,14 +9,14 @@ export interface ClassCells {
 }
 
 /**
- * Covered shares of the cells of one tile, by class. A key is class * 65 536 + row * 256 + column. What is added for the same key is
- * summed. Lists of numbers rather than a map: windows have hundreds of thousands of cells, and every level is the sum of the finer one.
+ * Covered shares of the cells of one tile, by class. A key is class * 65 536 + row * 256 + column. Shares of the same key are added up. Sorted
+ * arrays are used instead of a map, because windows have hundreds of thousands of cells, and every level is the sum of the finer one.
  */
 export class DensityCells {
   #keys = new Uint32Array(16);
   #shares = new Float64Array(16);
   #length = 0;
-  /** So many entries, from the first on, are in ascending order without repetition. */
+  /** Number of entries from the start that are sorted and without duplicates. */
   #settled = 0;
 
   add(key: number, share: number): void {
@@ -26,13 +26,13 @@ export class DensityCells {
     this.#length += 1;
   }
 
-  /** Number of cells that something was added to, counted once for each class. */
+  /** Number of different keys. */
   get size(): number {
     this.#settle();
     return this.#length;
   }
 
-  /** Keys in ascending order. Holds until something is added. */
+  /** The keys in ascending order. The array is valid until something is added. */
   get keys(): Uint32Array {
     this.#settle();
     return this.#keys.subarray(0, this.#length);
@@ -52,7 +52,7 @@ export class DensityCells {
       const classIndex = keys[start]! >>> 16;
       let stop = start;
       while (stop < keys.length && keys[stop]! >>> 16 === classIndex) stop += 1;
-      // Cut off to 16 bits, a key is its position.
+      // The lower 16 bits of a key are the position.
       const positions = Uint16Array.from(keys.subarray(start, stop));
       classes.push({ classIndex, positions, shares: shares.slice(start, stop) });
       start = stop;
@@ -65,7 +65,7 @@ export class DensityCells {
     for (let i = 0; i < keys.length; i += 1) this.add(keys[i]!, shares[i]!);
   }
 
-  /** Adds to `parent` what these cells are in cells of twice the side. @param offset place of this tile's first cell in the parent. */
+  /** Adds these cells to those of the next coarser level, which are twice as wide. @param offset position of this tile's first cell in the parent. */
   halveInto(parent: DensityCells, offset: number): void {
     const { keys, shares } = this;
     for (let i = 0; i < keys.length; i += 1) {
@@ -85,7 +85,7 @@ export class DensityCells {
     [this.#keys, this.#shares] = [keys, shares];
   }
 
-  /** Sorts, and sums what belongs together. */
+  /** Sorts the entries and adds up those with the same key. */
   #settle(): void {
     if (this.#settled === this.#length) return;
     const { keys, shares } = sorted(this.#keys, this.#shares, this.#length);
@@ -112,7 +112,7 @@ const digitBits = 8;
 const digits = 2 ** digitBits;
 const starts = new Uint32Array(digits);
 
-/** The first entries in ascending order of their keys: a stable radix sort, several times as quick as `sort` here. */
+/** The first `length` entries sorted by key, with a stable radix sort, which is several times faster here than `sort`. */
 function sorted(keys: Uint32Array, shares: Float64Array, length: number): Entries {
   let from: Entries = { keys: keys.slice(0, length), shares: shares.slice(0, length) };
   let to: Entries = { keys: new Uint32Array(length), shares: new Float64Array(length) };
@@ -123,7 +123,7 @@ function sorted(keys: Uint32Array, shares: Float64Array, length: number): Entrie
   return from;
 }
 
-/** Brings entries into the order of one digit of their keys. @returns false: nothing was done, because all have the same digit. */
+/** Sorts entries by one digit of their keys. @returns false if nothing was done, because all have the same digit. */
 function order(from: Entries, to: Entries, shift: number): boolean {
   const { keys, shares } = from;
   starts.fill(0);

@@ -2,8 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { DensityCells } from './density-cells.js';
 
 /**
- * Shares are kept as one byte on a logarithmic scale: 12 steps for each doubling, so that each is within 3 % and sums of many are
- * far closer; from 2 ** -16 (less is dropped) to 2 ** 5.
+ * A share is stored as one byte on a logarithmic scale from 2 ** -16 (smaller ones are dropped) to 2 ** 5. With 12 steps for each doubling each
+ * share is exact within 3 %, and sums of many are much more exact.
  */
 const steps = 12;
 const lowestPower = -16;
@@ -13,15 +13,15 @@ function byteOf(share: number): number {
   return Math.max(0, Math.min(255, Math.round((Math.log2(share) - lowestPower) * steps) + 1));
 }
 
-/** Least buffer that zlib takes, in bytes. */
+/** Smallest buffer that zlib accepts, in bytes. */
 const leastChunk = 64;
 
-/** Bytes that a cell takes at most, one that is alone in its class: class, count and place three each, and its share. */
+/** Largest number of bytes of a cell, one that is alone in its class: class, count and position three each, and its share. */
 const mostBytes = 10;
 
 /**
- * Packs the cells of a tile: for each class its number, how many cells, their places as differences, and their shares; numbers as
- * variable-length bytes. Compressed.
+ * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their shares. Numbers
+ * have a variable length of bytes, and the result is compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
   const bytes = new Uint8Array(cells.size * mostBytes);
@@ -44,11 +44,11 @@ export function encodeDensity(cells: DensityCells): Buffer {
     }
     for (const byte of kept) if (byte > 0) bytes[end++] = byte;
   }
-  // The usual buffer of 16 KiB costs more than compressing does.
+  // Allocating the default buffer of 16 KiB takes longer than compressing.
   return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(leastChunk, end) });
 }
 
-/** Calls `visit` with the places (row * 256 + column) and shares of each class, the first `count` of each array. */
+/** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and shares. */
 export function decodeDensity(
   packed: Uint8Array,
   visit: (classIndex: number, positions: Uint16Array, cellShares: Float64Array, count: number) => void,

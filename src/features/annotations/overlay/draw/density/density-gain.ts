@@ -1,30 +1,33 @@
 import type { BoundingBox } from '../../../../../annotation-format/bounding-box.js';
 import type { DensityClass, DensityLevel } from './density.js';
 
-/** How crowded one level of the densities of some elements is. */
+/** Measure of how crowded a level of densities is. */
 export interface DensityCrowd {
   level: number;
-  /** Sum of the shares of all cells, each times its opacity. */
+  /** Sum over all cells of their weight: the covered share times the alpha of its colour. */
   sum: number;
-  /** Sum of their squares: `squares / sum` is the share of a cell as the shapes in it see it, on average. */
+  /** Sum of the squares of the weights. `squares / sum` is the mean weight of cells, weighted by the shapes in them. */
   squares: number;
 }
 
-/** Densities whose crowds are known, and where they lie. */
+/** The box of a window, and the crowdedness of its levels. */
 export interface CrowdedWindow {
   box: Pick<BoundingBox, 'lowx' | 'lowy' | 'highx' | 'highy'>;
   crowds: readonly DensityCrowd[];
 }
 
-/** Opacity that a pixel with the usual share of a level has. */
+/** Opacity of a pixel with the mean weight of a level. */
 const defaultOpacity = 0.75;
 
-/** Least and most gain: a pixel covered to a quarter is never fainter than 63 %; a shape alone on a slide does not fill its pixel. */
+/**
+ * Smallest and largest gain. With the smallest, a pixel that is covered to a quarter has an opacity of 63 %. The largest keeps a single shape on
+ * a slide from filling its pixel.
+ */
 const [leastGain, mostGain] = [4, 4096];
 
 const scratch = new Float64Array(65_536);
 
-/** Measures a level. */
+/** Measures how crowded a level is. */
 export function crowdOf({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): DensityCrowd {
   const crowd = { level, sum: 0, squares: 0 };
   const opacities = classes.map(({ color }) => color[3]);
@@ -42,9 +45,9 @@ export function crowdOf({ level, tiles }: DensityLevel, classes: readonly Densit
 }
 
 /**
- * How often densities of a level are to be counted so that usual pixels are well seen and crowded ones still differ. Shares get
- * smaller by 4 with each level where shapes stand alone, and no smaller where they stand side by side, so it depends on the elements.
- * It is the same for all tiles of a level. Windows that lie over each other are taken to be evenly filled.
+ * The factor for densities of a level with which usual pixels are clearly visible and crowded ones still differ. It depends on the elements,
+ * because from level to level the share of a pixel falls to a quarter if shapes are isolated, but not if they are side by side. It is the
+ * same for all tiles of a level. Where windows overlap, their shapes are assumed to be evenly distributed.
  */
 export function defaultGain(windows: readonly CrowdedWindow[], level: number): number {
   let [seen, total] = [0, 0];
@@ -63,7 +66,7 @@ export function defaultGain(windows: readonly CrowdedWindow[], level: number): n
   return Math.max(leastGain, Math.min(mostGain, -Math.log(1 - defaultOpacity) / (seen / total)));
 }
 
-/** The crowd of a level; above the coarsest, where everything is in one tile, that of the coarsest made coarser. */
+/** The crowdedness of a level; for levels above the coarsest it is computed from that of the coarsest. */
 function crowdAt(crowds: readonly DensityCrowd[], level: number): DensityCrowd | null {
   const found = crowds.find((crowd) => crowd.level === level);
   if (found !== undefined) return found;
@@ -72,13 +75,13 @@ function crowdAt(crowds: readonly DensityCrowd[], level: number): DensityCrowd |
   return { level, sum: last.sum / 4 ** (level - last.level), squares: last.squares / 4 ** (level - last.level) };
 }
 
-/** Cells of a level that a box covers, at least one. */
+/** Number of cells of a level that a box covers, at least 1. */
 function areaOf({ lowx, lowy, highx, highy }: CrowdedWindow['box'], level: number): number {
   const cell = 2 ** level;
   return Math.max(1, (highx - lowx) / cell) * Math.max(1, (highy - lowy) / cell);
 }
 
-/** The part of a box that lies in another. */
+/** The share of a box that lies in another one. */
 function overlap(box: CrowdedWindow['box'], other: CrowdedWindow['box']): number {
   const along = (low: number, high: number, otherLow: number, otherHigh: number) =>
     high > low

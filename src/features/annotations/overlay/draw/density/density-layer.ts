@@ -5,7 +5,7 @@ import type { ClassCells } from './density-cells.js';
 import { densityTile, type DensityClass } from './density.js';
 import type { ColorMode, GroupFilter } from '../shape.js';
 
-/** Which cells are shown, from this one on; in cells of `level`. */
+/** The rectangle of cells that is shown, in cells of `level`. */
 export interface CellWindow {
   level: number;
   column: number;
@@ -14,24 +14,24 @@ export interface CellWindow {
   height: number;
 }
 
-/** A tile of densities, as it was counted or as it is stored. Its level is that of the window, or finer. */
+/** A tile of densities, as cells or encoded. Its level is that of the window or a finer one. */
 export interface DensityTile {
   level: number;
-  /** Place among the tiles of the level. */
+  /** Position among the tiles of the level. */
   column: number;
   row: number;
   content: readonly ClassCells[] | Uint8Array;
   classes: readonly DensityClass[];
 }
 
-/** Receives what cells of the window, `row * width + column`, get of one class: the first `count` of both lists. */
+/** Receives cells of one class: the first `count` entries are cells of the window (`row * width + column`) and shares. */
 type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
 
-// Used again for every tile.
+// These buffers are reused for every tile.
 const cells = new Uint32Array(densityTile * densityTile);
 const kept = new Float64Array(cells.length);
 
-/** Brings the cells of a tile into the cells of a window. `sinkOf` is asked once for each class; `null`: not wanted. */
+/** Maps the cells of a tile to cells of a window and passes them to the sink of their class. A class whose sink is `null` is skipped. */
 function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
   const { column, row, width, height } = window;
   const shrink = window.level - tile.level;
@@ -75,14 +75,14 @@ function shownColor({ group, color }: DensityClass, mode: ColorMode): PaintColor
 }
 
 /**
- * Gathers densities from tiles and turns them into pixels: opacity 1 - exp(-gain × sum of shares × their opacities), and the
- * mean colour weighted by them.
+ * Adds up densities of tiles and draws them. The weight of a cell is the sum of its shares times their alpha. A pixel has the opacity
+ * 1 - exp(-gain × weight) and the mean of the colours, weighted by their parts of the weight.
  */
 export class DensityLayer {
   readonly #window: CellWindow;
   readonly #mode: ColorMode;
   readonly #groups: GroupFilter;
-  /** For each cell: red, green, blue times weight, and weight. */
+  /** For each cell: red, green and blue, multiplied by the weight, and the weight. */
   readonly #sums: Float32Array;
 
   constructor(window: CellWindow, options: { mode: ColorMode; groups: GroupFilter }) {
@@ -110,14 +110,14 @@ export class DensityLayer {
     });
   }
 
-  /** Sum of the shares of all cells, each times its opacity. */
+  /** Sum of the weights of all cells. */
   total(): number {
     let total = 0;
     for (let at = 3; at < this.#sums.length; at += 4) total += this.#sums[at]!;
     return total;
   }
 
-  /** Lays the densities over a canvas of the same size. */
+  /** Draws the densities over a canvas of the same size. */
   drawOn(canvas: Canvas, gain: number): void {
     const { width, height } = this.#window;
     const sums = this.#sums;
@@ -134,16 +134,16 @@ export class DensityLayer {
 
 /** A cell of the density of shapes too small to be drawn. */
 export interface DensityPoint {
-  /** Middle of the cell in base-layer pixels. */
+  /** Centre of the cell in base-layer pixels. */
   x: number;
   y: number;
-  /** Share of the cell that shapes cover; more than 1 where they overlap. */
+  /** Covered share of the cell, which is more than 1 if shapes overlap. */
   coverage: number;
   group: string | null | undefined;
   color: PaintColor;
 }
 
-/** Gathers densities from tiles by group and colour. */
+/** Adds up densities of tiles by group and colour, for vector tiles. */
 export class DensityPoints {
   readonly #window: CellWindow;
   readonly #mode: ColorMode;
@@ -170,7 +170,7 @@ export class DensityPoints {
     });
   }
 
-  /** The cells that anything is in; of more than `limit`, the most covered. */
+  /** The cells that are not empty; if there are more than `limit`, those with the largest coverage. */
   points(limit: number): DensityPoint[] {
     const { level, column, row, width } = this.#window;
     const side = 2 ** level;

@@ -5,37 +5,37 @@ import { DensityCells } from './density-cells.js';
 import { pointDiameter } from '../shape.js';
 
 /**
- * Shapes whose box has a shorter diagonal than this many pixels are not drawn one by one but counted into a density: the share of
- * each pixel that they cover, by colour and group.
+ * Shapes whose box has a shorter diagonal than this, in pixels, are not drawn but counted in a density: the share of each pixel that they
+ * cover, by colour and group.
  */
 export const densityBelow = 4;
 
-/** Side of a tile of densities, in cells; one cell is one pixel of a tile at the same scale. */
+/** Side of a tile of densities in cells. A cell is a pixel of the picture at the same scale. */
 export const densityTile = 256;
 
-/** Tiles along each side of a block, in which tiles are kept. */
+/** Number of tiles along each side of a block. Tiles are stored in blocks. */
 export const blockTiles = 4;
 
-/** Levels that are kept at most: cells of 1 to 2 ** 20 base-layer pixels. */
+/** Largest number of levels. Their cells have sides of 1 to 2 ** 20 base-layer pixels. */
 export const densityLevels = 21;
 
-/** Cells beyond this column or row are left out. */
+/** Number of columns and rows of cells. Cells beyond it are left out. */
 const lastCell = 2 ** 26;
 
-/** Colours of one group that are told apart; further ones are counted to the first of the same group. */
+/** Largest number of classes. Further ones are counted in the first class of the same group. */
 const maxClasses = 4096;
 
-/** What is counted together: shapes or lines of one colour and group. */
+/** Shapes or lines of the same colour and group, which are counted together. */
 export interface DensityClass {
-  /** `null`: no group. `undefined`: of several groups; shown only where all groups are. */
+  /** `null`: no group. `undefined`: several groups; shown only if all groups are shown. */
   group: string | null | undefined;
   color: PaintColor;
 }
 
-/** Columns of tiles come one after the other in the key of a tile: row * this + column. */
+/** The key of a tile is row * this + column. */
 const tileRow = 2 ** 20;
 
-/** Where a tile lies among those of its level. */
+/** The key of a tile of a level. */
 export function tileKey(column: number, row: number): number {
   return row * tileRow + column;
 }
@@ -47,7 +47,7 @@ export function tileAddress(key: number): { column: number; row: number } {
 
 /** Densities of a set of elements at one scale. */
 export interface DensityLevel {
-  /** 0: a cell is one base-layer pixel; each further level doubles its sides. */
+  /** At level 0 a cell is one base-layer pixel; each further level doubles its side. */
   level: number;
   tiles: Map<number, DensityCells>;
 }
@@ -59,15 +59,15 @@ export function firstDensityLevel(size: number): number {
   return level;
 }
 
-/** Cosines and sines of eight directions. */
+/** Cosines and sines of the eight vertices of an octagon. */
 const directions = Array.from({ length: 8 }, (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const);
 
-/** An octagon of the same area as a disc of radius 1 has its corners this far out. */
+/** Radius of an octagon with the same area as a disc of radius 1. */
 const octagon = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
 
 /**
- * Counts elements into densities. An element is taken for the ellipse (rectangles: the rectangle; open lines: the two
- * diagonals) that fits its box, because at this size, below {@link densityBelow} pixels, no more is to be seen.
+ * Counts elements in densities. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
+ * diagonals of its box. At a size below {@link densityBelow} pixels the difference is invisible.
  */
 export class DensityCounter {
   readonly classes: DensityClass[] = [];
@@ -77,8 +77,8 @@ export class DensityCounter {
   readonly #raster = { width: lastCell, height: lastCell };
 
   /**
-   * Counts the elements of a pack, each at the first level at which it is small enough; or, with `only`, those small enough for this
-   * level, at this level.
+   * Counts the elements of a pack, each at the first level at which it is small enough. With `only`, counts just the elements that are small
+   * enough for that level, at that level.
    */
   add(marks: PackMarks, only?: number): void {
     const paints = marks.appearances.map((appearance) => this.#paint(appearance));
@@ -121,7 +121,7 @@ export class DensityCounter {
     if (index < maxClasses) this.classes.push({ group, color });
     else index = this.classes.findIndex((other) => other.group === group);
     if (index < 0) {
-      // More groups than can be told apart.
+      // There are too many groups, so this one shares a class with others.
       index = maxClasses;
       this.classes[maxClasses] ??= { group: undefined, color };
     }
@@ -138,7 +138,7 @@ export class DensityCounter {
     const tiles = (this.#levels[box.level] ??= new Map<number, DensityCells>());
     const isInOneCell = Math.floor(left) === Math.floor(right) && Math.floor(top) === Math.floor(bottom);
     if (paint.fill !== null && isInOneCell) {
-      // Exact, and much quicker than the rasteriser.
+      // The area is exact for a shape in one cell, and much faster than rasterizing.
       const area = (paint.kind === 'rectangle' ? 4 : Math.PI) * halfX * halfY;
       if (area > 0) addTo(tiles, paint.fill, Math.floor(x), Math.floor(y), area);
     } else if (
@@ -172,7 +172,7 @@ export class DensityCounter {
     }
   }
 
-  /** A line puts its area, length times width, into eight cells that it passes through. */
+  /** Distributes the area of a line, length times width, equally over eight positions along it. */
   #line(
     tiles: Map<number, DensityCells>,
     { kind, line }: CountedPaint,
@@ -183,7 +183,7 @@ export class DensityCounter {
     const share = (length * width) / 8;
     if (!(share > 0)) return;
     for (let i = 0; i < 8; i += 1) {
-      // Along both diagonals for an open line, as its direction is not known.
+      // The direction of an open line is unknown, so it is counted along both diagonals.
       const [dx, dy] =
         kind === 'line' ? ([((i >> 1) - 1.5) / 2, (((i >> 1) - 1.5) / 2) * ((i & 1) === 0 ? 1 : -1)] as const) : directions[i]!;
       addTo(tiles, line as number, Math.floor(x + halfX * dx), Math.floor(y + halfY * dy), share);
@@ -196,8 +196,8 @@ export class DensityCounter {
   }
 
   /**
-   * All levels from the finest that has anything, each the sum of the finer one and of what is counted at it first. Ends with
-   * the one on which everything lies in one cell and after which nothing comes in. May be read once.
+   * All levels from the finest with cells on. Each is the halved finer level plus the elements that are first counted at it. The last level is the
+   * one at which everything lies in one cell and no further elements are added. May be called only once.
    */
   *pyramid(): Generator<DensityLevel> {
     let tiles = new Map<number, DensityCells>();
@@ -222,7 +222,7 @@ interface CountedPaint {
 
 type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
 
-/** What an element is counted as; `null`: not at all. */
+/** The shape as which an element is counted; `null` if it is never counted. */
 function countedKind({ type, closed }: ElementAppearance): CountedKind | null {
   switch (type) {
     case 'arrow':
@@ -269,14 +269,14 @@ function merge(into: Map<number, DensityCells>, from: Map<number, DensityCells>)
   }
 }
 
-/** Whether everything lies in the first cell, or there is nothing. */
+/** Whether all cells are the first cell, or there are none. */
 function isOneCell(tiles: Map<number, DensityCells>): boolean {
   if (tiles.size === 0) return true;
   if (tiles.size > 1) return false;
   return tiles.get(0)?.keys.every((key) => key % 65_536 === 0) ?? false;
 }
 
-/** The same densities in cells of twice the side. */
+/** The densities of the next coarser level. */
 function halved(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
   const result = new Map<number, DensityCells>();
   for (const [at, cells] of tiles) {

@@ -1,11 +1,11 @@
-import type { Caller, HostAccess } from '../../../host.js';
-import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from './annotation-record.js';
-import { compareKeys, type AnnotationKey } from './annotation.model.js';
-import { searchWords } from './annotation-documents.model.js';
-import { batches } from '../../../core/database/id-batches.js';
-import type { ItemRecord } from '../../../core/host/records.js';
-import type { AnnotationParts } from './parts.js';
-import { AccessDeniedError, UnknownIdError } from '../../../errors.js';
+import type { Caller, HostAccess } from '../../../../host.js';
+import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from '../annotation-record.js';
+import { compareKeys, type AnnotationKey } from '../annotation.model.js';
+import { searchWords } from '../annotation-documents.model.js';
+import { batches } from '../../../../core/database/id-batches.js';
+import type { ItemRecord } from '../../../../core/host/records.js';
+import type { AnnotationParts } from '../parts.js';
+import { AccessDeniedError, UnknownIdError } from '../../../../errors.js';
 
 /** Conditions of a search for annotations. */
 export interface AnnotationSearch {

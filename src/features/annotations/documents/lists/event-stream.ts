@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { eventStream } from '../../../http/event-stream.js';
-import type { Reply } from '../../../http/reply.js';
-import type { Caller } from '../../../host.js';
+import { eventStream } from '../../../../http/event-stream.js';
+import type { Reply } from '../../../../http/reply.js';
+import type { Caller } from '../../../../host.js';
 import type { AnnotationLists } from './lists.js';
 
 /** Interval in milliseconds at which the annotations are checked for changes. */

@@ -1,16 +1,16 @@
-import { AccessDeniedError, InvalidError } from '../../../errors.js';
-import type { Caller } from '../../../host.js';
-import type { Items } from '../../items/items.js';
-import { itemSchema, listOf, mapOf, truth, anyInteger } from '../../../http/schemas.js';
-import { scopes } from '../../../http/scopes.js';
-import { defineRoute } from '../context.js';
-import { id, integer, isId, required, text, withDefault } from '../../../http/parameters.js';
-import { Reply } from '../../../http/reply.js';
-import { annotationEventStream } from './changes.js';
-import { annotationPaging, pagingOf } from '../parameters.js';
-import { annotationListSchema } from '../schemas.js';
-import { replyPage } from '../replies.js';
-import { filteredView, privately, withoutElements } from '../views.js';
+import { AccessDeniedError, InvalidError } from '../../../../errors.js';
+import type { Caller } from '../../../../host.js';
+import type { Items } from '../../../items/items.js';
+import { itemSchema, listOf, mapOf, truth, anyInteger } from '../../../../http/schemas.js';
+import { scopes } from '../../../../http/scopes.js';
+import { defineRoute } from '../../context.js';
+import { id, integer, isId, required, text, withDefault } from '../../../../http/parameters.js';
+import { Reply } from '../../../../http/reply.js';
+import { annotationEventStream } from './event-stream.js';
+import { annotationPaging, pagingOf } from '../../parameters.js';
+import { annotationListSchema } from '../../schemas.js';
+import { replyPage } from '../../replies.js';
+import { filteredView, privately, withoutElements } from '../../views.js';
 
 /** Checks that the caller may read an item. The error names the item, not its folder as usual. @throws UnknownIdError, AccessDeniedError */
 async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {

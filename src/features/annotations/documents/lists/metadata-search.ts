@@ -1,11 +1,11 @@
-import { BadParameterError } from '../../../errors.js';
-import type { Caller, HostAccess, StoredDocument } from '../../../host.js';
-import { batches } from '../../../core/database/id-batches.js';
-import type { HostRecords } from '../../../core/host/host-records.js';
-import type { ItemRecord } from '../../../core/host/records.js';
-import type { AnnotationServices } from '../annotation-services.js';
-import { parseMetadataQuery } from '../../items/metadata-query.js';
-import type { MetadataSearchRequest } from '../../items/metadata-search.js';
+import { BadParameterError } from '../../../../errors.js';
+import type { Caller, HostAccess, StoredDocument } from '../../../../host.js';
+import { batches } from '../../../../core/database/id-batches.js';
+import type { HostRecords } from '../../../../core/host/host-records.js';
+import type { ItemRecord } from '../../../../core/host/records.js';
+import type { AnnotationServices } from '../../annotation-services.js';
+import { parseMetadataQuery } from '../../../items/metadata-query.js';
+import type { MetadataSearchRequest } from '../../../items/metadata-search.js';
 
 /** Number of items in one query. */
 const itemsPerBatch = 200;
