@@ -80,7 +80,7 @@ export default defineConfig({
     // Programs that the others start, in processes and threads of their own.
     'conversion-process': 'src/tilesource/convert/child/conversion-process.ts',
     'openslide-process': 'src/tilesource/sources/openslide/openslide-process.ts',
-    'codec-thread': 'src/tilesource/codecs/thread.ts',
+    'codec-thread': 'src/tilesource/codecs/threads/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
     'text-thread': 'src/features/configuration/text-thread.ts',
     'long-thread': 'src/features/annotations/elements/write/long-thread.ts',

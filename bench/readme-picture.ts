@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import sharp from 'sharp';
 import { createReferenceHost, startDatabase } from '../src/reference-host/index.js';
-import { addSyntheticSlide, ensureAdmin } from '../src/reference-host/start/content.js';
-import { addNuclei, nucleiName } from '../src/reference-host/start/nuclei.js';
+import { addSyntheticSlide, ensureAdmin } from '../src/reference-host/start/content/content.js';
+import { addNuclei, nucleiName } from '../src/reference-host/start/content/nuclei.js';
 import { makeSyntheticSlide } from '../src/reference-host/synthetic-slide/slide.js';
 import { chromiumPath } from '../test/support/chromium.js';
 

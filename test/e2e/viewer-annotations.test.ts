@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { chromium, type Browser, type Page, type Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { addNuclei } from '../../src/reference-host/start/nuclei.js';
+import { addNuclei } from '../../src/reference-host/start/content/nuclei.js';
 import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';

@@ -35,7 +35,7 @@ async function run(words: readonly string[], command: string): Promise<void> {
   const one = OneOfSeveral.here({ stop: () => void stop(0, 'Stopping.'), restart: () => restart() });
   if (one === null && options.processes > 1) return watchOver(options);
   const signal = stopping.signal;
-  if (options.buckets.length > 0) await (await import('./own-buckets.js')).requireBuckets(options.buckets, signal);
+  if (options.buckets.length > 0) await (await import('./content/own-buckets.js')).requireBuckets(options.buckets, signal);
   await lockOwnDatabase(options);
   // Where others may serve the same, it takes no request before it can answer: a balancer asks them. A port that is taken is known all the same.
   const whenServing = one !== null || Boolean(process.env.MONGODB_URI);

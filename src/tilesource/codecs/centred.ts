@@ -1,6 +1,6 @@
 type Elements = Uint8Array<ArrayBuffer> | Int8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Int16Array<ArrayBuffer>;
 
-/** Weights of four neighbours for a sample that lies `shift` (0 to 1) behind the second of them: Catmull and Rom's curve. */
+/** Weights of four neighbouring samples for the value at distance `shift` (0 to 1) after the second of them (Catmull-Rom spline). */
 function weightsAt(shift: number): [number, number, number, number] {
   const [one, two, three] = [shift, shift * shift, shift * shift * shift];
   return [
@@ -11,7 +11,7 @@ function weightsAt(shift: number): [number, number, number, number] {
   ];
 }
 
-/** Samples along one axis, moved by `shift`: `count` of them with `step` in between. */
+/** A line of `count` samples, which are `step` apart in the array. */
 interface Line {
   start: number;
   count: number;
@@ -30,21 +30,21 @@ function moveLine(data: Elements, line: Line, weights: readonly number[], buffer
   }
 }
 
-/** A decoded picture whose samples lie at the upper left of what they stand for. */
+/** A decoded picture of reduced resolution whose samples are at the upper left of their pixels. */
 export interface Reduced {
   width: number;
   height: number;
   bands: number;
-  /** How often it has been halved. */
+  /** Number of times that the resolution was halved. */
   reduce: number;
   /** Smallest and largest sample. */
   limits: [number, number];
 }
 
 /**
- * Moves the samples of a reduced resolution of JPEG 2000 to the middle of the pixels that they stand for, in place. The wavelets put the
- * sample of a reduced pixel over the first pixel of full resolution that it covers; left there, the picture would lie up to half a pixel
- * too far to the lower right.
+ * Moves the samples of a reduced resolution of JPEG 2000 to the centres of their pixels, in place. The wavelets put the sample of a reduced
+ * pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by up to half a
+ * pixel to the lower right.
  */
 export function centre(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {
   const weights = weightsAt((1 - 2 ** -reduce) / 2);

@@ -2,15 +2,15 @@ import { TileSourceError } from '../../errors.js';
 
 const tags = { width: 0xbc_80, height: 0xbc_81, imageOffset: 0xbc_c0, imageBytes: 0xbc_c1, alphaOffset: 0xbc_c2 };
 
-/** What a code stream begins with, `WMPHOTO` and a zero, and how many bytes of its header there are up to the end of its size. */
+/** First bytes of a code stream, `WMPHOTO` and a zero; and the length of its header up to and including the size of the image. */
 const signature = 0x57_4d_50_48_4f_54_4f_00n;
 const codedHeaderBytes = 20;
 
 /**
- * Width and height of a JPEG XR file (ITU-T T.832, annex A), after a look at its directory: the decoder takes what is missing of a file
- * that is cut short for zeros, and memory for the size that the code stream has.
+ * Reads width and height of a JPEG XR file (ITU-T T.832, annex A) from its directory, and checks that the file is complete. The decoder does not:
+ * it reads missing bytes as zeros, and allocates memory for the size in the code stream.
  *
- * @throws TileSourceError where it is none, ends before its picture does, or has a code stream of more pixels.
+ * @throws TileSourceError if the file is not JPEG XR, is truncated, or has a code stream with more pixels.
  */
 export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; height: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -40,7 +40,7 @@ export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; he
   return { width, height };
 }
 
-/** Width and height that a code stream begins with (ITU-T T.832, 8.3); `null`: there is none. */
+/** Width and height in the header of a code stream (ITU-T T.832, 8.3); `null` if there is no code stream. */
 function codedSize(view: DataView, offset: number): { width: number; height: number } | null {
   if (offset + codedHeaderBytes > view.byteLength || view.getBigUint64(offset) !== signature) return null;
   const isShort = (view.getUint8(offset + 10) & 0x80) !== 0;

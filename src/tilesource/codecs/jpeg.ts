@@ -4,16 +4,17 @@ import { processed } from '../process/processing.js';
 import { vipsReason } from '../process/vips-reason.js';
 import type { Raster } from '../raster.js';
 
-/** What is expected of a picture before it is decoded. */
+/** Expected properties of a JPEG. */
 export interface JpegExpectation {
   /** 1 for gray, 3 for colours. */
   bands: 1 | 3;
-  /** Names it in messages. */
+  /** Name of the JPEG in messages. */
   what: string;
+  /** A JPEG with more pixels is refused. */
   maxPixels: number;
 }
 
-/** Decodes a JPEG picture of 8 bits. @throws TileSourceError where it is corrupt or has more pixels; the signal's reason. */
+/** Decodes a JPEG of 8 bits. @throws TileSourceError if it is corrupt or not as expected; the signal's reason. */
 export async function decodeJpeg(
   bytes: Uint8Array,
   { bands, what, maxPixels }: JpegExpectation,

@@ -1,12 +1,12 @@
-/** Pictures of components that the library does not put side by side by itself: which of them are decoded together. */
+/** For numbers of components that the library cannot decode at once: the groups of components that are decoded together. */
 const decodedTogether: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
 
-/** Where the size segment of a code stream has the number of components, and the first of them. */
+/** Position in a code stream of the number of components, which is followed by the description of the first one. */
 const countAt = 40;
 
 /**
- * The library decodes one component or three. A code stream of two or four is therefore put into files whose header selects one or three of
- * them; `null` where it can be decoded as it is.
+ * Wraps a code stream in JP2 files whose headers select one or three components, because the library decodes only that many. Returns `null` if the
+ * code stream can be decoded unchanged.
  */
 export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {
   const bytes = Buffer.from(codeStream.buffer, codeStream.byteOffset, codeStream.byteLength);
@@ -22,14 +22,14 @@ function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
   return Buffer.concat([head, ...parts]);
 }
 
-/** A JP2 file that shows some components: each of its channels is mapped to one directly, so that the palette is of no use but has to be there. */
+/** A JP2 file that selects components: each of its channels is mapped directly to a component. A palette is required by the format but not used. */
 function wrap(codeStream: Buffer, components: readonly number[]): Buffer {
   const unsigned = (at: number) => codeStream.readUInt32BE(at);
   const header = Buffer.alloc(14);
   header.writeUInt32BE(unsigned(12) - unsigned(20), 0);
   header.writeUInt32BE(unsigned(8) - unsigned(16), 4);
   header.writeUInt16BE(codeStream.readUInt16BE(countAt), 8);
-  // Depth and sign, which the channels of the palette have to have, too.
+  // Depth and sign of the samples, which the channels of the palette must have too.
   const depth = codeStream.readUInt8(countAt + 2);
   header.set([depth, 7, 0, 0], 10);
   const count = components.length;
@@ -48,13 +48,13 @@ function wrap(codeStream: Buffer, components: readonly number[]): Buffer {
   ]);
 }
 
-/** Samples of some components, side by side. */
+/** The samples of some components, interleaved. */
 interface Selected {
   components: readonly number[];
   data: Uint8Array;
 }
 
-/** Puts the components of one picture side by side again. */
+/** Interleaves the components of a picture. */
 export function joinComponents(selected: readonly Selected[], sampleBytes: 1 | 2): Uint8Array<ArrayBuffer> {
   const bands = selected.reduce((sum, { components }) => sum + components.length, 0);
   const out = new Uint8Array(selected.reduce((sum, { data }) => sum + data.length, 0));

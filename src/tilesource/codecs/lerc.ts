@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 
-/** A picture in LERC, and what the file says of it. */
+/** A raster in LERC, and its properties according to the file. */
 export interface LercTask {
   bytes: Uint8Array;
   width: number;
   height: number;
-  /** Of a pixel. */
+  /** Number of samples of a pixel. */
   samples: number;
   sampleBytes: number;
   isFloat: boolean;
@@ -40,7 +40,7 @@ async function load(): Promise<Lerc> {
   return library;
 }
 
-/** Decodes samples: those of a pixel side by side. Pixels without a value are NaN, or 0 where samples are whole numbers. */
+/** Decodes to interleaved samples. Pixels without a value become NaN, or 0 if samples are integers. */
 export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer>> {
   loaded ??= load();
   const library = await loaded;

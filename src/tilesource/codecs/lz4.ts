@@ -1,15 +1,15 @@
 /**
- * Decodes LZ4 as Zarr has it: the size of the samples in four bytes, and one block. In WebAssembly a corrupt block would leave the memory of
- * the library, and with it the next image, in disorder.
+ * Decodes LZ4 in the form of Zarr: the decoded size in four bytes, then one block. A library in WebAssembly is not used, because a corrupt
+ * block would damage its memory, and with it the next image.
  *
- * @throws Error where the block is corrupt.
+ * @throws Error if the block is corrupt.
  */
 export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   if (bytes.length < sizeBytes) throw new Error('the size is missing');
   const out = new Uint8Array(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true));
   let at = sizeBytes;
   let to = 0;
-  /** A length that begins in a token and may go on in further bytes. */
+  /** A length that begins in a token and may continue in further bytes. */
   const lengthFrom = (part: number): number => {
     let length = part;
     for (let more = part === longPart ? 255 : 0; more === 255; length += more) {
@@ -40,14 +40,14 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 const sizeBytes = 4;
-/** The part of a token behind which a length goes on. */
+/** Value of a token's part after which the length continues. */
 const longPart = 15;
 const shortestMatch = 4;
 
-/** Repeats what stands before; a match may reach into itself. */
+/** Copies a match from the bytes before it. The match may overlap itself. */
 function copyMatch(out: Uint8Array, to: number, { offset, length }: { offset: number; length: number }): void {
   for (let done = 0; done < length;) {
-    // What is there doubles with each copy.
+    // The bytes that can be copied double with each step.
     const part = Math.min(length - done, offset + done);
     out.copyWithin(to + done, to - offset, to - offset + part);
     done += part;

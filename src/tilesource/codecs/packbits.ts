@@ -1,7 +1,7 @@
 /**
- * Undoes PackBits into so many bytes. Runs may go on from one row to the next, which TIFF forbids and writers do, and which libtiff cuts off.
+ * Decodes PackBits to `size` bytes. Runs may continue in the next row: TIFF forbids that and libtiff cuts them off, but some writers do it.
  *
- * @throws Error where the bytes end too early.
+ * @throws Error if the bytes end too early.
  */
 export function unpackBits(bytes: Uint8Array, size: number): Uint8Array<ArrayBuffer> {
   const out = new Uint8Array(size);

@@ -1,8 +1,8 @@
-/** How decompressed bytes become samples, done where they are decoded. */
+/** How decompressed bytes are rearranged to samples. This is done in the thread that decodes. */
 export interface SampleOrder {
-  /** Low bytes of all 16-bit samples come first, then all high bytes. */
+  /** Whether the low bytes of all 16-bit samples precede all high bytes. */
   hiLo?: boolean;
-  /** Samples of a pixel are stored blue first; a fourth one is left out. */
+  /** Set if the samples of a pixel are stored blue first. A fourth sample is dropped. */
   blueFirst?: { samples: 3 | 4; sampleBytes: 1 | 2 | 4 };
 }
 
@@ -17,7 +17,7 @@ function elementsOf(bytes: Uint8Array<ArrayBuffer>, size: 1 | 2 | 4): Elements {
     : new Uint32Array(aligned.buffer, aligned.byteOffset, length);
 }
 
-/** Pairs low and high bytes. */
+/** Joins low and high bytes to 16-bit samples. */
 function unpackHiLo(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const half = bytes.length >> 1;
   const paired = new Uint8Array(half * 2);
@@ -28,7 +28,7 @@ function unpackHiLo(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return paired;
 }
 
-/** Red first, three samples a pixel; in place where no sample is left out. */
+/** Reorders samples to red, green, blue, in the same buffer. A fourth sample is dropped. */
 function redFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
   const pixels = Math.floor(elements.length / samples);
   for (let i = 0, from = 0, to = 0; i < pixels; i++, from += samples, to += 3) {
@@ -40,7 +40,7 @@ function redFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
   return new Uint8Array(elements.buffer, elements.byteOffset, pixels * 3 * elements.BYTES_PER_ELEMENT);
 }
 
-/** Samples of a pixel side by side, red first; the bytes given may be changed. */
+/** Interleaved samples, red first. The given bytes may be changed. */
 export function ordered(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
   const paired = hiLo === true ? unpackHiLo(bytes) : bytes;
   return blueFirst === undefined ? paired : redFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samples);

@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { compileFunction } from 'node:vm';
-import { limitedWasm } from './limited-wasm.js';
+import { limitedWasm } from './threads/limited-wasm.js';
 
-/** Pictures that a library decodes as a whole. */
+/** A picture that a library decodes as a whole. */
 export interface PictureTask {
   format: 'jpegxl' | 'heif';
   bytes: Uint8Array;
-  /** What it may have at most; for tiles, all that it may have. */
+  /** Largest number of pixels. `exactly`: the size that the picture must have, as for tiles. */
   maxPixels: number;
   exactly?: { width: number; height: number };
 }
 
-/** A decoded picture: as PNG, or as red, green, blue and opacity in bytes. */
+/** A decoded picture: as PNG, or as bytes of red, green, blue and alpha. */
 export interface WholePicture {
   kind: 'png' | 'rgba';
   data: Uint8Array<ArrayBuffer>;
@@ -25,7 +25,7 @@ export interface WholePicture {
 
 const require = createRequire(import.meta.url);
 
-/** Memory that a decoder may take. */
+/** Largest memory of a decoder in bytes. */
 export const maxDecoderMemory = 3 * 2 ** 28;
 
 /** The part of jxl-oxide-wasm that is used. */
@@ -57,7 +57,7 @@ interface HeifImage {
   free(): void;
 }
 
-/** Where a file of an optional package is. @throws an error that says what to install. */
+/** Path of a file of an optional package. @throws an error that says what to install. */
 function optionalFile(path: string): string {
   try {
     return require.resolve(path);
@@ -67,7 +67,7 @@ function optionalFile(path: string): string {
   }
 }
 
-/** A decoder and how much memory it has taken. */
+/** A decoder. `memoryBytes` returns its present memory. */
 export interface PictureDecoder {
   decode(task: PictureTask): Promise<WholePicture>;
   memoryBytes(): number;
@@ -77,7 +77,7 @@ export interface PictureDecoder {
 export async function jxlDecoder(): Promise<PictureDecoder> {
   const folder = dirname(optionalFile('jxl-oxide-wasm/package.json'));
   const module = limitedWasm(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderMemory);
-  // An imported module stays for ever, and its memory with it; what a function holds goes with it.
+  // An imported module is never freed, nor is its memory. A function that is compiled from its text can be freed.
   const code = readFileSync(join(folder, 'jxl_oxide_wasm.js'), 'utf8')
     .split('\n')
     .filter((line) => !line.startsWith('export {') && !line.startsWith('export default'))
@@ -97,7 +97,7 @@ export async function jxlDecoder(): Promise<PictureDecoder> {
       if (!image.loaded) throw new Error('the file ends too early');
       const rendered = image.render();
       const icc = rendered.iccProfile;
-      // The result is gone with this call.
+      // This call frees the rendered image.
       const data = rendered.encodeToPng();
       image.free();
       return { kind: 'png', data, width, height, hasAlpha: false, icc: icc.length > 0 ? icc : null };
@@ -111,7 +111,7 @@ export async function heifDecoder(): Promise<PictureDecoder> {
   const wasmBinary = limitedWasm(readFileSync(optionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderMemory);
   const module = { exports: {} };
   const names = ['module', 'exports', 'require', '__filename', '__dirname', 'console'];
-  // It prints what is wrong with a file.
+  // The library prints problems of files to the console.
   const silent = { log() {}, warn() {}, error() {} };
   compileFunction(readFileSync(program, 'utf8'), names)(module, module.exports, require, program, dirname(program), silent);
   const make = module.exports as (options: object) => LibHeif | Promise<LibHeif>;
@@ -148,10 +148,10 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
   if (width * height > maxPixels) throw new Error(`${width} by ${height} pixels are more than the ${maxPixels} that are decoded`);
 }
 
-/** Bytes in which the boxes about the pictures are, before their data. */
+/** Number of bytes at the start of a file in which the metadata boxes are searched. */
 const headBytes = 2 ** 20;
 
-/** The colour profile, which the library does not give: the content of the first `colr` box of the kind `prof`. */
+/** The colour profile, which the library does not return: the content of the first `colr` box of type `prof`. */
 function heifProfile(bytes: Uint8Array): Uint8Array | null {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes));
   const at = head.indexOf('colrprof', 0, 'latin1');

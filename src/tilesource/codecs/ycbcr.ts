@@ -1,4 +1,4 @@
-/** Full-range YCbCr to RGB in place, as ITU-T T.871 has it, at any depth. */
+/** Converts full-range YCbCr to RGB in place, at any depth, as ITU-T T.871 defines it. */
 export function yCbCrToRgb(data: Uint8Array | Uint16Array, bits: number): void {
   const middle = 2 ** (bits - 1);
   const full = 2 ** bits - 1;

@@ -3,12 +3,12 @@ import { gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
 import { decodeLz4 } from './lz4.js';
 import { zstdContentSize } from './zstd-header.js';
 
-/** One step by which a chunk was packed, from bytes to bytes. */
+/** A step of the encoding of a chunk, from bytes to bytes. */
 export interface ByteCodec {
   name: 'blosc' | 'gzip' | 'zlib' | 'zstd' | 'lz4' | 'crc32c';
 }
 
-/** Types of samples in arrays. */
+/** Sample types of arrays. */
 export type ZarrType =
   | 'bool'
   | 'int8'
@@ -23,20 +23,20 @@ export type ZarrType =
   | 'float32'
   | 'float64';
 
-/** A packed chunk of an array. */
+/** An encoded chunk of an array. */
 export interface ZarrChunk {
   bytes: Uint8Array;
   type: ZarrType;
   bigEndian: boolean;
   /** Size along each axis. */
   shape: readonly number[];
-  /** In the order in which they were applied. */
+  /** Steps in the order in which they were applied. */
   codecs: readonly ByteCodec[];
-  /** For each axis of what is stored, the axis of the array; `null` where they are in order. */
+  /** For each stored axis the axis of the array; `null` if axes are in order. */
   order: readonly number[] | null;
 }
 
-/** Bytes of a sample as it is stored. */
+/** Size of a stored sample in bytes. */
 export const zarrTypeBytes: Readonly<Record<ZarrType, number>> = {
   bool: 1,
   int8: 1,
@@ -73,7 +73,7 @@ async function unpack(bytes: Uint8Array, { name }: ByteCodec, most: number, libr
       return inflateSync(bytes, { maxOutputLength: most });
     case 'blosc':
       declared(bytes, 4, most);
-      // The header holds the length of all of it.
+      // The header contains the length of the encoded bytes.
       declared(bytes, 12, bytes.length);
       return libraries.blosc(bytes);
     case 'lz4':
@@ -102,7 +102,7 @@ function halfToFloat(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/** Samples of types that rasters have: 64-bit whole numbers become doubles, half floats single ones. */
+/** Converts samples to types of rasters: 64-bit integers become doubles, and half floats become single floats. */
 function widened(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Array<ArrayBuffer> {
   if (type === 'float16') return new Uint8Array(Float32Array.from(new Uint16Array(bytes.buffer), halfToFloat).buffer);
   if (type === 'int64') return new Uint8Array(Float64Array.from(new BigInt64Array(bytes.buffer), Number).buffer);
@@ -110,7 +110,7 @@ function widened(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Array<Arr
   return bytes;
 }
 
-/** Puts the axes in order. */
+/** Reorders samples so that the axes are in order. */
 function transposed(
   bytes: Uint8Array<ArrayBuffer>,
   { type, shape }: ZarrChunk,
@@ -138,21 +138,21 @@ function transposed(
   return out;
 }
 
-/** Bytes of all samples of a chunk as they are stored. */
+/** Size in bytes of all stored samples of a chunk. */
 function storedBytes({ shape, type }: Pick<ZarrChunk, 'shape' | 'type'>): number {
   return shape.reduce((product, size) => product * size, zarrTypeBytes[type]);
 }
 
 const inflaters = { gzip: promisify(gunzip), zlib: promisify(inflate) };
 
-/** Bytes behind the samples that are let pass until they are counted. */
+/** Number of extra bytes that a decoder may produce before the length is checked. */
 const spareBytes = 64;
 
 function requireLength(bytes: Uint8Array, length: number): void {
   if (bytes.length !== length) throw new Error(`a chunk of ${bytes.length} bytes where ${length} are expected`);
 }
 
-/** What only deflates the samples of a chunk; `null` where more or something else was done to them. */
+/** The decoder of chunks whose samples are only deflated; `null` if they are encoded in another way or need conversion. */
 function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>): (typeof inflaters)['gzip' | 'zlib'] | null {
   const [codec, ...more] = codecs;
   if (more.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;
@@ -161,8 +161,8 @@ function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>
 }
 
 /**
- * What gives the samples of chunks that are only deflated, as {@link decodeZarrChunk} gives them; `null` for other chunks. Node inflates beside
- * the event loop by itself, without anything being copied to a thread and back.
+ * A function that decodes chunks like {@link decodeZarrChunk}, for chunks that are only deflated; `null` for others. Node inflates off the event
+ * loop itself, so nothing has to be copied to a thread and back.
  */
 export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
   const inflater = inflaterOf(form);
@@ -176,13 +176,13 @@ export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Ar
   };
 }
 
-/** Decodes a chunk to samples in the order of the axes, little-endian. @throws Error where it is damaged or larger than it should be. */
+/** Decodes a chunk to little-endian samples in the order of the axes. @throws Error if it is damaged or has another size than declared. */
 export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries): Promise<Uint8Array<ArrayBuffer>> {
   const length = storedBytes(chunk);
   let { bytes } = chunk;
   for (const codec of chunk.codecs.toReversed()) bytes = await unpack(bytes, codec, length + spareBytes, libraries);
   requireLength(bytes, length);
-  // A copy of its own, at the start of its buffer.
+  // The bytes are copied to a buffer of their own, in which typed arrays are aligned.
   const own = new Uint8Array(bytes);
   if (chunk.bigEndian) swap(own, zarrTypeBytes[chunk.type]);
   return widened(chunk.order === null ? own : transposed(own, chunk, chunk.order), chunk.type);

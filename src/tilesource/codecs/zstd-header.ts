@@ -1,9 +1,9 @@
 const magic = 0xfd_2f_b5_28;
 
 /**
- * Bytes that a Zstandard frame says it decodes to (RFC 8878, section 3.1.1.1), or `null` where it does not say.
+ * Decoded size in bytes that a Zstandard frame declares (RFC 8878, section 3.1.1.1); `null` if it declares none.
  *
- * @throws Error where the bytes are no such frame.
+ * @throws Error if the bytes are not a Zstandard frame.
  */
 export function zstdContentSize(bytes: Uint8Array): number | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,4 +1,4 @@
-import { codecThreads } from '../codecs/codec-threads.js';
+import { codecThreads } from '../codecs/threads/codec-threads.js';
 import { levelScale, levelSize, sameSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { resizePicture } from './encode.js';

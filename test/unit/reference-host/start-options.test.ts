@@ -7,8 +7,8 @@ import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../../src/reference-host/start/listen.js';
 import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
-import { ownFiles, type OwnFile } from '../../../src/reference-host/start/own-files.js';
-import { keptPassword } from '../../../src/reference-host/start/password.js';
+import { ownFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
+import { keptPassword } from '../../../src/reference-host/start/content/password.js';
 import { until } from '../../support/until.js';
 
 let work: string;

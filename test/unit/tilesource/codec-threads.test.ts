@@ -1,6 +1,6 @@
 /** Threads that decode: what one file does to a library must not change what the next one is. */
 import { expect, it } from 'vitest';
-import { CodecThreads } from '../../../src/tilesource/codecs/codec-threads.js';
+import { CodecThreads } from '../../../src/tilesource/codecs/threads/codec-threads.js';
 
 const samples = Uint8Array.from({ length: 100 }, (_, at) => at);
 

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
 import { ordered, type SampleOrder } from '../../codecs/sample-order.js';

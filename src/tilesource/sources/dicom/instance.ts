@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, SourceInput } from '../../contract.js';
 import { readDicomFacts, type DicomFacts } from './facts.js';
 

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../contract.js';
 import { createRaster, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';

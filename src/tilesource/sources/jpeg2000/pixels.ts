@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { yCbCrToRgb } from '../../codecs/ycbcr.js';
 import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';

@@ -1,6 +1,6 @@
 import { MissingPartsError, TileSourceError } from '../../../errors.js';
 import type { FolderFile, SourceFolder } from '../../contract.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { missingParts } from '../../registry/missing-parts.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { axesOf } from './frames.js';

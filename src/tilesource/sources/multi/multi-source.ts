@@ -1,6 +1,6 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import {
   priorities,
   type AssociatedImage,

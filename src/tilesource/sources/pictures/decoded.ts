@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { PictureTask } from '../../codecs/whole-pictures.js';
 import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../contract.js';
 import { processed } from '../../process/processing.js';

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
 import { priorities, type TileSourceDefinition } from '../../contract.js';
 import { processed } from '../../process/processing.js';

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { CodecThreads } from '../../codecs/codec-threads.js';
+import type { CodecThreads } from '../../codecs/threads/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
 import { compressions, photometrics, tags } from './file/tags.js';

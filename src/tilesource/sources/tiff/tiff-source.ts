@@ -15,13 +15,13 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../contract.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
 import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './layout.js';
-import { orient, storedRegionOf, swapsSides } from './orientation.js';
+import { orient, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './region.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
 import { StripPyramids } from './strip-pyramids.js';

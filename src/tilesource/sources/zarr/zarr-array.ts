@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FileTree, ReadOptions } from '../../contract.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { zarrInflation } from '../../codecs/zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { processed } from '../../process/processing.js';

@@ -13,7 +13,7 @@ import type { Directory } from './directory.js';
 import { readLayout, type ImageLayout } from '../layout.js';
 import { parseJsonText } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import { codecThreads } from '../../../codecs/codec-threads.js';
+import { codecThreads } from '../../../codecs/threads/codec-threads.js';
 import { isOme, readOme, type OmeDescription } from '../ome.js';
 import { checkStrips, isQuick } from '../strips.js';
 import { tags } from './tags.js';

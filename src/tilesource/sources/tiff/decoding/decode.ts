@@ -1,18 +1,18 @@
 import sharp from 'sharp';
-import { TileSourceError } from '../../../errors.js';
-import { processed } from '../../process/processing.js';
-import type { Raster, Samples } from '../../raster.js';
-import { vipsReason } from '../../process/vips-reason.js';
+import { TileSourceError } from '../../../../errors.js';
+import { processed } from '../../../process/processing.js';
+import type { Raster, Samples } from '../../../raster.js';
+import { vipsReason } from '../../../process/vips-reason.js';
 import { interpretColours } from './colour.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import { decodeJpegXl } from './jpeg-xl.js';
 import { decompressJpegXr } from './jpeg-xr.js';
 import { decompressLerc } from './lerc.js';
-import { jpegXrCompressions, type DecodeContext, type ImageLayout } from './layout.js';
+import { jpegXrCompressions, type DecodeContext, type ImageLayout } from '../layout.js';
 import { interleave, interpretSamples } from './samples.js';
-import { completeJpeg, storedEncoding } from './stored-tile.js';
-import { compressions, photometrics, tags, types } from './file/tags.js';
-import { long, short, wrapStrips, type WrappedTag } from './file/wrap.js';
+import { completeJpeg, storedEncoding } from '../stored-tile.js';
+import { compressions, photometrics, tags, types } from '../file/tags.js';
+import { long, short, wrapStrips, type WrappedTag } from '../file/wrap.js';
 
 interface Pixels {
   data: Uint8Array;

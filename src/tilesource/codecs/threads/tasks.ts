@@ -1,15 +1,15 @@
-import type { SampleOrder } from './sample-order.js';
+import type { SampleOrder } from '../sample-order.js';
 
-/** A picture without its finest resolutions. */
+/** A picture of reduced resolution. */
 export interface ReducedSize {
-  /** How many are left out. */
+  /** Number of finest resolutions that are left out. */
   reduce: number;
-  /** What is expected of the rest, in pixels. */
+  /** Expected size of the reduced picture in pixels. */
   width: number;
   height: number;
 }
 
-/** What the threads decode: encoded bytes, and what the file says of them that the bytes do not. */
+/** Encoded bytes for the threads, with properties that are only in the file around them. */
 export type CodecTask =
   /** Zstandard of at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }
@@ -22,7 +22,7 @@ export type CodecTask =
   /** A JPEG-LS picture. */
   | { codec: 'jpegls'; bytes: Uint8Array };
 
-/** Shape of a decoded picture, as the decoder gives it. */
+/** Shape of a decoded picture, as the decoder reports it. */
 export interface FrameInfo {
   width: number;
   height: number;
@@ -32,9 +32,9 @@ export interface FrameInfo {
   isFloat?: boolean;
 }
 
-/** What a thread answers. */
+/** Result of decoding. */
 export interface Decoded {
-  /** `null` for plain compression of bytes. */
+  /** `null` if bytes were only decompressed. */
   info: FrameInfo | null;
   data: Uint8Array<ArrayBuffer>;
 }

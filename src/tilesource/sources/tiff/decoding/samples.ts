@@ -1,5 +1,5 @@
-import { bitsOf, createRaster, type Raster, type Samples } from '../../raster.js';
-import type { ImageLayout } from './layout.js';
+import { bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
+import type { ImageLayout } from '../layout.js';
 
 /** Bytes of `rows` rows of one plane, uncompressed but otherwise as stored, and what they hold. */
 export interface StoredRows {

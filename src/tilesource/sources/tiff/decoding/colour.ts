@@ -1,6 +1,6 @@
-import { fullValue, type Raster, type Samples } from '../../raster.js';
-import type { ImageLayout } from './layout.js';
-import { photometrics } from './file/tags.js';
+import { fullValue, type Raster, type Samples } from '../../../raster.js';
+import type { ImageLayout } from '../layout.js';
+import { photometrics } from '../file/tags.js';
 
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const map = layout.colorMap ?? new Uint16Array(0);

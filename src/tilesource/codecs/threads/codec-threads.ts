@@ -1,26 +1,26 @@
 import { availableParallelism } from 'node:os';
-import { programOf } from '../../core/concurrency/program.js';
-import { ThreadLimitError, ThreadPool } from '../../core/concurrency/thread-pool.js';
-import { TileSourceError } from '../../errors.js';
-import { WorkQueue } from '../../core/concurrency/work-queue.js';
+import { programOf } from '../../../core/concurrency/program.js';
+import { ThreadLimitError, ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import { TileSourceError } from '../../../errors.js';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { CodecFunctions } from './thread.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
-/** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. In milliseconds. */
+/** Longest time of a task in milliseconds, a hundred times that of ordinary tiles. Longer ones come from hostile files. */
 const timeoutMs = 30_000;
-/** What a thread may take for what it reads, beside the bytes of pictures; descriptions in XML may stand for much. In MiB. */
+/** Largest heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much. */
 const memoryMiB = 512;
-/** Decoders that run side by side, at most. */
+/** Largest number of threads. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
-/** A view of a larger buffer would be copied with all of it. */
+/** The bytes in a buffer of their own. Sending a view of a larger buffer to a thread would copy the whole buffer. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 }
 
 /**
- * Decodes what libvips cannot, in threads that are started when needed and let go when idle: decoding takes up to tenths of a second
- * and cannot be interrupted.
+ * Decodes formats that libvips cannot decode, in threads, because decoding takes up to tenths of a second and cannot be interrupted. Threads
+ * are started when needed and ended when idle.
  */
 export class CodecThreads {
   readonly #threads = new ThreadPool<CodecFunctions>({
@@ -30,14 +30,14 @@ export class CodecThreads {
     timeoutMs,
     memoryMiB,
   });
-  /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
+  /** A queue before the pool, which handles signals. A signal given to the pool would end a working thread for each cancelled tile. */
   readonly #waiting = new WorkQueue({ name: 'tiles', running: maxThreads });
 
   /**
    * Decodes bytes.
    *
-   * @param what names them in messages: `a tile of the TIFF`.
-   * @throws TileSourceError where they are corrupt or take longer than 30 s; the signal's reason.
+   * @param what name of the bytes in messages, such as `a tile of the TIFF`.
+   * @throws TileSourceError if the bytes are corrupt or decoding takes longer than 30 s; the signal's reason.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<Decoded> {
     return this.call('decode', { ...task, bytes: ownBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);

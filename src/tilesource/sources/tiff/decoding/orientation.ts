@@ -1,5 +1,5 @@
-import { bitsOf, createRaster, type Raster } from '../../raster.js';
-import type { StoredRegion } from './region.js';
+import { bitsOf, createRaster, type Raster } from '../../../raster.js';
+import type { StoredRegion } from '../region.js';
 
 /**
  * How shown pixels come from stored ones, by TIFF orientation: whether rows and columns change places, then which stored axes

@@ -1,10 +1,10 @@
-/** Number of the section of a WebAssembly module that describes its memory. */
+/** Id of the section of a WebAssembly module that describes its memory. */
 const memorySection = 5;
 
-/** Bytes of a page of its memory. */
+/** Size of a page of WebAssembly memory in bytes. */
 const pageBytes = 2 ** 16;
 
-/** An unsigned number in seven bits a byte, and where the next one begins. */
+/** Reads an unsigned number in LEB128 (seven bits in each byte). Returns it and the position after it. */
 function readNumber(bytes: Uint8Array, from: number): [value: number, next: number] {
   for (let at = from, value = 0, factor = 1; at < bytes.length; at += 1, factor *= 128) {
     const byte = bytes[at]!;
@@ -19,9 +19,9 @@ function numberBytes(value: number): number[] {
 }
 
 /**
- * A WebAssembly module whose memory grows no further than `maxBytes`: a file that asks its decoder for more ends the decoding, not the server.
+ * Limits the memory of a WebAssembly module to `maxBytes`, so that a file that needs more fails to decode instead of exhausting the server.
  *
- * @param module one that has a memory of its own.
+ * @param module a module that defines its memory, and does not import it.
  */
 export function limitedWasm(module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> {
   for (let at = 8; at < module.length;) {

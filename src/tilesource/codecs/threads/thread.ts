@@ -1,31 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type * as Zstd from '@bokuweb/zstd-wasm';
-import { moved, threadFunctions } from '../../core/concurrency/thread-functions.js';
-import { ordered, type SampleOrder } from './sample-order.js';
-import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
-import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
-import { readDescription, type MultiDescription } from '../sources/multi/description.js';
-import { fittingNames, type FittingName, type PatternSearch } from '../sources/multi/patterns.js';
-import { readOme } from '../sources/tiff/ome.js';
-import { TileSourceError } from '../../errors.js';
-import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
-import { unpackBits } from './packbits.js';
-import { zstdContentSize } from './zstd-header.js';
-import { centre } from './centred.js';
-import { joinComponents, selectComponents } from './jpeg2000-components.js';
-import { resampleRows, type ResampleTask } from '../render/resample.js';
-import { decodeLerc, type LercTask } from './lerc.js';
+import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { ordered, type SampleOrder } from '../sample-order.js';
+import { readDicomFacts, type DicomFacts } from '../../sources/dicom/facts.js';
+import { readCziFacts, type CziFacts } from '../../sources/czi/facts.js';
+import { readDescription, type MultiDescription } from '../../sources/multi/description.js';
+import { fittingNames, type FittingName, type PatternSearch } from '../../sources/multi/patterns.js';
+import { readOme } from '../../sources/tiff/ome.js';
+import { TileSourceError } from '../../../errors.js';
+import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from '../zarr-chunk.js';
+import { unpackBits } from '../packbits.js';
+import { zstdContentSize } from '../zstd-header.js';
+import { centre } from '../centred.js';
+import { joinComponents, selectComponents } from '../jpeg2000-components.js';
+import { resampleRows, type ResampleTask } from '../../render/resample.js';
+import { decodeLerc, type LercTask } from '../lerc.js';
 import { limitedWasm } from './limited-wasm.js';
 import { withoutListeners } from './without-listeners.js';
-import { heifDecoder, jxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from './whole-pictures.js';
+import { heifDecoder, jxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from '../whole-pictures.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
-/** The program of a decoding thread. Libraries are loaded when first needed. */
+/** The program of the decoding threads. Libraries are loaded when first needed. */
 
 const require = createRequire(import.meta.url);
 
-/** What every module that Emscripten makes has: its memory as it is now. */
+/** The present memory of a module made by Emscripten. */
 interface WithMemory {
   HEAPU8: Uint8Array;
 }
@@ -54,18 +54,18 @@ interface JpegXrPicture {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Failures after which a library is loaded anew: each may leave some memory behind. */
+/** Number of failures after which a library is loaded anew, because each failure may leak memory. */
 const maxFailures = 20;
 
-/** Memory of a library that is kept for the next picture: none gives back what it has taken, and some begin with 50 MiB. */
+/** A library whose memory has grown beyond this many bytes is dropped after use, because memory of WebAssembly never shrinks. */
 const keptMemory = 2 ** 27;
 
-/** Loads a library once, and anew after a trap, which leaves its memory in disorder, or when it has taken much memory. */
+/** Loads a library when it is first used. Loads it anew after a trap, which may damage its memory, after many failures, or when it has grown too large. */
 class Library<T> {
   #loaded: Promise<T> | null = null;
   #failures = 0;
 
-  /** @param memoryBytes how much memory a library has taken. */
+  /** @param memoryBytes returns the memory of a library in bytes. */
   constructor(
     private readonly load: () => Promise<T>,
     private readonly memoryBytes: (library: T) => number = () => 0,
@@ -110,18 +110,18 @@ const charls = new Library(async () => {
 const jpegXrLibrary = new Library(
   async () => {
     const factory = require('jpegxr') as (options: object) => Promise<{ decode: (bytes: Uint8Array) => JpegXrPicture }>;
-    // The library is one file, in which its module stands as a text.
+    // The library is one file, which contains its WebAssembly module as base64.
     const [, text = ''] = /;base64,([\w+/=]{1000,})/.exec(readFileSync(require.resolve('jpegxr'), 'latin1')) ?? [];
     const options = { wasmBinary: limitedWasm(Buffer.from(text, 'base64'), maxDecoderMemory), print() {}, printErr() {} };
     const { decode } = await factory(options);
-    // It makes its module of the options.
+    // The library turns the options object into its module.
     return { decode, module: options as typeof options & WithMemory };
   },
   ({ module }) => memoryOf(module),
 );
 
 const zstdLibrary = new Library(async () => {
-  // The library keeps its memory in a module of its own; initialised a second time there, it answers wrong bytes.
+  // The library keeps its state in its module. If it is initialised a second time there it returns wrong bytes, so its modules are loaded anew.
   for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
   const { init, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
   await init();
@@ -164,7 +164,7 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
   return reduced === undefined ? decoded : centred(decoded, reduced);
 }
 
-/** The library gives the size of the full resolution; the samples are of the reduced one. */
+/** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not centre the samples. */
 function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
@@ -194,7 +194,7 @@ function jpegLs(bytes: Uint8Array): Promise<Decoded> {
   });
 }
 
-/** Depths of JPEG XR by the library's names; others are not what microscopes write. */
+/** Supported depths of JPEG XR, by the library's names. Microscopes write no others. */
 const jpegXrDepths: Readonly<Record<string, { bits: number; isFloat: boolean }>> = {
   8: { bits: 8, isFloat: false },
   16: { bits: 16, isFloat: false },
@@ -220,7 +220,7 @@ function zstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<Deco
   if (declared !== null && declared > size) {
     throw new Error(`${declared} bytes are declared where ${size} are expected`);
   }
-  // The library allocates what the frame declares, or else the size given here.
+  // The library allocates the size that the frame declares; if it declares none, `size`.
   return zstdLibrary.use((decompress) => ({
     info: null,
     // The library copies the bytes out of its memory.
@@ -259,7 +259,7 @@ const zarrLibraries: ZarrLibraries = {
   zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
 };
 
-/** What is wrong with a text, as errors keep their class in one thread only. */
+/** Message of a TileSourceError. Errors lose their class on the way to another thread. */
 interface Refusal {
   refused: string;
 }
@@ -274,13 +274,13 @@ function orRefusal<R>(work: () => R): R | Refusal {
 }
 
 const functions = {
-  /** Decodes what a task holds; an error's message says why it cannot be. */
+  /** Decodes bytes. */
   async decode(task: CodecTask): Promise<Decoded> {
     const decoded = await run(task);
     return moved(decoded, decoded.data);
   },
 
-  /** Decodes a picture that has to be decoded as a whole. */
+  /** Decodes a picture that can only be decoded as a whole. */
   async picture(task: PictureTask): Promise<WholePicture> {
     const decoded = await wholePicture(task);
     return moved(decoded, decoded.data);
@@ -304,17 +304,17 @@ const functions = {
     return moved(data, data);
   },
 
-  /** Reads the XML of a CZI file, which may be of many megabytes. */
+  /** Reads the XML of a CZI file, which may have many megabytes. */
   cziFacts(xml: Uint8Array): CziFacts {
     return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
   },
 
-  /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
+  /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` if the header is longer than these bytes. */
   dicomFacts(bytes: Uint8Array): DicomFacts | null {
     return readDicomFacts(bytes);
   },
 
-  /** Reads OME-XML, which may describe very many planes: its description as JSON, with the entries of maps; or what is wrong with it. */
+  /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */
   omeDescription(xml: string): { json: string } | Refusal {
     return orRefusal(() => {
       const described = readOme(xml);
@@ -322,18 +322,18 @@ const functions = {
     });
   },
 
-  /** Reads the description of an image that is made of others, or says what is wrong with it. */
+  /** Reads the description of an image that is made of others. */
   multiDescription(text: string): { description: MultiDescription } | Refusal {
     return orRefusal(() => ({ description: readDescription(text) }));
   },
 
-  /** Finds the files that the patterns of such a description fit. */
+  /** Finds the files that match the patterns of such a description. */
   fittingNames(search: PatternSearch): { names: FittingName[][] } | Refusal {
     return orRefusal(() => ({ names: fittingNames(search) }));
   },
 };
 
-/** What decoding threads do. */
+/** The functions that run in the threads. */
 export type CodecFunctions = typeof functions;
 
 export default threadFunctions(functions);

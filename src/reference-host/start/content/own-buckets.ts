@@ -1,11 +1,11 @@
 import type { Types } from 'mongoose';
-import type { Bucket, ListedObject } from '../../s3/index.js';
-import type { HostContext } from '../context.js';
-import { Buckets } from '../files/buckets.js';
-import { registerFileInBucket } from '../files/in-place.js';
-import { installCommand, isInstalled } from '../packages.js';
+import type { Bucket, ListedObject } from '../../../s3/index.js';
+import type { HostContext } from '../../context.js';
+import { Buckets } from '../../files/buckets.js';
+import { registerFileInBucket } from '../../files/in-place.js';
+import { installCommand, isInstalled } from '../../packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
-import { UsageError, type BucketPrefix } from './options.js';
+import { UsageError, type BucketPrefix } from '../options.js';
 import { isShownName } from './own-files.js';
 
 const sdk = '@aws-sdk/client-s3';
@@ -36,7 +36,7 @@ async function* listed(
     yield* bucket.list(prefix, { signal });
   } catch (error) {
     signal?.throwIfAborted();
-    const { reasonOf } = await import('../../s3/index.js');
+    const { reasonOf } = await import('../../../s3/index.js');
     throw new UsageError(`s3://${name}/${prefix} cannot be listed: ${reasonOf(error, name)}.`, { cause: error });
   }
 }

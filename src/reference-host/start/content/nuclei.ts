@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import type { Types } from 'mongoose';
-import type { HostContext } from '../context.js';
-import type { Progress } from '../database/contract.js';
-import { issueToken, revokeToken, userScope } from '../accounts/tokens/tokens.js';
-import { nucleiOf, syntheticSlide } from '../synthetic-slide/slide.js';
+import type { HostContext } from '../../context.js';
+import type { Progress } from '../../database/contract.js';
+import { issueToken, revokeToken, userScope } from '../../accounts/tokens/tokens.js';
+import { nucleiOf, syntheticSlide } from '../../synthetic-slide/slide.js';
 
 /** Name of the annotation. */
 export const nucleiName = 'Nuclei';

@@ -1,15 +1,15 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Types } from 'mongoose';
-import type { HostContext } from '../context.js';
-import type { CollectionDocument } from '../tree/collection.model.js';
-import { refreshFileInPlace } from '../files/in-place.js';
-import type { FileDocument } from '../files/file.model.js';
-import type { FolderDocument } from '../tree/folder.model.js';
-import type { UserDocument } from '../accounts/users/user.model.js';
-import { createCollection } from '../tree/collections.js';
-import { createFolder, type FolderParent } from '../tree/folders.js';
-import { createUser } from '../accounts/users/users.js';
+import type { HostContext } from '../../context.js';
+import type { CollectionDocument } from '../../tree/collection.model.js';
+import { refreshFileInPlace } from '../../files/in-place.js';
+import type { FileDocument } from '../../files/file.model.js';
+import type { FolderDocument } from '../../tree/folder.model.js';
+import type { UserDocument } from '../../accounts/users/user.model.js';
+import { createCollection } from '../../tree/collections.js';
+import { createFolder, type FolderParent } from '../../tree/folders.js';
+import { createUser } from '../../accounts/users/users.js';
 import { ownFiles } from './own-files.js';
 
 /** Login of the user that is made. */

@@ -1,9 +1,9 @@
-import { TileSourceError } from '../../../errors.js';
-import type { CodecThreads } from '../../codecs/codec-threads.js';
-import { yCbCrToRgb } from '../../codecs/ycbcr.js';
-import type { Raster } from '../../raster.js';
-import type { ImageLayout } from './layout.js';
-import { compressions, photometrics } from './file/tags.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
+import { yCbCrToRgb } from '../../../codecs/ycbcr.js';
+import type { Raster } from '../../../raster.js';
+import type { ImageLayout } from '../layout.js';
+import { compressions, photometrics } from '../file/tags.js';
 
 /** What the header of a JPEG 2000 code stream says. */
 interface CodeStreamSize {

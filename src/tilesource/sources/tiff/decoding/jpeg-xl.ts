@@ -1,9 +1,9 @@
 import sharp from 'sharp';
-import { TileSourceError } from '../../../errors.js';
-import type { CodecThreads } from '../../codecs/codec-threads.js';
-import { processed } from '../../process/processing.js';
-import { vipsReason } from '../../process/vips-reason.js';
-import type { Raster } from '../../raster.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
+import { processed } from '../../../process/processing.js';
+import { vipsReason } from '../../../process/vips-reason.js';
+import type { Raster } from '../../../raster.js';
 import type { Jpeg2000Tile } from './jpeg2000.js';
 
 /**

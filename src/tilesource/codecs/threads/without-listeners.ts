@@ -1,8 +1,8 @@
 const events = ['uncaughtException', 'unhandledRejection'] as const;
 
 /**
- * Loads a library without the listeners that it adds to the process. What Emscripten makes adds some with each load. They would keep its memory
- * for ever, and change what an error of others does.
+ * Loads a library and removes the listeners that it adds to the process. Libraries made by Emscripten add some each time they are loaded, which
+ * would keep their memory for ever, and change how the process handles errors of other code.
  */
 export async function withoutListeners<T>(load: () => Promise<T>): Promise<T> {
   const before = events.map((event) => new Set(process.rawListeners(event)));
