@@ -29,7 +29,8 @@ export interface Raster {
   dtype: SampleType;
 }
 
-const constructors: { [T in SampleType]: new (length: number) => SampleArrays[T] } = {
+/** The typed array of each sample type. */
+export const sampleArrays = {
   uint8: Uint8Array,
   int8: Int8Array,
   uint16: Uint16Array,
@@ -38,7 +39,7 @@ const constructors: { [T in SampleType]: new (length: number) => SampleArrays[T]
   int32: Int32Array,
   float32: Float32Array,
   float64: Float64Array,
-};
+} as const satisfies { [T in SampleType]: unknown };
 
 const fullValues: Readonly<Record<SampleType, number>> = {
   uint8: 255,
@@ -63,7 +64,7 @@ export function leastValue(dtype: SampleType): number {
 
 /** Bytes of one sample. */
 export function sampleBytes(dtype: SampleType): number {
-  return new constructors[dtype](0).BYTES_PER_ELEMENT;
+  return new sampleArrays[dtype](0).BYTES_PER_ELEMENT;
 }
 
 /**
@@ -81,5 +82,14 @@ export function bitsOf(samples: Samples): Uint8Array | Uint16Array | Uint32Array
 /** A raster of zeros. */
 export function createRaster(shape: { width: number; height: number; bands: number; dtype: SampleType }): Raster {
   const { width, height, bands, dtype } = shape;
-  return { data: new constructors[dtype](width * height * bands), width, height, bands, dtype };
+  return { data: new sampleArrays[dtype](width * height * bands), width, height, bands, dtype };
+}
+
+/** The value of a half-precision float from its 16 bits. */
+export function halfToFloat(bits: number): number {
+  const sign = bits & 0x80_00 ? -1 : 1;
+  const [exponent, fraction] = [(bits >> 10) & 0x1f, bits & 0x3_ff];
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }

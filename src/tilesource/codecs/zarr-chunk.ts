@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
+import { halfToFloat } from '../raster.js';
 import { decodeLz4 } from './lz4.js';
 import { zstdContentSize } from './zstd-header.js';
 
@@ -92,14 +93,6 @@ function swap(bytes: Uint8Array, size: number): void {
   if (size === 2) buffer.swap16();
   else if (size === 4) buffer.swap32();
   else if (size === 8) buffer.swap64();
-}
-
-function halfToFloat(bits: number): number {
-  const sign = bits & 0x80_00 ? -1 : 1;
-  const [exponent, fraction] = [(bits >> 10) & 0x1f, bits & 0x3_ff];
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
 /** Converts samples to types of rasters: 64-bit integers become doubles, and half floats become single floats. */

@@ -2,7 +2,7 @@
 export type GeoKeys = Readonly<Record<string, number | string>>;
 
 /** Value of a key that stands for a system without a code, which further keys define. */
-const userDefined = 32_767;
+export const userDefined = 32_767;
 
 const polarStereographic = 15;
 

@@ -1,3 +1,4 @@
+import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../codecs/jpeg-segments.js';
 import { createRaster, type Raster } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 import { packTile } from './tiles.js';
@@ -9,34 +10,17 @@ export interface JpegForm {
   sampling: readonly [number, number];
 }
 
-interface Segment {
-  marker: number;
-  /** Position of the marker in the file. */
-  start: number;
-  body: Uint8Array;
-}
-
-const markers = { frame: 0xc0, huffman: 0xc4, quantization: 0xdb, scan: 0xda, jfif: 0xe0, adobe: 0xee } as const;
-
-/** The segments up to the header of the first scan, which is included; `null` if the bytes are not a JPEG. */
-function segmentsOf(bytes: Uint8Array): Segment[] | null {
-  if (bytes[0] !== 0xff || bytes[1] !== 0xd8) return null;
-  const segments: Segment[] = [];
-  for (let start = 2; start + 4 <= bytes.length;) {
-    const marker = bytes[start + 1] ?? 0;
-    const end = start + 2 + (((bytes[start + 2] ?? 0) << 8) | (bytes[start + 3] ?? 0));
-    if (bytes[start] !== 0xff || end > bytes.length || end < start + 4) return null;
-    segments.push({ marker, start, body: bytes.subarray(start + 4, end) });
-    if (marker === markers.scan) return segments;
-    start = end;
-  }
-  return null;
+/** The segments of a JPEG up to the header of its first scan; `null` for other bytes, and if there are gaps between segments. */
+function segmentsOf(bytes: Uint8Array): JpegSegment[] | null {
+  const segments = jpegSegments(bytes);
+  if (segments?.at(-1)?.marker !== markers.scan) return null;
+  return segments.every(({ start }, index) => start === (segments[index - 1]?.end ?? 2)) ? segments : null;
 }
 
 /** The form of a complete JPEG of 8 bits and this size; `null` for other bytes, and for a JPEG that tags of TIFF cannot describe. */
 export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: number }): JpegForm | null {
   const segments = segmentsOf(bytes);
-  const frame = segments?.find(({ marker }) => marker >= markers.frame && marker <= markers.frame + 2)?.body;
+  const frame = segments?.find(({ marker }) => marker >= markers.baselineFrame && marker <= markers.baselineFrame + 2)?.body;
   if (segments === null || frame === undefined || frame[0] !== 8) return null;
   const [, high = 0, low = 0, wideHigh = 0, wideLow = 0, components = 0] = frame;
   if (high * 256 + low !== size.height || wideHigh * 256 + wideLow !== size.width) return null;
@@ -66,10 +50,6 @@ export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
   ];
 }
 
-/** The APP14 segment of Adobe that says that the components are red, green and blue. */
-const adobeRgb = Uint8Array.from([0xff, markers.adobe, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
-const jfif = Uint8Array.from([0xff, markers.jfif, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
-
 /**
  * Encodes a tile of bytes as a JPEG of a form. libvips can write neither RGB nor subsampling in one direction alone, so each component is
  * encoded as a grayscale JPEG, and the three become the scans of one JPEG.
@@ -86,17 +66,17 @@ export async function packJpegTile(tile: Raster, { color, sampling }: JpegForm, 
     const bytes = await packTile(plane, packing);
     const segments = segmentsOf(bytes);
     const scan = segments?.at(-1);
-    const frame = segments?.find(({ marker }) => marker === markers.frame);
+    const frame = segments?.find(({ marker }) => marker === markers.baselineFrame);
     if (segments == null || scan === undefined || frame === undefined) throw new Error('libvips wrote no baseline JPEG');
-    const bytesOf = ({ start, body }: Segment) => bytes.subarray(start, start + 4 + body.length);
+    const bytesOf = ({ start, end }: JpegSegment) => bytes.subarray(start, end);
     if (index === 0) {
-      parts.push(...segments.filter(({ marker }) => marker === markers.quantization).map(bytesOf));
+      parts.push(...segments.filter(({ marker }) => marker === markers.quantizationTables).map(bytesOf));
       const components = [1, 2, 3].flatMap((id) => [id, id === 1 ? across * 16 + down : 0x11, 0]);
-      parts.push(Uint8Array.of(0xff, markers.frame, 0, 17, ...frame.body.subarray(0, 5), 3, ...components));
+      parts.push(Uint8Array.of(0xff, markers.baselineFrame, 0, 17, ...frame.body.subarray(0, 5), 3, ...components));
     }
-    parts.push(...segments.filter(({ marker }) => marker === markers.huffman).map(bytesOf));
+    parts.push(...segments.filter(({ marker }) => marker === markers.huffmanTables).map(bytesOf));
     parts.push(Uint8Array.of(0xff, markers.scan, 0, 8, 1, index + 1, 0, 0, 63, 0));
-    parts.push(bytes.subarray(scan.start + 4 + scan.body.length, bytes.length - 2));
+    parts.push(bytes.subarray(scan.end, bytes.length - 2));
   }
   return Buffer.concat([...parts, Uint8Array.of(0xff, 0xd9)]);
 }

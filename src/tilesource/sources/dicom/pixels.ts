@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../contract.js';
-import { createRaster, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
+import { createRaster, sampleArrays, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
 import type { DicomFacts } from './facts.js';
@@ -72,20 +72,9 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
   return { dtype, bands: samples };
 }
 
-const constructors = {
-  uint8: Uint8Array,
-  int8: Int8Array,
-  uint16: Uint16Array,
-  int16: Int16Array,
-  uint32: Uint32Array,
-  int32: Int32Array,
-  float32: Float32Array,
-  float64: Float64Array,
-} as const;
-
 /** Bytes as samples of a type, little-endian. */
 function samplesOf(bytes: Uint8Array, dtype: SampleType, count: number): Samples {
-  const constructor = constructors[dtype as keyof typeof constructors];
+  const constructor = sampleArrays[dtype];
   const length = count * constructor.BYTES_PER_ELEMENT;
   const own = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
   if (own.length < length) throw new TileSourceError(`Corrupt DICOM: ${own.length} bytes of samples where ${length} are needed.`);

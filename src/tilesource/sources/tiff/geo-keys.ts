@@ -1,4 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
+import { userDefined } from '../../geo/definitions.js';
 import type { Affine, GeoReference } from '../../geo/georeference.js';
 import { projectionOfKeys } from '../../geo/projections.js';
 import type { Directory } from './file/directory.js';
@@ -51,8 +52,6 @@ const keyNames: Readonly<Record<number, string>> = {
 
 /** Numbers of keys, and of parameters, that are read. */
 const maxNumbers = 4096;
-/** What keys say in place of a code that somebody made up. */
-const userDefined = 32_767;
 
 /** What GeoTIFF tags say of a file. */
 export interface GeoTiff extends GeoReference {

@@ -1,53 +1,16 @@
+import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../../codecs/jpeg-segments.js';
 import type { EncodedImage } from '../../contract.js';
 import type { ImageLayout } from './layout.js';
 import { compressions, photometrics } from './file/tags.js';
 
-const soi = 0xd8;
-const sos = 0xda;
-const dqt = 0xdb;
-const dht = 0xc4;
-
-/** Adobe APP14 segment with transform 0: three components are red, green and blue. */
-const adobeRgb = Uint8Array.from([0xff, 0xee, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
-/** JFIF APP0 segment, which says YCbCr, without density. */
-const jfif = Uint8Array.from([0xff, 0xe0, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
-
-interface Segment {
-  marker: number;
-  start: number;
-  /** Past the last byte. */
-  end: number;
-}
-
-/** Marker segments from SOI up to and with SOS (or EOI); `null` where the bytes are no JPEG. */
-function segmentsOf(bytes: Uint8Array): Segment[] | null {
-  if (bytes[0] !== 0xff || bytes[1] !== soi) return null;
-  const segments: Segment[] = [];
-  for (let at = 2; at + 4 <= bytes.length;) {
-    if (bytes[at] !== 0xff) return null;
-    const marker = bytes[at + 1] ?? 0;
-    if (marker === 0xff) {
-      at += 1; // fill byte
-      continue;
-    }
-    if (marker === 0xd9) return segments;
-    const end = at + 2 + (((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0));
-    if (end > bytes.length || end < at + 4) return null;
-    segments.push({ marker, start: at, end });
-    if (marker === sos) return segments;
-    at = end;
-  }
-  return segments;
-}
-
 /** Ids of the tables that a DQT or DHT segment defines; `null` where its lengths are wrong. */
-function tableIds(bytes: Uint8Array, { marker, start, end }: Segment): string[] | null {
+function tableIds(bytes: Uint8Array, { marker, start, end }: JpegSegment): string[] | null {
   const ids: string[] = [];
   let at = start + 4;
   while (at < end) {
     const head = bytes[at] ?? 0;
-    ids.push(`${marker}:${marker === dqt ? head & 15 : head}`);
-    if (marker === dqt) {
+    ids.push(`${marker}:${marker === markers.quantizationTables ? head & 15 : head}`);
+    if (marker === markers.quantizationTables) {
       at += 1 + (head >> 4 === 0 ? 64 : 128);
     } else {
       let length = 17;
@@ -58,9 +21,13 @@ function tableIds(bytes: Uint8Array, { marker, start, end }: Segment): string[] 
   return at === end ? ids : null;
 }
 
-function definedTables(bytes: Uint8Array, segments: readonly Segment[]): Set<string> {
+function definedTables(bytes: Uint8Array, segments: readonly JpegSegment[]): Set<string> {
   return new Set(
-    segments.flatMap((segment) => (segment.marker === dqt || segment.marker === dht ? (tableIds(bytes, segment) ?? []) : [])),
+    segments.flatMap((segment) =>
+      segment.marker === markers.quantizationTables || segment.marker === markers.huffmanTables
+        ? (tableIds(bytes, segment) ?? [])
+        : [],
+    ),
   );
 }
 
@@ -89,9 +56,9 @@ export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'c
  * `null` where the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
  */
 export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
-  const segments = segmentsOf(stored);
+  const segments = jpegSegments(stored);
   const scan = segments?.at(-1);
-  if (segments === null || scan?.marker !== sos || !isEnded(stored)) return null;
+  if (segments === null || scan?.marker !== markers.scan || !isEnded(stored)) return null;
   const frames = segments.filter(
     ({ marker }) => marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc,
   );
@@ -106,19 +73,19 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   // libtiff refuses subsampled RGB; decoding will say so.
   if (isRgb && [7, 10, 13].some((at) => header[at] !== header[7])) return null;
 
-  const parts: Uint8Array[] = [Uint8Array.of(0xff, soi)];
+  const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
   if (components === 3) parts.push(isRgb ? adobeRgb : jfif);
   const own = definedTables(stored, segments);
   if (layout.jpegTables !== null) {
     const { jpegTables } = layout;
-    const shared = segmentsOf(jpegTables);
+    const shared = jpegSegments(jpegTables);
     if (shared === null) return null;
     for (const segment of shared) {
-      if (segment.marker === dqt || segment.marker === dht) {
+      if (segment.marker === markers.quantizationTables || segment.marker === markers.huffmanTables) {
         const ids = tableIds(jpegTables, segment);
         if (ids === null) return null;
         if (ids.every((id) => own.has(id))) continue;
-      } else if (segment.marker !== 0xdd) continue;
+      } else if (segment.marker !== markers.restartInterval) continue;
       parts.push(jpegTables.subarray(segment.start, segment.end));
     }
   }

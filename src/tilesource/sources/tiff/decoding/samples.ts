@@ -1,4 +1,4 @@
-import { bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
+import { halfToFloat, bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
 import type { ImageLayout } from '../layout.js';
 
 /** Bytes of `rows` rows of one plane, uncompressed but otherwise as stored, and what they hold. */
@@ -69,15 +69,6 @@ function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array 
     }
   }
   return data;
-}
-
-function halfToFloat(bits: number): number {
-  const sign = bits & 0x80_00 ? -1 : 1;
-  const exponent = (bits >> 10) & 0x1f;
-  const fraction = bits & 0x3_ff;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
 function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
