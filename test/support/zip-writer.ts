@@ -10,7 +10,7 @@ export interface ZipFileBytes {
 /** Writes a ZIP file, as far as tests need lies in it that other writers do not tell. */
 export function writeZip(
   files: Readonly<Record<string, Uint8Array | string>>,
-  { deflated = [], claimedSize }: { deflated?: readonly string[]; claimedSize?: number } = {},
+  { deflated = [], claimedSize, extra = 0 }: { deflated?: readonly string[]; claimedSize?: number; extra?: number } = {},
 ): ZipFileBytes {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -26,7 +26,10 @@ export function writeZip(
     common.writeUInt32LE(data.length, 14);
     common.writeUInt32LE(isDeflated ? (claimedSize ?? plain.length) : data.length, 18);
     common.writeUInt16LE(Buffer.byteLength(name), 22);
-    const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), common, Buffer.from(name), data]);
+    const localHead = Buffer.from(common);
+    // Only before the content: the directory does not tell how long these are.
+    localHead.writeUInt16LE(extra, 24);
+    const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), localHead, Buffer.from(name), Buffer.alloc(extra), data]);
     const entry = Buffer.alloc(46);
     entry.write('PK\x01\x02', 0, 'latin1');
     entry.writeUInt16LE(20, 4);

@@ -11,6 +11,10 @@ const bytesPerEntry = 250;
 const maxInflatedBytes = 2 ** 28;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
+/** What precedes the content of a file: a header of this length and mark, its name, and usually no more than so many other bytes. */
+const headerBytes = 30;
+const headerMark = 0x04_03_4b_50;
+const usualExtra = 64;
 /** Entries that are read before other work may have the event loop. */
 const entriesAtOnce = 1000;
 
@@ -88,15 +92,6 @@ function readEntries(zip: ZipFile): Promise<Map<string, Entry>> {
   });
 }
 
-function dataStart(zip: ZipFile, entry: Entry): Promise<number> {
-  return new Promise((resolve, reject) => {
-    zip.readLocalFileHeader(entry, { minimal: true }, (error, header) => {
-      if (error !== null) reject(new TileSourceError(`Corrupt ZIP file: ${entry.fileName} cannot be found.`, { cause: error }));
-      else resolve(header.fileDataStart);
-    });
-  });
-}
-
 /** The files of an archive. */
 export interface ArchiveTree extends FileTree {
   /** Paths of all files. */
@@ -127,15 +122,8 @@ class ZipTree implements ArchiveTree {
     if (entry === undefined) return null;
     if (entry.isEncrypted()) throw new TileSourceError(`${path} of the ZIP file is encrypted, which is not supported.`);
     const { compressionMethod, compressedSize, uncompressedSize } = entry;
-    const start = await dataStart(this.#zip, entry);
-    if (start + compressedSize > this.#reader.size)
-      throw new TileSourceError(`Truncated or corrupt ZIP file: ${path} leaves it.`);
-    if (compressionMethod === 0) {
-      const size = compressedSize;
-      const read: ByteReader['read'] = (offset, length, options) =>
-        this.#reader.read(start + Math.min(offset, size), Math.max(0, Math.min(length, size - offset)), options);
-      return { size, read };
-    }
+    const read = this.#storedBytes(path, entry);
+    if (compressionMethod === 0) return { size: compressedSize, read };
     if (compressionMethod !== 8)
       throw new TileSourceError(`${path} of the ZIP file is compressed by method ${compressionMethod}.`);
     if (Math.max(uncompressedSize, compressedSize) > maxInflatedBytes) {
@@ -147,28 +135,54 @@ class ZipTree implements ArchiveTree {
     return {
       size: uncompressedSize,
       read: async (offset, length, options) => {
-        content ??= this.#inflated(path, { start, compressedSize, uncompressedSize }, options?.signal);
+        const { signal } = options ?? {};
+        content ??= read(0, compressedSize, signal && { signal }).then((packed) => inflated(path, packed, uncompressedSize));
         return (await content).slice(offset, offset + length);
       },
     };
   }
 
-  async #inflated(
-    path: string,
-    { start, compressedSize, uncompressedSize }: { start: number; compressedSize: number; uncompressedSize: number },
-    signal?: AbortSignal,
-  ): Promise<Uint8Array> {
-    const packed = await this.#reader.read(start, compressedSize, signal && { signal });
-    try {
-      return await inflate(packed, { maxOutputLength: Math.max(1, uncompressedSize) });
-    } catch (cause) {
-      throw new TileSourceError(`Corrupt ZIP file: ${path} cannot be inflated to ${uncompressedSize} bytes.`, { cause });
-    }
+  /**
+   * Reads of a file as it is stored. Only the header before it says where it begins, so the header is read together with the first bytes, which are
+   * often all.
+   */
+  #storedBytes(path: string, entry: Entry): ByteReader['read'] {
+    const { relativeOffsetOfLocalHeader: header, compressedSize: size, fileNameLength } = entry;
+    let start: number | null = null;
+    return async (offset, length, options) => {
+      const from = Math.min(offset, size);
+      const wanted = Math.max(0, Math.min(length, size - from));
+      if (start === null) {
+        if (header + headerBytes + size > this.#reader.size) throw truncated(path);
+        const together = headerBytes + fileNameLength + usualExtra + (from === 0 ? wanted : 0);
+        const bytes = await this.#reader.read(header, Math.min(together, this.#reader.size - header), options);
+        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        if (bytes.length < headerBytes || view.getUint32(0, true) !== headerMark)
+          throw new TileSourceError(`Corrupt ZIP file: ${path} cannot be found.`);
+        const before = headerBytes + view.getUint16(26, true) + view.getUint16(28, true);
+        if (header + before + size > this.#reader.size) throw truncated(path);
+        start = header + before;
+        if (from === 0 && bytes.length >= before + wanted) return bytes.subarray(before, before + wanted);
+      }
+      return this.#reader.read(start + from, wanted, options);
+    };
   }
 
   async close(): Promise<void> {
     this.#zip.close();
     await this.#reader.close();
+  }
+}
+
+function truncated(path: string): TileSourceError {
+  return new TileSourceError(`Truncated or corrupt ZIP file: ${path} leaves it.`);
+}
+
+async function inflated(path: string, packed: Uint8Array, size: number): Promise<Uint8Array> {
+  try {
+    return await inflate(packed, { maxOutputLength: Math.max(1, size) });
+  } catch (cause) {
+    throw new TileSourceError(`Corrupt ZIP file: ${path} cannot be inflated to ${size} bytes.`, { cause });
   }
 }
 

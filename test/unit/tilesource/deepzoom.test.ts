@@ -72,6 +72,39 @@ describe('Deep Zoom in a ZIP file', () => {
     await source.close();
   });
 
+  it.each([
+    ['one read', 0, 1],
+    ['two reads where more than usual stands before it', 1000, 2],
+  ])('reads a tile in %s', async (_name, extra, expected) => {
+    const picture = await tilePicture(64);
+    const input = memoryInput(writeZip({ 'a.dzi': usual, 'a_files/7/0_0.jpg': picture }, { extra }).file, 'a.zip');
+    let reads = 0;
+    const open = async () => {
+      const reader = await input.open();
+      const read: typeof reader.read = (...where) => {
+        reads += 1;
+        return reader.read(...where);
+      };
+      return { size: reader.size, read, close: () => reader.close() };
+    };
+    const source = await deepZoomSource.open({ ...input, open });
+    reads = 0;
+    const { data } = await source.readTile({ level: 1, x: 0, y: 0, frame: 0 });
+    expect(reads).toBe(expected);
+    expect(worstDifference(data, await sharp(picture).raw().toBuffer())).toBe(0);
+    await source.close();
+  });
+
+  it('reads tiles at the same time as it reads them one by one', async () => {
+    const source = await deepZoomSource.open(fileInput(plain));
+    const tiles = [0, 1, 2, 0, 1, 2, 1, 0].map((x) => ({ level: source.metadata.levels - 1, x, y: x % 2, frame: 0 }));
+    const together = await Promise.all(tiles.map((tile) => source.readTile(tile)));
+    for (const [index, tile] of tiles.entries()) {
+      expect(worstDifference(together[index]!.data, (await source.readTile(tile)).data)).toBe(0);
+    }
+    await source.close();
+  });
+
   it('shows what has no tile as zero', async () => {
     const files = { 'a/b.dzi': usual, 'a/b_files/7/0_0.jpg': await tilePicture(64) };
     const source = await deepZoomSource.open(memoryInput(writeZip(files).file, 'sparse.zip'));

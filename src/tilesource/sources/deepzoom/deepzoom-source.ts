@@ -5,6 +5,7 @@ import {
   priorities,
   type EncodedImage,
   type ImageMetadata,
+  type ReadOptions,
   type SourceInput,
   type SourceOptions,
   type TileAddress,
@@ -14,6 +15,7 @@ import {
 import { openInZip } from '../../archive/zip-tree.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
 import { processed } from '../../process/processing.js';
+import { withReadMemory } from '../../process/read-memory.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
@@ -93,7 +95,7 @@ class DeepZoomTileSource implements TileSource {
     }
     const first = await tree.file(`${folder}${finest}/0_0.${format}`);
     if (first === null) throw noTile(`${folder}${finest}/0_0.${format}`, tree.mayGrow === true);
-    const tileFormat = await formatOf(await tileBytes(first, 'the first tile', signal), description, signal);
+    const tileFormat = await formatOf(await tileBytes(first, 'the first tile', { signal }), description, signal);
     const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
     return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...facts }, stored);
   }
@@ -125,11 +127,23 @@ class DeepZoomTileSource implements TileSource {
     const { bands } = this.#format;
     const file = await this.#tree.file(path);
     if (file === null) return createRaster({ ...content, bands, dtype: 'uint8' });
-    const bytes = await tileBytes(file, path, signal);
+    return withReadMemory(async (into) => {
+      const bytes = await tileBytes(file, path, { signal, into });
+      return this.#decode(bytes, { path, before, size, content }, signal);
+    });
+  }
+
+  async #decode(
+    bytes: Uint8Array,
+    { path, before, size, content }: StoredTile & { content: Size },
+    signal: AbortSignal | undefined,
+  ): Promise<Raster> {
+    const { bands } = this.#format;
     try {
       const limitInputPixels = size.width * size.height;
-      const picture = sharp(bytes, { failOn: 'error', limitInputPixels }).toColourspace(bands <= 2 ? 'b-w' : 'srgb');
-      const shaped = bands % 2 === 0 ? picture.ensureAlpha() : picture.removeAlpha();
+      const picture = sharp(bytes, { failOn: 'error', limitInputPixels, sequentialRead: true });
+      const colored = picture.toColourspace(bands <= 2 ? 'b-w' : 'srgb');
+      const shaped = bands % 2 === 0 ? colored.ensureAlpha() : colored.removeAlpha();
       const { data, info } = await processed(() => shaped.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true }), signal);
       if (info.width !== size.width || info.height !== size.height || info.channels !== bands) {
         const found = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
@@ -157,7 +171,7 @@ class DeepZoomTileSource implements TileSource {
     if (!isFull || size.width !== tileWidth || size.height !== tileHeight || profile !== null || bands % 2 === 0) return null;
     const file = await this.#tree.file(path);
     if (file === null) return null;
-    const stored = await tileBytes(file, path, signal);
+    const stored = await tileBytes(file, path, { signal });
     if (!isOrdinaryJpeg(stored)) return null;
     const photometric = bands === 1 ? photometrics.blackIsZero : photometrics.yCbCr;
     const shape = { photometric, samplesPerPixel: bands, chunkWidth: tileWidth, chunkHeight: tileHeight, jpegTables: null };
@@ -195,11 +209,11 @@ function finestLevel({ width, height }: DeepZoomDescription): number {
 async function tileBytes(
   file: NonNullable<Awaited<ReturnType<FileTree['file']>>>,
   what: string,
-  signal?: AbortSignal,
+  options: ReadOptions,
 ): Promise<Uint8Array> {
   if (file.size < 16 || file.size > maxTileBytes)
     throw new TileSourceError(`Corrupt Deep Zoom image: ${what} has ${file.size} bytes.`);
-  const bytes = await file.read(0, file.size, signal && { signal });
+  const bytes = await file.read(0, file.size, options);
   if (bytes.length < file.size) throw new TileSourceError(`Truncated Deep Zoom image: ${what} is cut short.`);
   return bytes;
 }

@@ -19,7 +19,7 @@ import { blit, crop } from '../../render/pixels.js';
 import { extend } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './layout.js';
-import { readFrame, sampleShape, storedJpeg } from './pixels.js';
+import { areQuicklyDecoded, readFrame, sampleShape, storedJpeg } from './pixels.js';
 
 /** Files of one item that are looked at, and at the same time. */
 const maxCompanions = 5000;
@@ -100,12 +100,18 @@ class DicomTileSource implements TileSource {
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const box = this.#boxOf(address);
     const level = this.#levelOf(address);
-    const { bandCount: bands, dtype } = this.metadata;
+    const { bandCount: bands, dtype, tileWidth, tileHeight } = this.metadata;
     const tiles = level.tilesIn(address.frame, box);
     // Reduced levels may be a pixel smaller than the pyramid has it.
     const width = Math.max(1, Math.min(box.width, level.width - box.left));
     const height = Math.max(1, Math.min(box.height, level.height - box.top));
-    const rasters = await mapConcurrently(tiles, sideBySide, (tile) => this.#frame(tile, signal));
+    const rasters = await mapConcurrently(tiles, sideBySide, (tile) => {
+      const isTile =
+        level.tileWidth === tileWidth && level.tileHeight === tileHeight && tile.left === box.left && tile.top === box.top;
+      // No other tile needs such a frame. Frames that are kept live so long that only the slowest collection of garbage frees them.
+      if (isTile && areQuicklyDecoded(tile.instance.facts)) return readFrame(tile.instance, tile.frame, signal);
+      return this.#frame(tile, signal);
+    });
     if (rasters.some((raster) => raster.dtype !== dtype || raster.bands !== bands))
       throw new TileSourceError('Corrupt DICOM: frames of different samples.');
     const [first] = rasters;

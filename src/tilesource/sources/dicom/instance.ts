@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import type { ByteReader, SourceInput } from '../../contract.js';
+import type { ByteReader, ReadOptions, SourceInput } from '../../contract.js';
 import { readDicomFacts, type DicomFacts } from './facts.js';
 
 /** Bytes of a header that are read first, and at most; larger ones describe each of many frames. */
@@ -65,14 +65,15 @@ export class DicomInstance {
     return Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** The stored bytes of a frame, counted from 0. @throws TileSourceError where they leave the file. */
-  async frame(number: number, signal?: AbortSignal): Promise<Uint8Array> {
+  /** The stored bytes of a frame, counted from 0; they may lie in `into`. @throws TileSourceError where they leave the file. */
+  async frame(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
     const ranges = this.isEncapsulated ? ((await this.#encapsulated())[number] ?? []) : [this.#plain(number)];
     const length = ranges.reduce((sum, range) => sum + range.length, 0);
     if (ranges.length === 0 || length > maxFrameBytes) {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${length} bytes.`);
     }
-    const parts = await Promise.all(ranges.map((range) => this.#exactly(range, `frame ${number}`, signal)));
+    const options = { signal, ...(ranges.length === 1 && { into }) };
+    const parts = await Promise.all(ranges.map((range) => this.#exactly(range, `frame ${number}`, options)));
     const bytes = parts.length === 1 ? parts[0]! : new Uint8Array(Buffer.concat(parts));
     return ranges[0]?.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`) : bytes;
   }
@@ -86,13 +87,13 @@ export class DicomInstance {
     return { offset: this.facts.pixelOffset + offset, length };
   }
 
-  async #exactly({ offset, length }: Range, what: string, signal?: AbortSignal): Promise<Uint8Array> {
+  async #exactly({ offset, length }: Range, what: string, options: ReadOptions = {}): Promise<Uint8Array> {
     if (!(length >= 0) || offset + length > this.reader.size) {
       throw new TileSourceError(
         `Truncated or corrupt DICOM: ${what} of ${this.name} should lie at byte ${offset}, ${length} bytes long; the file has ${this.reader.size}.`,
       );
     }
-    const bytes = await this.reader.read(offset, length, signal === undefined ? {} : { signal });
+    const bytes = await this.reader.read(offset, length, options);
     if (bytes.length < length) throw new TileSourceError(`The file has become shorter while ${what} was read.`);
     return bytes;
   }

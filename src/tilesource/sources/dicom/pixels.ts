@@ -2,6 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../contract.js';
+import { withReadMemory } from '../../process/read-memory.js';
 import { createRaster, sampleArrays, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
@@ -176,7 +177,7 @@ export async function storedJpeg(instance: DicomInstance, frame: number, signal?
   const isPlain =
     codecOf(facts) === 'jpeg' && facts.bitsAllocated === 8 && !['MONOCHROME1', 'PALETTE COLOR'].includes(facts.photometric);
   if (!isPlain) return null;
-  const bytes = completeJpeg(await instance.frame(frame, signal), jpegShape(facts));
+  const bytes = completeJpeg(await instance.frame(frame, { signal }), jpegShape(facts));
   return bytes && { encoding: 'JPEG', bytes, width: facts.columns, height: facts.rows };
 }
 
@@ -208,6 +209,21 @@ async function decodePicture(
   return out.data;
 }
 
+async function readJpeg(bytes: Uint8Array, facts: DicomFacts, signal?: AbortSignal): Promise<Samples> {
+  const { rows, columns, samples, bitsAllocated } = facts;
+  if (bitsAllocated !== 8) throw new TileSourceError('The DICOM file has JPEG frames of 12 bits, which is not supported.');
+  const bands = samples === 1 ? 1 : 3;
+  const jpeg = completeJpeg(bytes, jpegShape(facts)) ?? bytes;
+  const picture = await decodeJpeg(jpeg, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
+  if (picture.width === columns && picture.height === rows) return picture.data;
+  throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
+}
+
+/** Whether frames are decoded in a millisecond or two, so that they are as well decoded again as kept. */
+export function areQuicklyDecoded(facts: DicomFacts): boolean {
+  return codecOf(facts) === 'jpeg';
+}
+
 /** Decodes a frame of an instance, counted from 0. @throws TileSourceError where it is corrupt or too large. */
 export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
   const { facts } = instance;
@@ -218,19 +234,12 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     throw new TileSourceError(`A frame of the DICOM file has ${columns} by ${rows} pixels, which is too large to be decoded.`);
   }
   const codec = codecOf(facts);
-  const bytes = await instance.frame(frame, signal);
   const result = (data: Samples): Raster => ({ ...shape, data, width: columns, height: rows });
   let data: Samples;
-  if (codec === 'jpeg') {
-    if (bitsAllocated !== 8) throw new TileSourceError('The DICOM file has JPEG frames of 12 bits, which is not supported.');
-    const bands = samples === 1 ? 1 : 3;
-    const jpeg = completeJpeg(bytes, jpegShape(facts)) ?? bytes;
-    const picture = await decodeJpeg(jpeg, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
-    if (picture.width !== columns || picture.height !== rows) {
-      throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
-    }
-    ({ data } = picture);
-  } else if (codec === 'native' || codec === 'rle') {
+  if (codec === 'jpeg')
+    data = await withReadMemory(async (into) => readJpeg(await instance.frame(frame, { signal, into }), facts, signal));
+  else if (codec === 'native' || codec === 'rle') {
+    const bytes = await instance.frame(frame, { signal });
     const raw = codec === 'rle' ? decodeRle(bytes, facts) : bytes;
     const dtype = facts.isFloat ? shape.dtype : (`${facts.isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType);
     if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
@@ -241,7 +250,7 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     else if (samples === 3 && photometric !== 'RGB')
       throw new TileSourceError(`Uncompressed DICOM of ${photometric} is not supported.`);
   } else {
-    data = await decodePicture(codec, bytes, facts, signal);
+    data = await decodePicture(codec, await instance.frame(frame, { signal }), facts, signal);
     if (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422') toRgb(data);
   }
   if (photometric === 'MONOCHROME1' && !facts.isFloat) inverted(data, facts);
