@@ -5,9 +5,10 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { SourceCache } from '../src/features/caches/source-cache.js';
 import { fileInput } from '../src/tilesource/byte-reader.js';
 import type { SourceInput, TileSource } from '../src/tilesource/contract.js';
+import { memoryOverRequests } from './formats/memory.js';
+import { smallImages, type Openable } from './formats/pictures.js';
 import { samples, type Sample } from './formats/samples.js';
 import { median, megabytes } from './support/measure.js';
 import { compare, loop } from './tiles/measure.js';
@@ -19,10 +20,15 @@ const value = (name: string, usual: number) => {
 const bytes = value('bytes', 2 ** 30);
 const requests = value('requests', 100_000);
 const rounds = value('rounds', 5);
+/** Longest time for the requests. */
+const seconds = value('seconds', 900);
+/** Nothing but memory over many requests. */
+const memoryOnly = process.argv.includes('--memory');
 /** `--only TEXT`: formats whose name holds the text. */
 const only = process.argv.includes('--only') ? process.argv[process.argv.indexOf('--only') + 1]! : '';
 const openFiles = 1000;
-const requestedFiles = 200;
+/** Two hundred files in all, of which some are of each format. */
+const filesOfFormat = only === '' ? 12 : 200;
 /** Decoded at the same time on both sides. */
 const concurrency = 4;
 
@@ -112,60 +118,40 @@ async function manyOpen({ name, source }: Sample, paths: readonly string[]): Pro
   }
 }
 
-/** Asks for tiles of many files, of which some are kept open, and looks at the memory of the process. */
-async function manyRequests({ name, source }: Sample, paths: readonly string[]): Promise<void> {
-  const cache = new SourceCache<TileSource>({
-    maxEntries: 64,
-    maxBytes: 2 ** 28,
-    sizeOf: ({ retainedBytes = 0 }) => retainedBytes,
-    onCloseError: (error) => console.error(error),
-  });
-  const resident: number[] = [];
-  const samplesOfMemory = 20;
-  for (let round = 0; round < samplesOfMemory; round += 1) {
-    await loopOf(requests / samplesOfMemory, () => {
-      const path = paths[random(paths.length)]!;
-      return cache.use(path, () => source.open(fileInput(path), { temporaryDirectory: directory }), anyTile);
-    });
-    resident.push(process.memoryUsage.rss());
-  }
-  await cache.clear();
-  const [early, late] = [median(resident.slice(2, 7)), median(resident.slice(-5))];
-  const growth = late - early;
-  console.log(
-    `${name}: ${requests} requests on ${paths.length} files: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
-      ` (to reach: 50 MB more; ${growth < 50e6 ? 'reached' : 'NOT REACHED'})`,
-  );
+async function copies(path: string, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, index) => join(directory, `${index}-${basename(path)}`));
+  await Promise.all(names.map((name) => copyFile(path, name)));
+  return names;
 }
 
-async function loopOf(count: number, work: () => Promise<unknown>): Promise<void> {
-  let left = count;
-  const worker = async () => {
-    while (left > 0) {
-      left -= 1;
-      await work();
+/** Leaves out formats of which a part is not installed, and says so. */
+async function usable(files: readonly Openable[]): Promise<Openable[]> {
+  const missing = new Set<string>();
+  for (const [index, { name, open }] of files.entries()) {
+    if (files[index - 1]?.name === name) continue;
+    try {
+      await (await open()).close();
+    } catch (error) {
+      console.log(`${name} is left out: ${error instanceof Error ? error.message : String(error)}`);
+      missing.add(name);
     }
-  };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+  }
+  return files.filter(({ name }) => !missing.has(name));
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-formats-'));
 try {
-  for await (const sample of samples(directory, bytes, only)) await speed(sample);
+  if (!memoryOnly) for await (const sample of samples(directory, bytes, only)) await speed(sample);
   // Smaller files: what is looked at is their number.
+  const files: Openable[] = [];
   for await (const sample of samples(directory, 2 ** 20, only)) {
-    if (sample.isVariant === true) continue;
-    const paths = await Promise.all(
-      Array.from({ length: requestedFiles }, async (_, index) => {
-        const path = join(directory, `${index}-${basename(sample.path)}`);
-        await copyFile(sample.path, path);
-        return path;
-      }),
-    );
-    await manyOpen(sample, paths);
-    await manyRequests(sample, paths);
-    await Promise.all(paths.map((path) => rm(path)));
+    const paths = await copies(sample.path, filesOfFormat);
+    const { name, source } = sample;
+    if (!memoryOnly && sample.isVariant !== true) await manyOpen(sample, paths);
+    for (const path of paths) files.push({ name, open: () => source.open(fileInput(path), { temporaryDirectory: directory }) });
   }
+  for await (const image of smallImages(directory, filesOfFormat)) if (image.name.includes(only)) files.push(image);
+  await memoryOverRequests(await usable(files), { requests, seconds, concurrency }, anyTile);
 } finally {
   await rm(directory, { recursive: true, force: true });
 }

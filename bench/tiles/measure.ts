@@ -41,13 +41,18 @@ export function requests(options: {
     });
 }
 
-/** Does a piece of work again and again, so many at a time. */
-export async function repeat(concurrency: number, work: () => Promise<unknown>, duration: number): Promise<Done> {
+/** Does a piece of work again and again, so many at a time, until the time is over or there is enough of it. */
+export async function repeat(
+  concurrency: number,
+  work: () => Promise<unknown>,
+  duration: number,
+  isEnough = () => false,
+): Promise<Done> {
   let count = 0;
   const start = performance.now();
   const elapsed = () => (performance.now() - start) / 1000;
   const worker = async () => {
-    while (elapsed() < duration) {
+    while (elapsed() < duration && !isEnough()) {
       await work();
       count += 1;
     }

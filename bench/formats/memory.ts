@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { SourceCache } from '../../src/features/caches/source-cache.js';
+import type { TileSource } from '../../src/tilesource/contract.js';
+import { median, megabytes } from '../support/measure.js';
+import { repeat } from '../tiles/measure.js';
+import type { Openable } from './pictures.js';
+
+/** Times that the memory is looked at. */
+const looks = 20;
+
+/** Resident bytes of this process and of those that it has started, as far as Linux tells of them. */
+async function resident(): Promise<number> {
+  const children = await readFile(`/proc/self/task/${process.pid}/children`, 'latin1').catch(() => '');
+  const pages = await Promise.all(
+    children
+      .trim()
+      .split(' ')
+      .map(async (pid) => Number((await readFile(`/proc/${pid}/statm`, 'latin1').catch(() => '0 0')).split(' ')[1])),
+  );
+  return process.memoryUsage.rss() + pages.reduce((sum, count) => sum + count, 0) * 4096;
+}
+
+/** Asks for tiles of files at random, of which some are kept open, until there were so many requests or the time is over. */
+export async function memoryOverRequests(
+  files: readonly Openable[],
+  limits: { requests: number; seconds: number; concurrency: number },
+  anyTile: (source: TileSource) => Promise<unknown>,
+): Promise<void> {
+  const cache = new SourceCache<TileSource>({
+    maxEntries: 64,
+    maxBytes: 2 ** 28,
+    sizeOf: ({ retainedBytes = 0 }) => retainedBytes,
+    onCloseError: (error) => console.error(error),
+  });
+  const found: number[] = [];
+  const counts = new Map<string, number>();
+  let left = limits.requests;
+  const one = async () => {
+    left -= 1;
+    const index = Math.floor(Math.random() * files.length);
+    const { name, open } = files[index]!;
+    await cache.use(String(index), open, anyTile);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  };
+  for (let look = 1; look <= looks; look += 1) {
+    const wanted = Math.round(limits.requests * (1 - look / looks));
+    await repeat(limits.concurrency, one, limits.seconds / looks, () => left <= wanted);
+    found.push(await resident());
+  }
+  await cache.clear();
+  const [early, late] = [median(found.slice(2, 7)), median(found.slice(-5))];
+  const done = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  console.log(
+    `${done} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
+      ` (to reach: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
+  );
+  console.log([...counts].map(([name, count]) => `${name} ${count}`).join('; '));
+}
