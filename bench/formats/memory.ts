@@ -54,5 +54,6 @@ export async function memoryOverRequests(
     `${done} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
       ` (to reach: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
   );
+  console.log(`MB at each twentieth: ${found.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
   console.log([...counts].map(([name, count]) => `${name} ${count}`).join('; '));
 }

@@ -15,7 +15,7 @@ import { sharpSource } from '../../src/tilesource/sources/sharp/sharp-source.js'
 /** Opens one of the files of a format. */
 export interface Openable {
   name: string;
-  open(): Promise<TileSource>;
+  open: () => Promise<TileSource>;
 }
 
 const side = 512;
