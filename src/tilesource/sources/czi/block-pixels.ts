@@ -29,6 +29,11 @@ export function hasPlainRows({ compression }: SubBlock): boolean {
   return compression === 0;
 }
 
+/** Whether decoding takes a millisecond or two, so that the sub-block is as well decoded again as kept. */
+export function isQuicklyDecoded({ compression }: SubBlock): boolean {
+  return compression === 1;
+}
+
 /** Rows of a sub-block. */
 export interface Rows {
   top: number;

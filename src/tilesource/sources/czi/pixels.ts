@@ -3,7 +3,7 @@ import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { crop } from '../../render/pixels.js';
-import { hasPlainRows, readBlock, type Rows } from './block-pixels.js';
+import { hasPlainRows, isQuicklyDecoded, readBlock, type Rows } from './block-pixels.js';
 import { groupFor, type BlockGroup, type CziLayout } from './layout.js';
 import { paint } from './paint.js';
 import type { CziBytes } from './segments.js';
@@ -56,7 +56,12 @@ export class CziPixels {
     const isThere =
       own.left === wanted.left && own.top === wanted.top && block.storedWidth >= width && block.storedHeight >= height;
     if (!isThere) return null;
-    const { raster } = await this.#picture(block, stored, wanted, signal);
+    // No other tile needs a sub-block that is a tile.
+    const isTile = block.storedWidth === width && block.storedHeight === height;
+    const raster =
+      isTile && isQuicklyDecoded(block)
+        ? await readBlock(this.file, block, null, signal)
+        : (await this.#picture(block, stored, wanted, signal)).raster;
     return raster.dtype === this.layout.dtype && raster.bands === this.layout.bands ? crop(raster, box) : null;
   }
 
