@@ -3,21 +3,21 @@ import { accountTexts } from './texts.js';
 /** Path or address of the REST API. */
 let apiRoot = '/api/v1';
 
-/** The token that the page around an element gave; `null`: it gave none; `undefined`: this is the page that keeps its own. */
+/** The token that a page gave to an element; `null` if it gave none; `undefined` on the page of the server, which stores its own token. */
 let given: string | null | undefined;
 
-/** Says which server all requests go to, and as whom, where that is not kept by this page. */
+/** Sets the server and the token for all requests. Called for elements on other pages. */
 export function useServer(server: { apiRoot: string; token?: string | null }) {
   apiRoot = server.apiRoot.replace(/\/$/, '');
   given = server.token;
 }
 
-/** Where a signed-in user's token is kept. */
+/** Key under which the token of the signed-in user is stored in the browser. */
 function storageKey() {
   return `token ${apiRoot}`;
 }
 
-/** An answer of the server that is not a success, or none at all (`status` 0). */
+/** An error answer of the server, or no answer at all (`status` 0). */
 export class ApiError extends Error {
   /**
    * @param message written by the server for people
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The server does not know the token that was sent. */
+/** The server does not accept the token that was sent. */
 export class SessionEndedError extends ApiError {}
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -57,14 +57,14 @@ export function token() {
   return given === undefined ? localStorage.getItem(storageKey()) : given;
 }
 
-/** Images and downloads, which the browser fetches by itself, carry the cookie that the server sets beside this. */
+/** Stores the token. Images and downloads, which the browser requests itself, are sent with the cookie of the server instead. */
 export function setToken(value: string | null) {
   if (given !== undefined) given = value;
   else if (value === null) localStorage.removeItem(storageKey());
   else localStorage.setItem(storageKey(), value);
 }
 
-/** Called when another tab signs in or out. */
+/** Calls the listener when another tab signs in or out. */
 export function onTokenChange(listener: () => void) {
   addEventListener('storage', (event) => {
     if (event.key === storageKey() || event.key === null) listener();
@@ -73,18 +73,18 @@ export function onTokenChange(listener: () => void) {
 
 const refusalListeners: Set<() => void> = new Set();
 
-/** Called when the server does not know the user, although a token was sent. */
+/** Calls the listener when the server refuses a token. */
 export function onRefusedToken(listener: () => void) {
   refusalListeners.add(listener);
 }
 
-/** Headers that say who asks. */
+/** Request headers with the token. */
 export function authorization(): Record<string, string> {
   const value = token();
   return value === null ? {} : { Authorization: `Bearer ${value}` };
 }
 
-/** The server names what is refused by ids, which say nothing to people. */
+/** Removes ids from a message of the server, which mean nothing to people. */
 function humanSentence(message: string) {
   const action = accountTexts.actions[/^(\w+) access denied/i.exec(message)?.[1] ?? ''];
   if (action && token() === null) return accountTexts.signInTo(action);
@@ -93,14 +93,14 @@ function humanSentence(message: string) {
   return isGone ? accountTexts.gone : message;
 }
 
-/** Turns the body of a refusal into an error in the server's words. */
+/** Makes an error with the server's message from the body of an error answer. */
 export function toApiError(status: number, body: string) {
   if (status === 0) return new ApiError(0, accountTexts.unreachable);
   try {
     const { message, field } = JSON.parse(body);
     if (typeof message === 'string' && message !== '') return new ApiError(status, humanSentence(message), field);
   } catch {
-    // Not one of the API's own errors: a proxy in between, perhaps.
+    // The body is not an error of the API; it may come from a proxy.
   }
   return new ApiError(status, accountTexts.status(status));
 }
@@ -121,8 +121,8 @@ export interface RequestOptions {
  * Sends a request and reads the JSON answer.
  *
  * @param path below the API root, without a leading slash
- * @returns what the route answers, `null` for nothing; each caller knows its shape
- * @throws for every answer that is no success; the abort error of `signal` passes unchanged
+ * @returns the answer of the route, whose shape the caller knows; `null` for an empty one
+ * @throws ApiError for every error answer; the abort error of `signal`
  */
 export async function request<T = unknown>(
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -170,11 +170,11 @@ async function send(
 }
 
 /**
- * Follows an event stream of the server until it ends or breaks off. Read by `fetch`, as an EventSource can send no token. Broken off where the page
- * is hidden: a stream takes up one of the few connections that a browser has.
+ * Follows an event stream of the server until it ends or fails. It uses `fetch`, because an EventSource cannot send a token. It is closed while the
+ * page is hidden, because a stream occupies one of the few connections of a browser.
  *
  * @param onEvent called for each event
- * @throws when the server refuses it, or is away
+ * @throws if the server refuses it or cannot be reached
  */
 export async function followStream(path: string, { query, signal, onEvent }: FollowOptions) {
   const end = new AbortController();
@@ -186,7 +186,7 @@ export async function followStream(path: string, { query, signal, onEvent }: Fol
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     for (;;) {
-      // The server gives signs of life; a connection without any is gone, whatever the browser says.
+      // The server sends something regularly. A connection on which nothing arrives is lost, even if the browser does not notice.
       const timer = setTimeout(() => void reader?.cancel(), silenceMs);
       const part = await reader?.read().finally(() => clearTimeout(timer));
       if (!part || part.done) return;
@@ -224,12 +224,12 @@ async function fetchBlob(url: string, signal: AbortSignal | null) {
   return response.blob();
 }
 
-/** A picture, asked for with the user's token: for what is drawn on a canvas. */
+/** Requests a picture with the user's token, to draw it on a canvas. */
 export async function requestPicture(url: string, signal: AbortSignal | null): Promise<ImageBitmap> {
   return createImageBitmap(await fetchBlob(url, signal));
 }
 
-/** Has the browser keep something as a file: what a script has made, or what is at an address of the API. */
+/** Saves a blob, or the answer at an address of the API, as a file. */
 export async function save(what: Blob | string, name: string) {
   const blob = typeof what === 'string' ? await fetchBlob(what, null) : what;
   const link = document.createElement('a');
@@ -240,7 +240,7 @@ export async function save(what: Blob | string, name: string) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Whether this page keeps the token by itself, so that somebody who signs in on another tab is signed in here. */
+/** Whether this page stores the token itself, so that a sign-in on another tab applies here too. */
 export function keepsToken() {
   return given === undefined;
 }

@@ -32,9 +32,9 @@ const productName = document.title;
 let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
 
 /**
- * Shows what the address says.
+ * Shows the view of the address.
  *
- * @param options `rebuild`: even where the view that stands could take the change
+ * @param options `rebuild`: builds the view anew, even if the present one could apply the change
  */
 async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   const route = parseRoute();
@@ -77,7 +77,7 @@ async function explain(error: unknown): Promise<[title: string, notice: HTMLElem
   return [accountTexts.sessionEnded, h('p.notice.surface', accountTexts.sessionEndedMore)];
 }
 
-/** Who may give access, as far as anybody may know. */
+/** The person to ask for access, as far as the user may know. */
 async function whomToAsk(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [accountTexts.askThemOr, h('a', { href: `mailto:${address}` }, address)];
@@ -147,10 +147,10 @@ function showAccount() {
 }
 
 async function leaveSession() {
-  // What is on the page goes first: it may still be loading tiles, which would be refused.
+  // The present view is ended first, because it may still be loading tiles, which would be refused.
   current?.leave.abort();
   fill(main);
-  // The page of before must not be built anew for nobody: what is private on it would be refused.
+  // The former view must not be built again without a user, because its private contents would be refused.
   setAddress('#');
   try {
     await signOut();

@@ -44,21 +44,21 @@ export function append(parent: Element | ShadowRoot, children: Content[]) {
   }
 }
 
-/** Puts other content into an element. */
+/** Replaces the content of an element. */
 export function fill(parent: Element | ShadowRoot, ...children: Content[]) {
   parent.replaceChildren();
   append(parent, children);
 }
 
-/** The shadow root of the element that is used; `null`: the page itself. */
+/** The shadow root of the active element; `null` on the page of the server. */
 let surface: ShadowRoot | null = null;
 
-/** Dialogs and announcements go to this root from now on, where the styles for them are. */
+/** Shows dialogs and announcements in this root from now on, which has the styles for them. */
 export function useSurface(root: ShadowRoot) {
   surface = root;
 }
 
-/** Opens a dialog above everything else; it is gone when it is closed. */
+/** Opens a modal dialog. It is removed when it is closed. */
 export function showDialog(dialog: HTMLDialogElement) {
   dialog.addEventListener('close', () => dialog.remove());
   (surface ?? document.body).append(dialog);
@@ -105,7 +105,7 @@ const outlines = {
   upload: 'M12 16V5m-5 5l5-5 5 5M5 20h14',
 };
 
-/** A decorative picture; the control around it carries the name. */
+/** A decorative picture. The control around it has the accessible name. */
 export function icon(name: keyof typeof outlines) {
   return drawing(outlines[name], { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
 }
@@ -127,9 +127,9 @@ interface ButtonOptions {
   picture?: Picture;
   /** further classes */
   kind?: string;
-  /** what is said of it where the words are not enough, or there are none */
+  /** accessible name, if the label is missing or not clear by itself */
   name?: string;
-  /** what more is said of one without words to those who point at it */
+  /** tooltip of a button without a label, if it differs from the name */
   hint?: string;
   /** whether what it switches is on */
   isPressed?: boolean;
@@ -144,18 +144,18 @@ export function button(label: string, onclick: () => void, { picture, kind = '',
   return h('button', attributes, picture && icon(picture), label);
 }
 
-/** A button whose words are read only where there is room for them. */
+/** A button whose label is hidden on narrow screens. */
 export function wideButton(picture: Picture, label: string, onclick: () => void) {
   const words = h('span.wide-only', label);
   return h('button.button', { 'aria-label': label, title: label, onclick }, icon(picture), words);
 }
 
-/** A button that looks like a link. @param name what is said of it where the words are not enough */
+/** A button that looks like a link. @param name accessible name, if the label is not clear by itself */
 export function linkButton(label: string, onclick: () => void, name?: string) {
   return h('button.link-button', { 'aria-label': name, onclick }, label);
 }
 
-/** A named slider, and beside its name what it says. */
+/** A slider with a label that shows its value. */
 export function slider(label: string, attributes: Properties) {
   const id = htmlId('slider');
   const input = h('input', { id, type: 'range', ...attributes });
@@ -163,7 +163,7 @@ export function slider(label: string, attributes: Properties) {
   return { input, value, element: h('div.axis', h('label', { for: id }, label), value, input) };
 }
 
-/** Calls when somebody has stopped typing for a moment. */
+/** A function that calls `call` when the user has stopped typing for a moment. */
 export function debounced(call: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
@@ -174,18 +174,18 @@ export function debounced(call: () => void) {
 
 let ids = 0;
 
-/** An id that nothing else on the page has: the same controls stand there for each of two images. */
+/** A unique id. The same controls may be on the page twice, for two images. */
 export function htmlId(name: string) {
   ids += 1;
   return `${name}-${ids}`;
 }
 
-/** Tells users of screen readers what has happened, where others see it. */
+/** Announces a message to users of screen readers only. */
 export function announce(message: string) {
   say(message, 'visually-hidden');
 }
 
-/** Tells everybody what has happened, for some seconds. */
+/** Shows and announces a message for some seconds. */
 export function tell(message: string) {
   say(message, 'told surface raised');
   clearTimeout(telling);

@@ -13,22 +13,22 @@ import elementStyle from './style/element.css';
 import imageStyle from './style/image.css';
 import { imageTexts } from './texts.js';
 
-/** What part of an image is seen: its centre and its width, in full-resolution pixels. */
+/** The visible part of an image: its centre and its width in full-resolution pixels. */
 export interface LargeImagePlace {
   x: number;
   y: number;
   width: number;
 }
 
-/** What `detail` of each event of the element holds. */
+/** The `detail` of each event of the element. */
 export interface LargeImageViewerEvents {
   /** The image is open. Sizes are full-resolution pixels; `mmX` is the width of one, `null` where the file does not say. */
   'image-open': { item: string; name: string; sizeX: number; sizeY: number; mmX: number | null };
-  /** Something else is seen; `view` is what the attribute of that name takes. */
+  /** The view has changed; `view` is in the form of the attribute. */
   'view-change': { view: string };
-  /** Something cannot be shown, in words for people. */
+  /** Something cannot be shown; `message` is for people. */
   problem: { message: string };
-  /** The server does not know the token any more: set another. */
+  /** The token is not valid any more; set another one. */
   'session-end': Record<string, never>;
 }
 
@@ -39,8 +39,8 @@ type Attribute = (typeof attributes)[number];
 const defaults: Partial<Record<Attribute, string>> = { 'api-root': '/api/v1', view: '', panels: panelNames.join(' ') };
 
 /**
- * `<large-image-viewer api-root="/api/v1" item="…">`: an image in deep zoom with its annotations, on any page. All elements of a page
- * speak to one server, as one user.
+ * `<large-image-viewer api-root="/api/v1" item="…">`: a zoomable image with its annotations for any page. All elements of a page use the same
+ * server and the same user.
  */
 export class LargeImageViewer extends HTMLElement {
   static readonly observedAttributes = attributes;
@@ -48,7 +48,7 @@ export class LargeImageViewer extends HTMLElement {
   readonly #root = this.attachShadow({ mode: 'open' });
   #leave: AbortController | null = null;
   #image: ImageView | null = null;
-  /** The view that the element has told of last. */
+  /** The view in the last event. */
   #told = '';
   #isAsked = false;
 
@@ -56,11 +56,11 @@ export class LargeImageViewer extends HTMLElement {
   declare apiRoot: string;
   /** Id of the item whose image is shown. */
   declare item: string | null;
-  /** Token of the user; without one, what is open to everybody is shown. */
+  /** Token of the user; without one only public items are shown. */
   declare token: string | null;
-  /** What is seen, as in the addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
+  /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
   declare view: string;
-  /** `light`, `dark`, or as the reader's system has it. */
+  /** `light` or `dark`; `null`: that of the user's system. */
   declare theme: string | null;
   /** Panels beside the image, by names separated by spaces: `frames look annotations image`. Default all; empty for none. */
   declare panels: string;
@@ -79,7 +79,7 @@ export class LargeImageViewer extends HTMLElement {
     }
   }
 
-  /** Shows a place of the image. Nothing happens before `image-open`. */
+  /** Moves the view to a position. Does nothing before `image-open`. */
   goTo(place: LargeImagePlace): void {
     this.#image?.stage.goTo(place);
   }
@@ -89,7 +89,7 @@ export class LargeImageViewer extends HTMLElement {
     this.#image?.stage.goHome();
   }
 
-  /** @param factor above 1 to come nearer */
+  /** @param factor above 1 to enlarge the image */
   zoomBy(factor: number): void {
     this.#image?.stage.zoomBy(factor);
   }
@@ -117,7 +117,7 @@ export class LargeImageViewer extends HTMLElement {
     this.style.colorScheme = this.theme === 'light' || this.theme === 'dark' ? this.theme : '';
   }
 
-  /** Opens the image once, however many attributes are set at a time. */
+  /** Opens the image once after several attributes are set at the same time. */
   #ask() {
     if (this.#isAsked) return;
     this.#isAsked = true;
@@ -195,7 +195,7 @@ export class LargeImageViewer extends HTMLElement {
 
 let sheets: CSSStyleSheet[] | null = null;
 
-/** Sheets that are made by a script are allowed where style elements are not. */
+/** The style sheets, made by script, which security policies allow even if they forbid style elements. */
 function styleSheets() {
   sheets ??= [baseStyle, imageStyle, annotationStyle, elementStyle].map((text) => {
     const sheet = new CSSStyleSheet();

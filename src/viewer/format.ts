@@ -11,7 +11,7 @@ export function formatBytes(bytes: number) {
   return `${unit === 0 ? value : significant(value, 3)} ${byteUnits[unit]}`;
 }
 
-/** A number with so many significant digits, without trailing zeros and never in exponent form. */
+/** A number with this many significant digits, without trailing zeros and never with an exponent. */
 export function significant(value: number, digits: number) {
   return String(Number(value.toPrecision(digits)));
 }
@@ -25,7 +25,7 @@ export function plural(count: number, one: string, many: string = `${one}s`) {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
-/** A point in time in the reader's own form. */
+/** A date and time in the user's locale. */
 export function formatDate(iso: string | undefined) {
   const date = new Date(iso ?? '');
   if (Number.isNaN(date.getTime())) return '';
@@ -42,12 +42,12 @@ const lengthUnits = [
 
 /** The unit in which a length has one to three digits before the point; the smallest one below that. */
 function unitOf(mm: number) {
-  // A hair of slack, so that what is 1 µm but for rounding is not 1000 nm.
+  // The tolerance keeps a length of 1 µm with a rounding error from becoming 1000 nm.
   return lengthUnits.find((unit) => Math.abs(mm) >= unit.mm * (1 - 1e-9)) ?? lengthUnits[lengthUnits.length - 1];
 }
 
 /**
- * A length, in the unit that suits it: `12.3 µm`.
+ * A length in the unit that suits it best: `12.3 µm`.
  *
  * @param digits significant digits
  */
@@ -58,7 +58,7 @@ export function formatLength(mm: number, digits: number = 4) {
 }
 
 /**
- * The largest of 1, 2 or 5 times a power of ten that is not above a limit.
+ * The largest number of the form 1, 2 or 5 times a power of ten that is not above a limit.
  *
  * @param limit above 0
  */
@@ -69,7 +69,7 @@ export function niceStep(limit: number) {
 }
 
 /**
- * A scale bar: how wide to draw it, and what to write on it.
+ * Width and label of a scale bar.
  *
  * @returns width in screen pixels
  */
@@ -92,7 +92,7 @@ export function scaleBar(options: {
 }
 
 /**
- * The apparent magnification, or how large an image pixel is on the screen where the objective is unknown.
+ * The apparent magnification; if the objective is unknown, the size of an image pixel on the screen.
  *
  * @param zoom screen pixels per image pixel
  * @param magnification objective power at full resolution
@@ -101,12 +101,12 @@ export function formatMagnification(zoom: number, magnification: number | null) 
   return magnification === null ? `${significant(zoom * 100, 2)}\u202f%` : `${significant(zoom * magnification, 2)}×`;
 }
 
-/** As much of a text as is not wider than a limit, with an ellipsis where that is not all. */
+/** A text, shortened with an ellipsis if it is wider than a limit. */
 export function clipped(text: string, maxWidth: number, widthOf: (text: string) => number) {
-  // No letter is that narrow; what is longer is not measured at all.
+  // Every letter is wider than 1, so longer texts are cut before measuring.
   const start = text.slice(0, maxWidth);
   if (start === text && widthOf(text) <= maxWidth) return text;
-  // What readers see as one letter is not cut.
+  // Characters that appear as one letter are not separated.
   const letters = [...new Intl.Segmenter().segment(start)].map(({ segment }) => segment);
   let fits = 0;
   let tooMany = letters.length + 1;

@@ -5,9 +5,9 @@ import { accountTexts, commonTexts } from './texts.js';
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** A question of a form. What is not named here is an attribute of the input. */
+/** A field of a form. Members that are not listed here are attributes of the input. */
 export interface Field {
-  /** also the name of the parameter that the server complains about */
+  /** name of the value, and of the parameter in error messages of the server */
   name: string;
   label: string;
   /** as of an input, or `textarea`; default `text` */
@@ -34,7 +34,7 @@ export function field(label: string, input: HTMLElement, hint?: string) {
   );
 }
 
-/** A list to choose one of. */
+/** A drop-down list. */
 export function choice(options: Record<string, string>, value?: string, attributes: Record<string, unknown> = {}) {
   return h(
     'select',
@@ -57,21 +57,21 @@ function question({ name, label, type = 'text', value = '', hint, options, ...at
   return [input, field(label, input, hint)];
 }
 
-/** What a form asks, and what it does with the answers. */
+/** Fields of a form, and what happens with their values. */
 export interface FormOptions {
   fields?: Field[];
-  /** stands between the questions and the buttons */
+  /** content between the fields and the buttons */
   content?: Child[];
   /** label of the button */
   action: string;
   kind?: 'primary' | 'danger';
-  /** Boxes give `true` or `false`. Where this throws, the form stays as it is, with the reason. */
+  /** Called with the values; check boxes give `true` or `false`. If it throws, the form stays open and shows the reason. */
   send: (values: Record<string, string>) => Promise<unknown>;
   /** other buttons */
   others?: HTMLElement[];
 }
 
-/** A form that says why something was refused, and keeps all that was written. */
+/** A form that shows why its values were refused, and keeps them. */
 export function form({ fields = [], content = [], action, kind = 'primary', send, others = [] }: FormOptions) {
   const message = h('p.form-error', { role: 'alert' });
   const button = h('button', { class: `button ${kind}`, type: 'submit' }, action);
@@ -99,7 +99,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
       ]);
       await send(Object.fromEntries(values));
     } catch (error) {
-      // Where the page has found out before, the request went without a token.
+      // If the page knows already that the session has ended, the request was sent without a token.
       const isOver = error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
       fill(message, isOver ? sessionEnded : messageOf(error), isOver && keepsToken() && signInElsewhere());
       const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
@@ -110,12 +110,12 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
   }
 }
 
-/** What is written in a form is kept while somebody signs in on another tab: that signs in here too. */
+/** A link to sign in on another tab, which applies here too, so that the values of the form are kept. */
 function signInElsewhere() {
   return [' ', h('a', { href: `${location.pathname}#sign-in`, target: '_blank' }, accountTexts.signInElsewhere)];
 }
 
-/** A form in a dialog, which closes when what it asks for is done. */
+/** A form in a dialog, which closes when the values were accepted. */
 export function ask({ title, text, send, ...options }: FormOptions & { title: string; text?: string }) {
   const cancel = h('button.button', { onclick: () => dialog.close() }, commonTexts.cancel);
   const element = form({

@@ -1,4 +1,4 @@
-/** Where the reader is: what the part of the address after `#` says, as in `#item/0123?frame=2`. */
+/** The view that the address names after `#`, as in `#item/0123?frame=2`. */
 export interface Route {
   /** `''` is the start page */
   name: string;
@@ -18,7 +18,7 @@ export function parseRoute(hash: string = location.hash): Route {
 export function routeHash(name: string, id: string = '', query: Record<string, string | number | null> = {}) {
   const search = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) if (value !== null) search.set(key, String(value));
-  // These are legal here and read better than %2C and the like.
+  // These characters are allowed here, and are easier to read than their escapes.
   const text = search.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%7E', '~');
   return `#${name}${id === '' ? '' : `/${id}`}${text === '' ? '' : `?${text}`}`;
 }
@@ -28,21 +28,21 @@ export function goTo(hash: string) {
   else location.hash = hash;
 }
 
-/** The address that was last read or written here. While it is another one, somebody has entered that, and it is about to be shown. */
+/** The address that was last read or written here. If the browser has another one, the user has entered it, and it is about to be shown. */
 let known = location.hash;
 addEventListener('hashchange', () => (known = location.hash));
 
-/** Takes another address, as a step in the history, without showing what it says. */
+/** Sets another address as a step in the history, without showing its view. */
 export function setAddress(hash: string) {
   history.pushState(history.state, '', hash);
   known = location.hash;
 }
 
 /**
- * Rewrites the address without a step in the history: for the frame and the place that an open image shows. One that has been entered meanwhile is
- * left alone.
+ * Changes the address without a step in the history, for the frame and position of an open image. An address that the user has entered meanwhile is
+ * not changed.
  *
- * @returns whether the address says so now
+ * @returns whether the address was changed
  */
 export function replaceRoute(hash: string) {
   if (location.hash !== known) return false;

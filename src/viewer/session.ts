@@ -15,12 +15,12 @@ let isChecking = false;
 
 const listeners: Set<() => void> = new Set();
 
-/** Who is signed in, or `null`. */
+/** The signed-in user, or `null`. */
 export function currentUser() {
   return user;
 }
 
-/** Somebody's name for people. */
+/** The name of a user to display. */
 export function nameOf(somebody: Pick<User, 'login' | 'firstName' | 'lastName'> | null) {
   return somebody ? `${somebody.firstName} ${somebody.lastName}`.trim() || somebody.login : '';
 }
@@ -41,7 +41,7 @@ function become(next: User | null) {
   for (const listener of listeners) listener();
 }
 
-/** Takes up the session of an earlier visit. A token that is no longer valid is forgotten. */
+/** Continues the session of an earlier visit. A token that is not valid any more is removed. */
 export async function resumeSession() {
   const kept = token() === null ? null : await request<User | null>('GET', 'user/me');
   if (kept === null) setToken(null);
@@ -49,8 +49,8 @@ export async function resumeSession() {
 }
 
 /**
- * Asks the server whether the session goes on, where something was refused that the user could see before. Where it has expired, or was
- * ended elsewhere, nobody is signed in any more.
+ * Asks the server whether the session is still valid, after the server has refused something that the user could see before. If it has expired, or
+ * was ended elsewhere, the user is signed out here.
  */
 export async function checkSession() {
   if (user === null || isChecking) return;
@@ -63,7 +63,7 @@ export async function checkSession() {
     setToken(null);
     become(null);
   } catch {
-    // The server is away: that is another matter, which every request tells of.
+    // The server cannot be reached, which other requests report.
   } finally {
     isChecking = false;
   }
@@ -76,7 +76,7 @@ export function followOtherTabs(report: (error: unknown) => void) {
   onTokenChange(() => void resumeSession().catch(report));
 }
 
-/** Settings that anybody may read; none while they cannot be read. */
+/** The public settings; empty if they cannot be read. */
 export function publicSettings() {
   return request<Record<string, string>>('GET', 'system/public_settings').catch((): Record<string, string> => ({}));
 }
@@ -95,7 +95,7 @@ export async function signIn(login: string, password: string) {
 
 export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
   const { authToken, ...created } = await request<User & { authToken?: { token: string } }>('POST', 'user', { form: fields });
-  // A server that wants the address confirmed, or an administrator's approval, gives no token yet.
+  // The server gives no token if the email address must be verified or an administrator must approve the account.
   if (!authToken) return null;
   setToken(authToken.token);
   become(created);

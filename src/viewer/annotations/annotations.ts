@@ -15,7 +15,7 @@ import type { ImageMetadata } from '../image/metadata.js';
 import type { Item } from '../browse/model.js';
 import { annotationTexts } from '../texts.js';
 
-/** While the view moves, what is shown is brought in line with it this often, in milliseconds. */
+/** Interval in milliseconds at which annotations are updated while the view moves. */
 const refreshMs = 150;
 
 /** The annotations of an image, on the stage and in the panel beside it. */
@@ -23,22 +23,22 @@ export function showAnnotations(options: {
   item: Item;
   metadata: ImageMetadata;
   stage: Stage;
-  /** that the image is drawn in */
+  /** element in which the image is drawn */
   drawing: HTMLElement;
-  /** where the tools go */
+  /** element for the tools */
   container: HTMLElement;
-  /** ids of annotations that are not to be seen */
+  /** ids of hidden annotations */
   hide: string[];
-  /** called when others are hidden */
+  /** called when the hidden annotations change */
   onHide: () => void;
   signal: AbortSignal;
 }) {
   const { item, metadata, stage, drawing, container, hide, onHide, signal } = options;
   for (const id of hide) displayOf(id).visible = false;
   let isListed = false;
-  /** Hidden, as the address said last. */
+  /** Ids of hidden annotations in the last known address. */
   let told = hide;
-  /** by the id of the annotation */
+  /** sheets by the id of their annotation */
   const sheets: Map<string, Sheet> = new Map();
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
   let hovered: Element | null = null;
@@ -106,9 +106,9 @@ export function showAnnotations(options: {
   return {
     panel: panel.element,
     hidden,
-    /** The address says what is hidden. */
+    /** Must be called when the address contains the hidden annotations. */
     tell: () => void (told = hidden()),
-    /** Hides these and no others, but for those that were hidden after the address had been entered. */
+    /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
     hideOnly(ids: string[]) {
       if (!isListed) for (const id of ids) displayOf(id).visible = false;
       for (const [id, sheet] of sheets)
@@ -118,7 +118,7 @@ export function showAnnotations(options: {
     },
   };
 
-  /** Ids of the annotations that the reader has hidden. */
+  /** Ids of the annotations that the user has hidden. */
   function hidden() {
     return isListed
       ? [...sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []))
@@ -139,7 +139,7 @@ export function showAnnotations(options: {
     sheets.clear();
   }
 
-  /** Takes over what the server says there is. */
+  /** Applies a new list of the server. */
   function onList(records: AnnotationRecord[]) {
     const kept = new Set(records.map(({ _id }) => _id));
     for (const [id, sheet] of sheets) {
@@ -158,7 +158,7 @@ export function showAnnotations(options: {
       sheets.set(record._id, sheet);
       sheet.show({});
     }
-    // What was hidden before this image was left stands in the address from now on.
+    // Annotations that were hidden on an earlier visit of this image are added to the address.
     const isFirst = !isListed;
     isListed = true;
     if (isFirst) onHide();
@@ -171,7 +171,7 @@ export function showAnnotations(options: {
     if (changes.visible !== undefined) onHide();
   }
 
-  /** Begins to work on an annotation; `null` ends it. */
+  /** Begins to edit an annotation; `null` ends editing. */
   function edit(id: string | null) {
     work?.end.abort();
     tools.use('select');

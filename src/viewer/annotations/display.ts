@@ -1,6 +1,6 @@
-/** How the reader wants an annotation to be shown. */
+/** The user's choices for the display of an annotation. */
 export interface Display {
-  /** where the reader has said so */
+  /** missing if the user has not chosen */
   visible?: boolean;
   /** from 0 to 1 */
   opacity: number;
@@ -10,7 +10,7 @@ export interface Display {
 
 const displays: Map<string, Display> = new Map();
 
-/** What is kept while the page is open, so that nothing comes back that was hidden. */
+/** The display of an annotation. It is kept while the page is open, so that hidden annotations stay hidden. */
 export function displayOf(annotationId: string) {
   const display = displays.get(annotationId) ?? { opacity: 1, hidden: new Set() };
   displays.set(annotationId, display);

@@ -7,7 +7,7 @@ import type { Element } from './model.js';
 import type { Sheet } from './sheet.js';
 import { annotationTexts, commonTexts } from '../texts.js';
 
-/** Work on one annotation: its groups, the shape that is selected, and what is not saved yet. */
+/** Editing of an annotation: its groups, the selected shape, and unsaved changes. */
 export function editAnnotation(options: {
   sheet: Sheet;
   /** ends the work */
@@ -15,7 +15,7 @@ export function editAnnotation(options: {
   redraw: () => void;
   /** says what went wrong, or nothing any more */
   report: (message: string) => void;
-  /** called when the annotation is another */
+  /** called when the annotation was changed */
   onSaved: () => void;
 }) {
   const { sheet, signal, redraw, report, onSaved } = options;
@@ -128,7 +128,7 @@ export function editAnnotation(options: {
     );
   }
 
-  /** The choice of groups for the selected shape: with very many, the one of new shapes is among them, which is found in the palette. */
+  /** Offers groups for the selected shape. If there are very many, the group of new shapes, which is searched in the palette, is among them. */
   function offerGroups() {
     const own = selected()?.group ?? null;
     const options = groups.offered('', own, groups.chosen);
@@ -164,7 +164,7 @@ export function editAnnotation(options: {
     showStatus();
     report('');
     try {
-      // What was drawn as shapes stays as it is seen; of the picture the server makes a new one.
+      // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
       const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
@@ -180,9 +180,9 @@ export function editAnnotation(options: {
   }
 
   /**
-   * Shows the newest version, with the changes made here that do not contradict it.
+   * Shows the newest version, with those unsaved changes that do not conflict with it.
    *
-   * @returns how many do, and are given up
+   * @returns number of conflicting changes, which are dropped
    */
   async function reload(): Promise<number> {
     const record = await reloadAnnotation(sheet.record);
@@ -197,7 +197,7 @@ export function editAnnotation(options: {
   /**
    * Shows the version of somebody else.
    *
-   * @returns what to say about it
+   * @returns a message about it
    */
   async function takeOver(reason: string): Promise<string> {
     try {

@@ -1,20 +1,20 @@
 import { loadElement, sendChanges } from './requests.js';
 import type { AnnotationRecord, Element } from './model.js';
 
-/** What has become of one element. `before` is `null` for a new one, `after` for one that was removed. */
+/** The change of an element. `before` is `null` for a new one, `after` for a removed one. */
 export type Edit = { before: Element | null; after: Element | null };
 
-/** Most steps that can be taken back. */
+/** Largest number of steps that can be undone. */
 const maxSteps = 200;
 
-/** What the reader has changed of the elements of an annotation and not saved. */
+/** The unsaved changes of the elements of an annotation. */
 export class Edits {
   /** in the order of the first change */
   #edits: Map<string, Edit> = new Map();
   #former: Map<string, Edit>[] = [];
-  /** What was taken back, newest last. */
+  /** Undone steps, newest last. */
   #later: Map<string, Edit>[] = [];
-  /** The version of the annotation that the changes are made on. */
+  /** The version of the annotation to which the changes apply. */
   #version = 0;
 
   get size() {
@@ -30,8 +30,8 @@ export class Edits {
   }
 
   /**
-   * @param before as it was until now
-   * @param version of the annotation that `before` is seen in
+   * @param before the element before the change
+   * @param version version of the annotation that contains `before`
    */
   change(before: Element | null, after: Element | null, version: number) {
     if (this.#edits.size === 0) this.#version = version;
@@ -70,7 +70,7 @@ export class Edits {
     this.#later = [];
   }
 
-  /** Stored elements as they are with the changes: changed ones in their place, new ones last. */
+  /** The stored elements with the changes applied: changed ones at their position, new ones last. */
   *applied(stored: ReadonlyMap<string, Element>): Generator<Element, void> {
     for (const [id, element] of stored) {
       const edit = this.#edits.get(id);
@@ -80,23 +80,23 @@ export class Edits {
     for (const [id, { after }] of this.#edits) if (after && !stored.has(id)) yield after;
   }
 
-  /** The element as it is with the changes. */
+  /** An element with the changes applied. */
   find(id: string, stored: ReadonlyMap<string, Element>) {
     const edit = this.#edits.get(id);
     return (edit ? edit.after : stored.get(id)) ?? null;
   }
 
-  /** Sends the changes; refused when the annotation is not the one any more that they were made on. */
+  /** Sends the changes. The server refuses them if the annotation has another version by now. */
   async save(record: AnnotationRecord) {
     const entries = [...this.#edits];
     const put = entries.flatMap(([, { after }]) => (after ? [after] : []));
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
     const report = await sendChanges({ ...record, _version: this.#version }, { put, remove });
     this.#version = report._version;
-    // What was changed while the request was under way stays unsaved, on top of what is stored now.
+    // Changes made during the request stay unsaved, and apply to the new version.
     for (const [id, sent] of entries) {
       const now = this.#edits.get(id);
-      // Taken back while it was sent: that is a change of what is stored now.
+      // The change was undone during the request, which is a change of the new version.
       if (now === undefined) this.#edits.set(id, { before: sent.after, after: sent.before });
       else if (now === sent) this.#edits.delete(id);
       else this.#edits.set(id, { before: sent.after, after: now.after });
@@ -106,10 +106,10 @@ export class Edits {
   }
 
   /**
-   * After somebody else's change: gives up the changes of elements that were changed there too, and keeps the others.
+   * Applies to a version of somebody else: drops changes of elements that were changed there too, and keeps the others.
    *
    * @param record the new version
-   * @returns how many were given up
+   * @returns number of dropped changes
    */
   async rebase(record: AnnotationRecord): Promise<number> {
     let lost = 0;
@@ -128,7 +128,7 @@ export class Edits {
 
 const drafts: Map<string, Edits> = new Map();
 
-/** The unsaved changes of an annotation, kept while the page is open: leaving the image does not lose them. */
+/** The unsaved changes of an annotation. They are kept while the page is open, even if the user leaves the image. */
 export function editsOf(annotationId: string) {
   let edits = drafts.get(annotationId);
   if (!edits) {
@@ -143,7 +143,7 @@ export function forgetEdits(annotationId: string) {
   drafts.delete(annotationId);
 }
 
-// The browser asks before the page is closed with work that is not saved.
+// The browser asks before the page is closed with unsaved changes.
 addEventListener('beforeunload', (event) => {
   if ([...drafts.values()].some(({ size }) => size > 0)) event.preventDefault();
 });

@@ -2,16 +2,16 @@ import { h, icon } from '../dom.js';
 import type { Element } from './model.js';
 import { annotationTexts, commonTexts } from '../texts.js';
 
-/** Colours of new groups, one after the other; they can be told apart on stained tissue and by the colour-blind. */
+/** Colours of new groups in turn. They are distinguishable on stained tissue and for colour-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
-/** Most groups that are offered at once; others are found by their names. */
+/** Largest number of groups that are offered at once. Others are found by their names. */
 const maxOffered = 100;
-/** Share of the ground that shows through a filled shape. */
+/** Opacity of the fill of shapes. */
 const fillOpacity = 0.2;
 const lineWidth = 3;
 
 /**
- * How a shape of a colour looks.
+ * Line and fill of a shape of a colour.
  *
  * @param color `#rrggbb`
  */
@@ -21,7 +21,7 @@ export function styleOf({ type, closed }: Pick<Element, 'type' | 'closed'>, colo
   return { lineColor: color, lineWidth, fillColor: type === 'point' ? color : `rgba(${r}, ${g}, ${b}, ${fillOpacity})` };
 }
 
-/** The groups of an annotation with their colours, one of which is that of new shapes. */
+/** The groups of an annotation with their colours, and the group of new shapes. */
 export class Groups {
   /** colours by name; `null`: no group */
   #colors: Map<string | null, string> = new Map([[null, '#ffb000']]);
@@ -35,7 +35,7 @@ export class Groups {
     return this.#colors.get(group) ?? this.add(group);
   }
 
-  /** The groups to choose from: with very many, those whose names hold a text, and always some of them. */
+  /** The groups to offer. If there are very many, only those whose names contain the text, and always `kept`. */
   offered(text: string, ...kept: (string | null)[]) {
     const wanted = text.trim().toLowerCase();
     const found = [...this.#colors.keys()].filter((name) => (name ?? '').toLowerCase().includes(wanted));
@@ -54,13 +54,13 @@ export class Groups {
     this.#colors.set(group, color);
   }
 
-  /** Takes the colours that groups are seen in. */
+  /** Sets the colours of groups as the server reports them. */
   learn(seen: { name: string | null; color: string }[]) {
     for (const { name, color } of seen) this.#colors.set(name, color);
   }
 }
 
-/** The palette: which group new shapes belong to, and in which colour they are drawn. */
+/** The palette, in which the user selects group and colour of new shapes. */
 export function groupPalette(
   groups: Groups,
   { onChoose, onColor }: { onChoose: () => void; onColor: (group: string | null) => void },

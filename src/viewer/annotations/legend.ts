@@ -7,13 +7,13 @@ import type { Group } from './requests.js';
 import type { Display } from './display.js';
 import { annotationTexts } from '../texts.js';
 
-/** Most groups that are listed; further ones are found by their name. */
+/** Largest number of listed groups. Further ones are found by their name. */
 const maxListed = 100;
 
-/** Legends that the reader has folded. */
+/** Ids of annotations whose legends the user has folded. */
 const folded: Set<string> = new Set();
 
-/** What the shapes of an annotation are: its groups with colours and counts, to show and to hide, and its opacity. */
+/** The legend of an annotation: its groups with colours and counts, which can be hidden, and its opacity. */
 export function legend(
   { _id: id }: AnnotationRecord,
   { isOpen, onShow, signal }: { isOpen: boolean; onShow: (changes: Partial<Display>) => void; signal: AbortSignal },
@@ -21,7 +21,7 @@ export function legend(
   const display = displayOf(id);
   let record: AnnotationRecord | null = null;
   let groups: Group[] = [];
-  /** Version that the groups are of, or are asked for. */
+  /** Version of the annotation whose groups are shown or have been requested. */
   let known = -1;
   const opacity = h('input', {
     type: 'range',
@@ -46,7 +46,7 @@ export function legend(
   element.open = isOpen && !folded.has(id);
   return {
     element,
-    /** Takes another version; what was written and opened stays. */
+    /** Shows another version. Input and open parts stay. */
     update(next: AnnotationRecord) {
       record = next;
       if (element.open) void load();

@@ -3,7 +3,7 @@ import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../texts.js';
 
-/** Corners of the polygon that stands for an ellipse: its area is right to a hundred-thousandth. */
+/** Number of corners of the polygon that approximates an ellipse. Its area is exact to a hundred-thousandth. */
 const corners = 720;
 
 /** The lines of a shape in full-resolution pixels, the outer one first. */
@@ -33,7 +33,7 @@ function ringsOf(options: Element): (readonly number[])[][] {
   return [ring];
 }
 
-/** How large a shape is, in words: in micrometres where the image has a scale, else in pixels. A point has no size. */
+/** The measures of a shape as names and texts: in micrometres if the image has a scale, otherwise in pixels. Empty for a point. */
 export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMetadata): [name: string, value: string][] {
   if (element.type === 'point') return [];
   const isScaled = mmX !== null && mmY !== null;

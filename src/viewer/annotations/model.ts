@@ -23,7 +23,7 @@ export interface Element {
   id: string;
   type: string;
   group?: string;
-  /** what programs keep with it */
+  /** fields of other programs */
   user?: Record<string, unknown>;
   label?: { value: string; visibility?: 'hidden' | 'always' | 'onhover'; fontSize?: number; color?: string };
   lineColor?: string;
@@ -54,12 +54,12 @@ export type Point = { x: number; y: number };
 
 export type Box = { left: number; top: number; right: number; bottom: number };
 
-/** What to call an annotation. */
+/** The name of an annotation to display. */
 export function nameOf(record: AnnotationRecord) {
   return record.annotation.name || annotationTexts.unnamed;
 }
 
-/** A new id: four bytes of time, as the server's own ids have, and eight of chance. */
+/** A new id: four bytes of time like the server's ids, and eight random bytes. */
 export function newId() {
   const seconds = Math.floor(Date.now() / 1000);
   const chance = [...crypto.getRandomValues(new Uint8Array(8))];

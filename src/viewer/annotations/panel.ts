@@ -27,23 +27,23 @@ import type { ListState } from './requests.js';
 import type { Item } from '../browse/model.js';
 import type { Display } from './display.js';
 
-/** How long after a stream of changes has ended another is asked for, in milliseconds; where there is none, this often the list is asked for. */
+/** Time in milliseconds after which an ended event stream is opened again. Without a stream, the list is requested at this interval. */
 const watchMs = 3000;
-/** With more annotations their legends are folded at first. */
+/** If there are more annotations than this, their legends are folded at first. */
 const maxOpenLegends = 3;
 
-/** The list of an item's annotations. Those who may not change them see no buttons for it. */
+/** The list of an item's annotations. Users without write access see no buttons for changes. */
 export function annotationPanel(options: {
   item: Item;
   signal: AbortSignal;
-  /** takes the list, answers which are visible */
+  /** called with the list; returns which annotations are visible */
   onList: (records: AnnotationRecord[]) => (id: string) => boolean;
   onShow: (id: string, changes: Partial<Display>) => void;
-  /** begins or ends work on one, answers what it is done with */
+  /** begins or ends editing; returns the controls for it */
   onEdit: (id: string | null) => HTMLElement | null;
-  /** loads the one that is worked on again */
+  /** loads the edited annotation again */
   onRenamed: () => Promise<unknown>;
-  /** the same where somebody else was first; answers what to say */
+  /** loads it again after a conflict; returns the message to show */
   onConflict: (reason: string) => Promise<string>;
 }) {
   const { item, signal, onList, onShow, onEdit, onRenamed, onConflict } = options;
@@ -51,11 +51,11 @@ export function annotationPanel(options: {
   let mayCreate = false;
   let isAsking = false;
   let isStale = false;
-  /** whether the server has said that the list is not the newest */
+  /** whether the server has reported that the list is outdated */
   let isToldOtherwise = false;
-  /** whether the reader may not see the item any more */
+  /** whether the user may not see the item any more */
   let isClosed = false;
-  /** the one that is edited here, when somebody else has deleted it */
+  /** the edited annotation, if somebody else has deleted it */
   let kept: AnnotationRecord | null = null;
   let editedId: string | null = null;
   let editor: HTMLElement | null = null;
@@ -80,7 +80,7 @@ export function annotationPanel(options: {
     },
   };
 
-  /** What went wrong, where it is seen; nothing: not any more. */
+  /** Shows an error; without arguments removes it. */
   function say(...words: Child[]) {
     fill(message, ...words);
     if (message.textContent !== '') message.scrollIntoView({ block: 'nearest' });
@@ -99,11 +99,11 @@ export function annotationPanel(options: {
     }
   }
 
-  /** Follows what others change while the page is seen. */
+  /** Follows changes of others while the page is visible. */
   async function watch() {
     while (!signal.aborted) {
       if (!document.hidden) {
-        // A server that is away is asked again.
+        // If the server cannot be reached, it is asked again later.
         await followChanges(item._id, { signal, onEvent }).catch(() => undefined);
         await follow();
       }
@@ -116,7 +116,7 @@ export function annotationPanel(options: {
     if (isToldOtherwise) void follow();
   }
 
-  /** Asks for the list until it is the newest, after a while where that fails; what comes meanwhile is not forgotten. */
+  /** Requests the list until it is up to date. Retries after a while if that fails. Changes reported meanwhile are not lost. */
   async function follow() {
     isStale = true;
     if (isAsking) return;
@@ -139,7 +139,7 @@ export function annotationPanel(options: {
     if (!isToldOtherwise && !(await haveChanged(item._id, known, signal))) return;
     isToldOtherwise = false;
     const next = await listAnnotations(item._id, signal);
-    // What was saved here meanwhile is newer.
+    // A change that was saved here meanwhile is newer than the list.
     isStale ||= known !== records;
     if (isStale) return;
     const edited = known.find(({ _id }) => _id === editedId);
@@ -150,7 +150,7 @@ export function annotationPanel(options: {
     show();
   }
 
-  /** The item is gone, or closed to the reader: what was shown of it is, too. */
+  /** Closes the view, because the item was removed or the user has lost access. */
   function refuse(error: unknown) {
     isClosed = true;
     records = [];
@@ -158,7 +158,7 @@ export function annotationPanel(options: {
     say(messageOf(error));
   }
 
-  /** Unsaved work outlives the annotation that it is of. */
+  /** Keeps an annotation with unsaved changes that somebody else has deleted. */
   function keep(record: AnnotationRecord) {
     kept = record;
     const bringBack = async () => {
@@ -229,7 +229,7 @@ export function annotationPanel(options: {
     );
   }
 
-  /** Stays the same element: somebody may be writing in it while another version comes. */
+  /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
   function legendOf(record: AnnotationRecord) {
     const { _id: id } = record;
     const isOpen = records.length <= maxOpenLegends;
@@ -267,7 +267,7 @@ export function annotationPanel(options: {
     show();
   }
 
-  /** Makes annotations of files: documents of this server, GeoJSON, and what QuPath writes. All of a file or nothing. */
+  /** Imports annotations from files: documents of this server, GeoJSON, and files of QuPath. Each file is imported completely or not at all. */
   async function take(files: File[]) {
     say();
     input.value = '';
@@ -294,12 +294,12 @@ export function annotationPanel(options: {
     });
   }
 
-  /** The newest version that is known. */
+  /** The newest known version of an annotation. */
   function latest(record: AnnotationRecord) {
     return records.find(({ _id }) => _id === record._id) ?? record;
   }
 
-  /** Waits for a change; where somebody else was first, their version is there for the next attempt. */
+  /** Waits for a change. After a conflict, the version of the other user is loaded for the next attempt. */
   async function orConflict<T>(change: Promise<T>) {
     try {
       return await change;
@@ -337,7 +337,7 @@ export function annotationPanel(options: {
   }
 }
 
-/** Some programs begin a text with a byte order mark, which is no JSON. */
+/** Removes a byte order mark, which some programs write but JSON does not allow. */
 async function withoutMark(file: File) {
   const start = new Uint8Array(await file.slice(0, 3).arrayBuffer());
   return start.join() === '239,187,191' ? new File([file.slice(3)], file.name) : file;

@@ -10,20 +10,20 @@ interface LoadedAnnotation extends AnnotationRecord {
 
 export type ElementChanges = { put: Element[]; remove: string[] };
 
-/** Whether the server says that somebody else was first. */
+/** Whether an error means that somebody else has changed the annotation before. */
 export function isConflict(error: unknown) {
   const { status } = error as { status?: number };
   return status === 409 || status === 412;
 }
 
-/** Whether the server says that the reader may not see it, or that it is not there. */
+/** Whether an error means that the user may not see the annotation or that it does not exist. */
 export function isRefused(error: unknown) {
   const { status } = error as { status?: number };
-  // The questions of this page are well formed: what is bad about one is an id that is not there any more.
+  // Requests of this page are valid, so 400 means that an id does not exist any more.
   return status === 400 || status === 403 || status === 404;
 }
 
-/** Only changes the version that this page knows. */
+/** Limits a change to the version that this page knows. */
 function ifMatch(record: AnnotationRecord) {
   return { 'If-Match': `"${record._version}"` };
 }
@@ -34,14 +34,14 @@ export async function listAnnotations(itemId: string, signal: AbortSignal): Prom
   return records.toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
-/** Whether an item has other annotations, or other versions of them, than the reader knows: a small question, asked again and again. */
+/** Whether the annotations of an item differ from the known ones. The request is small, because it is repeated often. */
 export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
   const { entries, total } = await list<AnnotationRecord>('annotation', { query, signal });
   return total !== records.length || (total > 0 && entries[0]?._version !== newestOf(records));
 }
 
-/** How many annotations of an item the reader may see, change and administer, and the newest version of them. */
+/** Number of annotations of an item that the user may see, change and administer, and their newest version. */
 export type ListState = { total: number; version: number | null; writable: number; administered: number };
 
 /** Follows the annotations of an item, until the stream ends. @param options `onEvent` is called at first, and when something has changed */
@@ -50,7 +50,7 @@ export function followChanges(itemId: string, { signal, onEvent }: { signal: Abo
   return followStream('annotation/events', { query: { itemId }, signal, onEvent: onText });
 }
 
-/** Whether that is what a list says. */
+/** Whether a state matches a list of annotations. */
 export function isStateOf({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
   const [may1, may2] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
   return total === records.length && (total === 0 || version === newestOf(records)) && writable === may1 && administered === may2;
@@ -74,9 +74,9 @@ export function createAnnotation(
   return request('POST', 'annotation', { query: { itemId }, json });
 }
 
-/** Makes annotations of a file, all or none; answers how many. */
+/** Imports annotations from a file, all or none. @returns their number */
 export async function importAnnotations(itemId: string, file: File): Promise<number> {
-  // QuPath writes a list of features, which are one annotation.
+  // QuPath writes a list of features, which become one annotation.
   const start = await file.slice(0, 4096).text();
   const isFeatures = /^\s*\[\s*\{/.test(start) && /"type"\s*:\s*"Feature"/.test(start);
   const text = isFeatures ? new Blob(['{"type":"FeatureCollection","features":', file, '}']) : file;
@@ -110,9 +110,9 @@ export function removeAnnotation(record: AnnotationRecord) {
 }
 
 /**
- * The elements of an annotation, or those that meet a region, with their places among all.
+ * The elements of an annotation, or those in a region, with their order among all.
  *
- * @returns `null`: there are more of them than `limit`, or than `maxDetails` points
+ * @returns `null` if there are more than `limit` elements or `maxDetails` points
  */
 export async function loadElements(
   record: AnnotationRecord,
@@ -134,7 +134,7 @@ export async function loadElement(record: AnnotationRecord, id: string): Promise
   }
 }
 
-/** Sends what has changed, and nothing else. */
+/** Sends only the changes. */
 export function sendChanges(
   record: AnnotationRecord,
   changes: ElementChanges,
@@ -142,10 +142,10 @@ export function sendChanges(
   return request('PATCH', `annotation/${record._id}/elements`, { json: changes, headers: ifMatch(record) });
 }
 
-/** Longest list of groups in an address of a picture, as text. */
+/** Largest length of a list of groups in an address, in characters. */
 const maxFilter = 4000;
 
-/** How addresses of pictures say that groups are hidden: by those that are left, where these are fewer. `null`: they are too many, and so are the others. */
+/** The query for tiles with hidden groups. It lists the hidden groups, or the visible ones if that is shorter. `null` if both lists are too long. */
 export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
   const without = groups.filter((name) => hidden.has(name));
   if (without.length === 0) return {};
@@ -160,7 +160,7 @@ export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: n
   return apiUrl(`annotation/${record._id}/tiles/zxy/${level}/${x}/${y}`, query);
 }
 
-/** Groups with the colours that they are seen in. */
+/** The groups of an annotation with their colours. */
 export async function groupsOf(record: AnnotationRecord, signal: AbortSignal): Promise<Group[]> {
   return (await request<{ groups: Group[] }>('GET', `annotation/${record._id}/tiles`, { signal })).groups;
 }

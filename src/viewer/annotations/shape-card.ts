@@ -5,12 +5,12 @@ import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts, commonTexts } from '../texts.js';
 
-/** Longest text that is shown: names of fields are shorter, and more lines than that hide the image. */
+/** Largest lengths of shown texts. Longer ones would cover the image. */
 const maxText = { term: 60, value: 300 };
-/** Most fields of users that are shown. */
+/** Largest number of shown user fields. */
 const maxFields = 100;
 
-/** A card on the stage with the facts of the shape under the pointer; after a click, of that one. */
+/** A card on the stage with properties of the shape under the pointer, or of the clicked shape. */
 export function shapeCard(metadata: ImageMetadata) {
   const content = h('div');
   const close = button('', () => pin(null), { picture: 'close', name: commonTexts.close });

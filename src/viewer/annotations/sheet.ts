@@ -9,45 +9,45 @@ import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
 
-/** Most shapes of one annotation that are fetched and drawn by this page; with more in sight the server's pictures are shown. */
+/** Largest number of shapes of an annotation that this page fetches and draws. If more are in the view, tiles of the server are shown. */
 const maxShapes = 5000;
 
-/** Most points of the shapes that are fetched at a time. */
+/** Largest number of points of the shapes in one request. */
 const maxDetails = 250_000;
 
-/** How far around the view shapes are fetched, as a share of its size. */
+/** Margin around the view in which shapes are fetched, as a share of its size. */
 const margin = 0.3;
 
-/** More parts of a region than this are not fetched one by one, but as a whole. */
+/** If more parts of a region than this are missing, the region is fetched as a whole. */
 const maxParts = 4;
 
 const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
-/** Shapes lie closer together than on average where people look: above this share of `maxShapes` it is not worth asking. */
+/** Shapes are denser than average where people look. If more than this multiple of `maxShapes` is expected, shapes are not requested. */
 const worthAsking = 1.5;
 
-/** Where there were too many, it is asked again when the view has become smaller by this factor. */
+/** If there were too many shapes, they are requested again when the view has become smaller by this factor. */
 const askAgainBelow = 0.7;
 
 export interface SheetOptions {
   record: AnnotationRecord;
   stage: Stage;
   metadata: ImageMetadata;
-  /** called when there is something else to draw */
+  /** called when the drawing must be updated */
   redraw: () => void;
-  /** called when there are shapes of more of the image than before */
+  /** called when shapes of further parts of the image have arrived */
   onMore: () => void;
   onError: (error: unknown) => void;
 }
 
-/** A box that reaches beyond each side by a share of its size. */
+/** A box, extended on each side by a share of its size. */
 function widened({ left, top, right, bottom }: Box, share: number): Box {
   const across = (right - left) * share;
   const down = (bottom - top) * share;
   return { left: left - across, top: top - down, right: right + across, bottom: bottom + down };
 }
 
-/** What is fetched around a view. It ends at multiples of a power of two: what is fetched beside it leaves no narrow gaps. */
+/** The region to fetch for a view. Its edges are multiples of a power of two, so that regions beside it leave no narrow gaps. */
 function regionOf(view: Box): Box {
   const { left, top, right, bottom } = widened(view, margin);
   const step = 2 ** Math.floor(Math.log2((right - left) / 16));
@@ -55,23 +55,23 @@ function regionOf(view: Box): Box {
   return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
 }
 
-/** One annotation on the stage: as shapes when few enough are in sight, else as the server's picture of all of them. */
+/** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class Sheet {
-  /** as stored, of what lies near the view */
+  /** stored elements near the view */
   #stored: Map<string, Element> = new Map();
-  /** Version of the annotation that they are of. */
+  /** version of the annotation with these elements */
   #storedOf: number | null = null;
   /** image and pixelmap elements among them */
   #overlays: Element[] = [];
-  /** the box that these meet */
+  /** the box that contains or overlaps all stored elements */
   #near: Box | null = null;
   #patches = new Patches();
   /** requests under way */
   #asking: { box: Box; end: AbortController }[] = [];
-  /** Where there were too many shapes, and how much of the image was seen. */
+  /** The box of a view with too many shapes, and its share of the image. */
   #refused: { covers: Box; share: number } | null = null;
   #tiles: TileLayer | null = null;
-  /** Version and groups that the picture is of. */
+  /** Version and groups that the tiles show. */
   #tilesOf: { shown: string; url: TileUrl } | null = null;
   #closed = false;
   #shown = 'none';
@@ -89,29 +89,29 @@ export class Sheet {
     return this.display.visible ?? this.record.annotation.display?.visible !== false;
   }
 
-  /** Whether the shapes in sight are at hand, so that they can be grasped. */
+  /** Whether the shapes in the view are loaded, so that they can be selected. */
   get hasShapes() {
     return this.#shown === 'shapes';
   }
 
-  /** What is at hand: all shapes in sight, or only unsaved ones above the picture. */
+  /** The loaded shapes: all in the view, or only unsaved ones above tiles. */
   all() {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
   }
 
-  /** What of it this page draws. */
+  /** The elements that this page draws. */
   *elements(): Generator<Element, void> {
     const { hidden } = this.display;
     for (const element of this.all()) if (!hidden.has(element.group ?? null)) yield element;
   }
 
-  /** Elements that lay other images over this one, as far as they are at hand. */
+  /** The loaded elements that show other images over this one. */
   overlays(): readonly Element[] {
     const { hidden } = this.display;
     return this.visible ? this.#overlays.filter(({ group = null }) => !hidden.has(group)) : [];
   }
 
-  /** Whether all of it that meets a box of the image is at hand, or is not drawn by this page. */
+  /** Whether all shapes in a box are loaded, or tiles are shown. */
   covers(box: Box) {
     if (!this.visible || !this.hasShapes) return true;
     return this.#near !== null && contains(this.#near, box) && this.#patches.missing(box).length === 0;
@@ -121,14 +121,14 @@ export class Sheet {
     return this.edits.find(id, this.#stored);
   }
 
-  /** Shows it in another way. */
+  /** Changes the display. */
   show(changes: Partial<Display>) {
     Object.assign(this.display, changes);
     this.refresh();
     this.options.redraw();
   }
 
-  /** Takes another version of the annotation; `elements`: as they are now, where this page knows. */
+  /** Shows another version of the annotation. `elements` are its elements, if this page knows them. */
   update(record: AnnotationRecord, elements?: Iterable<Element>) {
     const changed = record._version !== this.record._version;
     this.record = record;
@@ -146,7 +146,7 @@ export class Sheet {
     this.options.redraw();
   }
 
-  /** Brings what is shown in line with the view. */
+  /** Updates the shown shapes or tiles after the view has moved. */
   refresh() {
     if (this.#closed) return;
     const view = this.options.stage.view();
@@ -189,12 +189,12 @@ export class Sheet {
     return this.record._elementCount <= maxShapes && this.record._detailsCount < maxDetails;
   }
 
-  /** What is to be at hand. */
+  /** The region whose shapes are needed. */
   #region() {
     return this.#isSmall ? everywhere : regionOf(this.options.stage.view());
   }
 
-  /** How much of the image a view shows. */
+  /** Share of the image that a view shows. */
   #shareOf({ left, top, right, bottom }: Box) {
     if (this.#isSmall) return 1;
     const { sizeX, sizeY } = this.options.metadata;
@@ -217,7 +217,7 @@ export class Sheet {
   /** Fetches what is missing of a region. */
   #load(region: Box, share: number) {
     const view = this.options.stage.view();
-    // Until the shapes are here, the picture of all is better than the shapes of another place.
+    // Until the shapes have arrived, tiles are better than shapes of another region.
     if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#present('tiles');
     const parts = without(this.#patches.missing(region), this.#asking);
     for (const box of parts.length > maxParts ? [region] : parts) void this.#ask(box, region, share);
@@ -257,10 +257,10 @@ export class Sheet {
     return shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), image));
   }
 
-  /** Takes out what is at hand of a region. */
+  /** Collects the loaded elements of a region. */
   #gather(region: Box) {
     const found = this.#patches.near(region);
-    // What is known of a shape, as its outline, is kept with it.
+    // Elements are reused, because computed properties such as outlines are stored with them.
     const known = this.#storedOf === this.record._version ? this.#stored : new Map<string, Element>();
     this.#storedOf = this.record._version;
     this.#near = region;

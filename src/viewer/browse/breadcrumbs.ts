@@ -4,10 +4,10 @@ import { browseTexts } from '../texts.js';
 import type { PathStep } from './model.js';
 
 /**
- * The way from the start page to here.
+ * Links from the start page to the present page.
  *
  * @param path from the root
- * @param here name of the place itself
+ * @param here name of the present page
  */
 export function breadcrumbs(path: PathStep[], here: string) {
   const steps = [

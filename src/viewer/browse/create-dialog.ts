@@ -2,14 +2,14 @@ import { announce } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 
-/** Asks for a name (and a description) and makes something of them; stays open with the server's words while that fails. */
+/** A dialog that creates something from a name and a description. If that fails, it stays open and shows the server's message. */
 export function askToCreate(options: {
   title: string;
   /** label of the button */
   action: string;
-  /** a box to tick */
+  /** label of a check box */
   option?: string;
-  /** what stands there at first */
+  /** initial values */
   values?: { name: string; description: string };
   create: (values: { name: string; description: string; option: boolean }) => Promise<void>;
 }) {
@@ -26,7 +26,7 @@ export function askToCreate(options: {
   });
 }
 
-/** Asks before something is removed. `remove` resolves with what to say when it is done. */
+/** Asks before something is removed. `remove` resolves with the message to show afterwards. */
 export function askToRemove({ title, text, remove }: { title: string; text: string; remove: () => Promise<string> }) {
   ask({ title, text, action: commonTexts.delete, kind: 'danger', send: async () => announce(await remove()) });
 }

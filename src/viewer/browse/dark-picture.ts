@@ -1,13 +1,13 @@
 import { automaticShare } from '../image/channels.js';
 
-/** Side in pixels at which a picture is looked at. */
+/** Side in pixels to which a picture is scaled before it is examined. */
 const lookedAt = 64;
-/** Below this everything looks black. */
+/** Samples below this look black. */
 const darkest = 24;
 
-/** Whether a picture that has been loaded is black for the eye, as samples of 16 bits are that use few of their bits. */
+/** Whether a loaded picture looks black, as pictures of 16-bit samples do if only few of the bits are used. */
 export function isDark(image: HTMLImageElement): boolean {
-  // Of pictures of another server, pages may not know what they look like.
+  // The browser does not let pages read pixels of pictures from another server.
   if (new URL(image.src).origin !== location.origin) return false;
   const canvas = document.createElement('canvas');
   canvas.width = canvas.height = lookedAt;
@@ -18,7 +18,7 @@ export function isDark(image: HTMLImageElement): boolean {
   return data.every((value, at) => at % 4 === 3 || value < darkest);
 }
 
-/** Shows an image of any bands by automatic contrast: one that has no colours is gray in each of them. */
+/** The style with automatic contrast for an image of any number of bands. */
 export const automaticStyle = JSON.stringify({
   bands: Object.entries({ red: '#f00', green: '#0f0', blue: '#00f' }).map(([band, palette]) => ({
     band,

@@ -6,7 +6,7 @@ import type { Folder, Item } from './model.js';
 
 type Metadata = Record<string, unknown>;
 
-/** Name, description and metadata of something, in one form. Only what has changed is sent. */
+/** A form for name, description and metadata of a document. Only changes are sent. */
 export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: () => Promise<void>) {
   const { _id: id, name, description = '', meta = {} } = doc;
   const rows = metadataRows(meta);
@@ -20,7 +20,7 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
     content: [rows.element],
     async send(values) {
       const changed = rows.changed();
-      // Names of values are refused more often than names.
+      // Metadata is sent first, because keys are refused more often than names.
       if (Object.keys(changed).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changed });
       if (values.name !== name || values.description !== description) await request('PUT', `${type}/${id}`, { form: values });
       await onSaved();
@@ -29,12 +29,12 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
   dialog.classList.add('wide');
 }
 
-/** What is written for a value: texts as they are, unless they would be read as something else. */
+/** The text for a value. A text stays as it is, unless it would be read as another value. */
 function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }
 
-/** Whether it is JSON without numbers that would become others. */
+/** Whether a text is JSON whose numbers are exact. */
 function isJson(text: string) {
   try {
     JSON.parse(text, (_key, value) => {
@@ -72,7 +72,7 @@ function metadataRows(meta: Metadata) {
     return input;
   }
 
-  /** What to send: `null` takes a key away. @throws where a name stands twice */
+  /** The changes to send; `null` removes a key. @throws if a key appears twice */
   function changed(): Metadata {
     const now: Metadata = Object.create(null);
     for (const item of list.children) {

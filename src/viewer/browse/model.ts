@@ -1,6 +1,6 @@
 import { browseTexts, commonTexts } from '../texts.js';
 
-/** Documents of the API, as far as this page reads them. */
+/** Documents of the API, as far as this page uses them. */
 export interface Folder {
   _id: string;
   name: string;
@@ -21,9 +21,9 @@ export interface Item {
   updated?: string;
   size: number;
   meta?: Record<string, unknown>;
-  /** `jobId`: what makes it, while it is `expected` */
+  /** `jobId` is the job that makes it, while it is `expected` */
   largeImage?: { fileId?: string; expected?: boolean; jobId?: string };
-  /** why its file is no large image */
+  /** reason why its file is not a large image */
   largeImageRefused?: string;
 }
 
@@ -36,15 +36,15 @@ export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
   return largeImage.fileId ? 'yes' : 'no';
 }
 
-/** Names in the order of people, who count numbers; what an earlier release has stored comes first, in that of letters. */
+/** Sort order of names by their numbers. Documents of an earlier release come first, in alphabetical order. */
 export const naturalOrder = '[["naturalName",1],["lowerName",1]]';
 
-/** What can be done about a file that is no image yet: the server converts one that is only too large. */
+/** The action for a file that is not an image yet. The server can convert one that is only too large. */
 export function retryLabel(reason: string) {
   return /convert|too (large|many)|at most/i.test(reason) ? browseTexts.convert : commonTexts.tryAgain;
 }
 
-/** What changes when the item does, so that the browser does not show an older picture from its cache. */
+/** A text that changes with the item, so that the browser does not show an older picture from its cache. */
 export function itemVersion(item: Item) {
   return item.updated ?? item.created;
 }

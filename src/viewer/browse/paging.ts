@@ -2,7 +2,7 @@ import { h, icon } from '../dom.js';
 import { goTo, parseRoute, routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 
-/** Links to the pages before and after, and a field for any other; nothing where all entries fit on one. */
+/** Links to the previous and next page, and a field for any page; empty if there is only one page. */
 export function paging(options: {
   /** name in the address that holds the page number, from 1 */
   parameter: string;
@@ -41,7 +41,7 @@ export function paging(options: {
   }
 }
 
-/** The page number in an address; 1 for anything that is none. */
+/** The page number in an address; 1 for other texts. */
 export function pageNumber(query: URLSearchParams, parameter: string) {
   const value = Number(query.get(parameter) ?? 1);
   return Number.isSafeInteger(value) && value >= 1 ? value : 1;

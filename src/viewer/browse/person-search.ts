@@ -4,7 +4,7 @@ import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameOf, type User } from '../session.js';
 
-/** Somebody, or a group, that was found. */
+/** A user or group that was found. */
 export interface Found {
   kind: 'users' | 'groups';
   id: string;
@@ -14,7 +14,7 @@ export interface Found {
 
 const maxFound = 8;
 
-/** People and groups whose names begin so, as the server gives them; the first letter may be written either way. */
+/** Finds users and groups whose names begin with the words. The first letter may be upper or lower case. */
 export async function findNamed(words: string, types: ('user' | 'group')[]) {
   const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxFound };
   const forms = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
@@ -35,7 +35,7 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<F
   ];
 }
 
-/** A field that finds people and groups while one types, and gives the one that is chosen. */
+/** A field that finds users and groups while the user types, and calls `onFound` with the selected one. */
 export function personSearch(onFound: (found: Found) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
   const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
@@ -43,7 +43,7 @@ export function personSearch(onFound: (found: Found) => void, types: ('user' | '
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
 
-  /** Enter chooses the first one, instead of sending the form around. */
+  /** Enter selects the first result, instead of submitting the surrounding form. */
   function onKey(event: KeyboardEvent) {
     if (event.key !== 'Enter') return;
     event.preventDefault();

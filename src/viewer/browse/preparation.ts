@@ -1,11 +1,11 @@
 import { followStream, pause } from '../api.js';
 import { imageState, type Item } from './model.js';
 
-/** How often an item is asked for again where its job cannot be followed, in milliseconds. */
+/** Interval in milliseconds at which an item is requested again if its job cannot be followed. */
 const pollMs = 3000;
-/** How long after the end of a job the item is asked for. */
+/** Time in milliseconds between the end of a job and the request for the item. */
 const settleMs = 1000;
-/** The longest that one job is followed before the other items are looked at, which may be ready earlier. */
+/** Longest time in milliseconds that a job is followed before the other items are checked, which may be ready earlier. */
 const longestMs = 30_000;
 
 /** Waits until one of the images that are being prepared may be ready. */

@@ -10,7 +10,7 @@ import { share } from './share-dialog.js';
 
 type Action = { label: string; picture: Picture; run: () => void };
 
-/** Reasons that are told at once. */
+/** Number of reasons that are shown at once. */
 const maxReasons = 3;
 
 /** Address of a download: an archive, unless it is one item of one file. */
@@ -23,8 +23,8 @@ export function downloadUrl(entries: Entry[]) {
 }
 
 /**
- * What is chosen in the lists of a page, and what can be done with it: a bar at the bottom that is there while something is chosen. Shift
- * chooses all between two.
+ * The selected entries of a page's lists, and a bar at the bottom with actions for them, which is visible while something is selected. Shift
+ * selects all entries between two.
  */
 export function selection({ page, refresh, signal }: { page: HTMLElement; refresh: () => Promise<void>; signal: AbortSignal }) {
   const known: Map<string, Entry> = new Map();
@@ -61,7 +61,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     show();
   }
 
-  /** Shows what can be done with what is chosen now; entries that are gone are not chosen any more. */
+  /** Shows the actions for the selected entries. Removed entries are deselected. */
   function show() {
     const checked = boxes().filter((input) => input.checked);
     chosen = new Set(checked.map((input) => input.dataset.id ?? ''));
@@ -108,7 +108,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     return offered.flatMap((action) => action || []);
   }
 
-  /** Does something with one after the other. What was refused stays, so that it can be tried again. */
+  /** Does something with one entry after the other. Refused entries stay selected, so that it can be tried again. */
   async function forAll(queue: Entry[], act: (entry: Entry) => Promise<unknown>, said: (count: number) => string) {
     const reasons: string[] = [];
     let done = 0;
@@ -119,7 +119,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
           await act(entry);
           done += 1;
         } catch (error) {
-          // The next one would fare no better.
+          // The other entries would fail too.
           const isHopeless = error instanceof ApiError && (error.status === 0 || error.status === 401);
           queue.push(...todo.slice(index, isHopeless ? undefined : index + 1));
           if (isHopeless) throw error;

@@ -13,7 +13,7 @@ interface Grant {
   login?: string;
 }
 
-/** Lets those who may only see a folder annotate what lies in it. */
+/** Flag that lets users with read access to a folder annotate its items. */
 const annotateFlag = 'large_image_create_annotations';
 
 const levels: Record<string, number> = { see: 0, annotate: 0, change: 1, administer: 2 };
@@ -23,7 +23,7 @@ function levelOf({ level, flags }: Grant) {
   return level === 1 ? 'change' : 'administer';
 }
 
-/** Says who may do what with a collection or a folder. */
+/** A dialog for the access list of a collection or folder. */
 export function share({ type, doc }: Entry, onSaved: () => Promise<void>) {
   const isPublic = 'public' in doc && doc.public;
   shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic, onSaved });
@@ -32,7 +32,7 @@ export function share({ type, doc }: Entry, onSaved: () => Promise<void>) {
 type ShareOptions = { path: string; name: string; isPublic: boolean; onSaved: () => Promise<void> };
 
 /**
- * Who may do what with a collection, a folder or an annotation.
+ * A dialog for the access list of a collection, a folder or an annotation.
  *
  * @param options `path` of it in the API
  */
@@ -94,7 +94,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     const who = grant.login ? `${grant.name} (${grant.login})` : grant.name;
     function set() {
       grant.level = levels[select.value] ?? 0;
-      // What else somebody who may do more is given stays.
+      // Other flags of users with a higher level are kept.
       if (grant.level > 0) return;
       const others = grant.flags.filter((flag) => flag !== annotateFlag);
       grant.flags = select.value === 'annotate' ? [...others, annotateFlag] : others;

@@ -6,11 +6,11 @@ import { section } from './facts.js';
 import type { Item } from '../browse/model.js';
 import { imageTexts } from '../texts.js';
 
-/** Boxes that the pictures are fitted into, in pixels. */
+/** Largest size of the pictures in pixels. */
 const small = { width: 320, height: 240 };
 const large = { width: 1600, height: 1200 };
 
-/** Pictures that lie in the file beside the image: label, macro, thumbnail. `null` where there are none. */
+/** A section with the associated images of the file: label, macro, thumbnail. `null` if there are none. */
 export async function associatedSection(item: Item, signal: AbortSignal) {
   const names: string[] = await request('GET', `item/${item._id}/tiles/images`, { signal });
   if (names.length === 0) return null;
@@ -37,6 +37,6 @@ function figure(item: Item, name: string) {
 function enlarge(item: Item, name: string) {
   const dialog = plainDialog(name, h('img', { src: pictureUrl(item, name, large), alt: imageTexts.pictureOf(name, item.name) }));
   dialog.classList.add('picture-dialog');
-  // A click beside the picture closes it, as people expect of such pictures.
+  // A click beside the picture closes the dialog.
   dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
 }

@@ -4,7 +4,7 @@ import { imageTexts } from '../texts.js';
 /** Brightness and contrast in per cent. */
 export type Light = { brightness: number; contrast: number };
 
-/** Of both. */
+/** Range of both values. */
 export const lightRange = { min: 20, max: 300 };
 
 const defaultLight: Light = { brightness: 100, contrast: 100 };

@@ -8,21 +8,21 @@ import { commonTexts, imageTexts } from '../texts.js';
 
 export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; samples: number };
 
-/** After the last move of a slider the picture follows, in milliseconds. */
+/** The view is updated this time after the last move of a slider, in milliseconds. */
 const followMs = 150;
-/** Histograms follow when the reader stays at a frame for so long: tiles go first. */
+/** Histograms are requested when the user has stayed at a frame for this time in milliseconds, because tiles have priority. */
 const restMs = 500;
 const bins = 4096;
 /** Size of a drawn histogram, in its own units. */
 const drawn = { width: 256, height: 48 };
 
-/** Channels to switch on and off, each with its colour and the samples between which it is shown, on its histogram. */
+/** A panel that switches channels on and off, and sets their colours and their ranges of samples, on histograms. */
 export function channelPanel(options: {
   itemId: string;
-  /** as they are shown */
+  /** the channels as they are displayed */
   channels: Channel[];
   presets: Preset[];
-  /** the frame that holds a channel now */
+  /** the present frame of a channel */
   frameOf: (channel: Channel) => number;
   onChange: (channels: Channel[]) => void;
   signal: AbortSignal;
@@ -31,9 +31,9 @@ export function channelPanel(options: {
   let channels = start;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let rest: ReturnType<typeof setTimeout> | undefined;
-  /** The histograms that are being asked for, of the channels in order. */
+  /** Cancels the pending requests for histograms. */
   let asking = new AbortController();
-  /** where the histogram of each channel goes */
+  /** elements for the histograms of the channels, in order */
   let ranges: HTMLElement[] = [];
   signal.addEventListener('abort', () => (clearTimeout(timer), clearTimeout(rest), asking.abort()), { once: true });
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
@@ -48,12 +48,12 @@ export function channelPanel(options: {
   show();
   return {
     element,
-    /** Takes over what an address says. */
+    /** Applies the channels of an address. */
     set(next: Channel[]) {
       channels = next;
       show();
     },
-    /** Another frame is shown. */
+    /** Must be called when another frame is shown. */
     refresh() {
       clearTimeout(rest);
       rest = setTimeout(() => void fillRanges(), restMs);
@@ -75,7 +75,7 @@ export function channelPanel(options: {
     void fillRanges();
   }
 
-  /** One after the other: many at a time would leave no connection for tiles. */
+  /** Requests one histogram after the other, because simultaneous requests would leave no connection for tiles. */
   async function fillRanges() {
     asking.abort();
     asking = new AbortController();
@@ -117,7 +117,7 @@ export function channelPanel(options: {
       const histogram = found['band' in channel.source ? channel.source.band - 1 : 0];
       if (histogram) fill(place, ...rangeOf(cropped(histogram, channel), index));
     } catch {
-      // The picture says more of what is wrong; the channel can be switched without its histogram.
+      // Errors of tiles are reported elsewhere. The channel works without its histogram.
       if (!end.aborted) fill(place);
     }
   }
@@ -162,7 +162,7 @@ export function channelPanel(options: {
   }
 }
 
-/** The part of a histogram in which something is to be seen: single bright samples would leave no room for the others. */
+/** The interesting part of a histogram. With a few very bright samples, the others would take almost no width. */
 function cropped(histogram: Histogram, channel: Channel): Histogram {
   const [low, high] = (['min', 'max'] as const).map((bound) => channel[bound] ?? automaticBound(histogram, bound));
   const most = Math.max(channel.max ?? 0, 2 * (high ?? 0) - (low ?? 0));
@@ -171,7 +171,7 @@ function cropped(histogram: Histogram, channel: Channel): Histogram {
   return { ...histogram, max: histogram.bin_edges[end] ?? histogram.max, hist: histogram.hist.slice(0, end) };
 }
 
-/** The sample below or above which few others lie. */
+/** The bound outside of which few samples lie. */
 function automaticBound({ hist, bin_edges: edges, samples }: Histogram, bound: 'min' | 'max') {
   let left = samples * automaticShare;
   const order = bound === 'min' ? hist : hist.toReversed();
@@ -179,7 +179,7 @@ function automaticBound({ hist, bin_edges: edges, samples }: Histogram, bound: '
   return edges[bound === 'min' ? bin : hist.length - bin] ?? 0;
 }
 
-/** How often samples occur, by the logarithm: backgrounds outnumber all else. */
+/** The curve of a histogram, with logarithmic counts, because the background has most samples. */
 function picture({ hist }: Histogram) {
   const top = Math.log1p(Math.max(...hist)) || 1;
   const per = Math.ceil(hist.length / drawn.width);

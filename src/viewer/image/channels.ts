@@ -4,8 +4,8 @@ import type { ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
 
 /**
- * One channel of an image that is shown as a mixture of colours. `min` and `max` are samples; `null`: found by the server so that few
- * samples lie outside.
+ * A channel of an image that is displayed as a mixture of colours. `min` and `max` are samples; if `null`, the server chooses them so that few
+ * samples are outside.
  */
 export interface Channel {
   name: string;
@@ -14,20 +14,21 @@ export interface Channel {
   on: boolean;
   min: number | null;
   max: number | null;
-  /** A way to show the channels that somebody has kept. */
+  /** The frame offset or band with the samples of the channel. */
   source: { framedelta: number } | { band: number };
 }
 
+/** A stored way to display the channels. */
 export type Preset = { name: string; bands: Record<string, unknown>[] };
 
 /** Share of the samples that automatic contrast leaves out at each end. */
 export const automaticShare = 0.001;
-/** More channels than this are not seen at first. */
+/** Largest number of channels that are visible at first. */
 const maxOn = 6;
 const colors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
 
 /**
- * The channels of an image whose samples are no colours: channels of the file, or bands that are not eight bits deep. Empty for others.
+ * The channels of an image whose samples are not colours: channels of the file, or bands of other depths than eight bits. Empty for color images.
  */
 export function channelsOf(metadata: ImageMetadata): Channel[] {
   const { bandCount = 1, dtype = 'uint8', frames = [], channels = [] } = metadata;
@@ -52,7 +53,7 @@ function channel(name: string, index: number, source: Channel['source'], color: 
   return { name, color, on: index < maxOn, min: null, max: null, source };
 }
 
-/** Any colour that a browser knows as `#rrggbb`; `null` for what is none. */
+/** A colour in any form that the browser knows, as `#rrggbb`; `null` for other texts. */
 function hexColor(text: unknown) {
   if (typeof text !== 'string' || !CSS.supports('color', text)) return null;
   const context = h('canvas').getContext('2d') as CanvasRenderingContext2D;
@@ -62,7 +63,7 @@ function hexColor(text: unknown) {
   return `#${numbers.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** What the server is to mix, as its style; `''` for an image without channels. */
+/** The style by which the server mixes the channels; `''` for an image without channels. */
 export function styleOf(channels: Channel[]) {
   const [first] = channels;
   if (!first) return '';
@@ -84,7 +85,7 @@ export function writeChannels(channels: Channel[]) {
   return entries.flat().join(',') || 'none';
 }
 
-/** @returns `null` where the text names none of the channels, and does not say `none` */
+/** The channels as an address describes them. @returns `null` if the text names no channel and is not `none` */
 export function readChannels(text: string, channels: Channel[]): Channel[] | null {
   const entries = new Map(text.split(',').map((entry) => [Number.parseInt(entry, 10), entry.split(':')] as const));
   if (text !== 'none' && !channels.some((_, index) => entries.has(index))) return null;
@@ -101,7 +102,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
   });
 }
 
-/** The channels as a preset has them; those that it does not name are off. */
+/** The channels as a preset describes them. Others are switched off. */
 export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
   return channels.map((known) => {
     const [[key, value] = ['', 0]] = Object.entries(known.source);
@@ -127,7 +128,7 @@ interface RenderedChannel {
   window?: { start?: number; end?: number };
 }
 
-/** What the settings of a folder, those kept at an item and the rendering settings in a file offer. */
+/** The presets of the folder's configuration, of the item, and of the rendering settings in the file. */
 export function presetsOf({ configured, kept, omero }: { configured: unknown; kept: unknown; omero: unknown }): Preset[] {
   const lists = [configured, kept].flatMap((list) => (Array.isArray(list) ? list : []));
   const named = lists.flatMap((preset) => {

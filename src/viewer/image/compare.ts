@@ -11,22 +11,22 @@ import { imagePanels } from './panels.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 
-/** How the second image lies on the first: moved (in micrometres where both have a scale, else in pixels), enlarged, turned by degrees. */
+/** Position of the second image relative to the first: moved (in micrometres if both have a scale, otherwise in pixels), scaled, and turned by degrees. */
 type Offset = { x: number; y: number; scale: number; turn: number };
 type Side = { stage: Stage; /** micrometres per pixel, or 1 */ unit: number };
 type Seen = { x: number; y: number; width: number; rotation: number };
 
 const noOffset: Offset = { x: 0, y: 0, scale: 1, turn: 0 };
 
-/** Images that are offered at once. */
+/** Number of images that are offered at once. */
 const offered = 100;
 
-/** The point of the second image that lies on a point of the first, both in its units. */
+/** The point of the second image at a point of the first one, each in the units of its image. */
 function across({ x, y, scale, turn }: Offset, point: { x: number; y: number }) {
   return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale).transformPoint(point);
 }
 
-/** No offset where the second image has something at the place that is seen of the first; else its middle comes there. */
+/** The initial offset: none if the second image extends to the view of the first, otherwise the one that puts its centre there. */
 function meeting([one, { unit }]: [Side, Side], { sizeX, sizeY }: ImageMetadata): Offset {
   const { x, y } = seenBy(one);
   const isThere = x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;
@@ -38,13 +38,13 @@ function seenBy({ stage, unit }: Side): Seen {
   return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.turned() };
 }
 
-/** Shows a second image beside an open one, which moves with it; how it lies on the first is changed while the lock is off. */
+/** Shows a second image beside an open one. Both move together; while the lock is off, their relative position is changed. */
 export function comparison(options: {
   first: { image: ImageView; item: Item; metadata: ImageMetadata };
-  /** that holds the first image, and is to hold both */
+  /** element that contains the first image, and will contain both */
   stages: HTMLElement;
   panel: HTMLElement;
-  /** called when something else is to stand in the address */
+  /** called when the address must change */
   onChange: () => void;
   signal: AbortSignal;
 }) {
@@ -53,7 +53,7 @@ export function comparison(options: {
   let opening = '';
   let offset = noOffset;
   let isLocked = true;
-  /** Whether one of them is moved alone, as long as a key is held. */
+  /** Whether one image is moved alone because Alt is pressed. */
   let isAlone = false;
   let leads: 0 | 1 = 0;
   let isFollowing = false;
@@ -63,7 +63,7 @@ export function comparison(options: {
   first.image.stage.onRest(settle);
   return { button: compare, update, query };
 
-  /** What of it stands in an address. */
+  /** The part of the address for the second image. */
   function query(): Record<string, string | null> {
     if (!second) return opening === '' ? {} : { with: opening };
     const { x, y, scale, turn } = offset;
@@ -90,7 +90,7 @@ export function comparison(options: {
     onChange();
   }
 
-  /** @param isChosen from a list: then how it lies on the first is not known yet */
+  /** Opens the second image. @param isChosen whether the user has just selected it, so that its relative position is not known yet */
   async function open(id: string, isChosen = false) {
     second?.end.abort();
     second = null;
@@ -138,7 +138,7 @@ export function comparison(options: {
     }
   }
 
-  /** Who is touched leads; with Alt, it is moved alone. */
+  /** Makes the image that the user touches the leading one; with Alt it is moved alone. */
   function listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
     for (const name of ['pointerdown', 'wheel', 'keydown'] as const) {
@@ -156,7 +156,7 @@ export function comparison(options: {
     announce(isLocked ? compareTexts.locked : compareTexts.unlocked);
   }
 
-  /** Moves the other one with the one that leads. */
+  /** Moves the other image with the leading one. */
   function follow(moved: 0 | 1) {
     if (!second || moved !== leads || isFollowing) return;
     if (!isLocked || isAlone) return learn();
@@ -172,7 +172,7 @@ export function comparison(options: {
     isFollowing = false;
   }
 
-  /** Takes how they lie now for how the second lies on the first. */
+  /** Computes the relative position from the present views. */
   function learn() {
     if (!second) return;
     const [one, other] = second.sides.map(seenBy) as [Seen, Seen];
@@ -187,7 +187,7 @@ export function comparison(options: {
     if (second) onChange();
   }
 
-  /** Offers the images of the same folder, and takes the link to any. */
+  /** A dialog that offers the images of the same folder, and accepts a link to any image. */
   function choose() {
     const found = h('ul.picker-list', { 'aria-label': compareTexts.images });
     const link = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });

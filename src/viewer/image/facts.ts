@@ -5,7 +5,7 @@ import type { Item } from '../browse/model.js';
 import type { ImageMetadata } from './metadata.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
-/** A list of terms and what they are; pairs without a value are left out. */
+/** A list of terms with values. Pairs without a value are left out. */
 export function factList(pairs: (readonly [string, string | null | undefined])[]) {
   const rows = pairs.flatMap(([term, value]) => (value ? [h('dt', term), h('dd', value)] : []));
   return h('dl.facts', ...rows);
@@ -44,7 +44,7 @@ export function section(title: string, { open, name }: { open: boolean; name?: s
   );
 }
 
-/** Free-form facts from the file, fetched when the reader unfolds them. */
+/** The internal metadata of the file, which is requested when the user opens the section. */
 export function technicalSection(itemId: string, signal: AbortSignal) {
   const content = h('div', h('p.quiet-text', commonTexts.loading));
   const element = section(imageTexts.technical, { open: false, name: 'technical' }, content);
@@ -60,7 +60,7 @@ export function technicalSection(itemId: string, signal: AbortSignal) {
   }
 }
 
-/** Any JSON value: lists and objects can be unfolded. */
+/** A tree of a JSON value, in which lists and objects can be opened. */
 export function valueTree(value: unknown): HTMLElement {
   if (typeof value !== 'object' || value === null)
     return h('span.value.break', value === null ? '–' : `${value as string | number | boolean}`);
@@ -72,7 +72,7 @@ export function valueTree(value: unknown): HTMLElement {
 function branch(key: string, value: unknown) {
   if (typeof value !== 'object' || value === null) return h('div.row.wrap', h('span.break.quiet-text', key), valueTree(value));
   const children = h('div');
-  // Children are made when they are first seen: such a tree can hold tens of thousands of values.
+  // Children are made when they are first visible, because a tree may have tens of thousands of values.
   const ontoggle = () => children.hasChildNodes() || fill(children, valueTree(value));
   return h('details', { ontoggle }, h('summary.break', key), children);
 }

@@ -4,9 +4,9 @@ import type { Axis, ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
 
 /**
- * A slider for each axis of a multi-frame image; `null` where there is none.
+ * Sliders for the axes of a multi-frame image; `null` if there are none.
  *
- * @param isMixed whether channels are shown together, so that nobody moves along them
+ * @param isMixed whether channels are displayed together, so that they need no slider
  * @param onFrame `likely`: neighbours on the axis that was moved, nearest first
  */
 export function frameControls(
@@ -23,7 +23,7 @@ export function frameControls(
   showAll();
   return {
     element,
-    /** Takes over a frame that was chosen elsewhere. */
+    /** Shows a frame that was selected elsewhere. */
     set(next: number) {
       frame = next;
       showAll();

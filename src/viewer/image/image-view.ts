@@ -15,16 +15,16 @@ import type { Item } from '../browse/model.js';
 import type { ViewPosition } from '../stage/contract.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
-/** How much wider than the longer side of the image a place in an address may be. */
+/** Largest width of a view in an address, as a multiple of the longer side of the image. */
 const farthest = 100;
 
-/** What of a view stands in an address. */
+/** The parameters of a view in an address. */
 export type ViewQuery = Record<'frame' | 'at' | 'rotation' | 'channels' | 'light' | 'hide', string | number | null>;
 
 export type ImageView = Awaited<ReturnType<typeof openImage>>;
 
 /**
- * An image in deep zoom with everything that lies on it. Frame, place and hidden annotations are kept in the address: `?frame=2&at=x,y,width&rotation=90&channels=…&hide=id`.
+ * A zoomable image with everything on it. The address contains the view: `?frame=2&at=x,y,width&rotation=90&channels=…&hide=id`.
  */
 export async function openImage(options: {
   element: HTMLElement;
@@ -32,10 +32,10 @@ export async function openImage(options: {
   metadata: ImageMetadata;
   /** of the address */
   query: URLSearchParams;
-  /** called with the query of the address of what is seen; `false`: another one has been entered, and is about to be shown */
+  /** called with the query of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** opens it anew: the browser does not ask again for what it could not load */
+  /** opens the image anew, because the browser does not repeat failed requests by itself */
   onRetry: () => void;
   signal: AbortSignal;
 }) {
@@ -82,12 +82,12 @@ export async function openImage(options: {
     stage,
     annotations: annotations.panel,
     frameControls: controls?.element ?? null,
-    /** What the picture is made of, or how bright it is. */
+    /** The panel for channels, or for brightness and contrast. */
     look:
       known.length > 0
         ? { title: imageTexts.channels, element: mixing.element }
         : { title: imageTexts.light, element: lights.element },
-    /** Follows an address of the same image, as from the back button. */
+    /** Applies another address of the same image, for example after the back button. */
     update(next: URLSearchParams) {
       const position = readPosition(next.get('at'), metadata);
       if (position) stage.goTo(position);
@@ -105,7 +105,7 @@ export async function openImage(options: {
     },
   };
 
-  /** Channels as an address has them; a frame that is one channel among several is that channel alone. */
+  /** Reads the channels of an address. A frame that is one of several channels selects that channel alone. */
   function readView(from: URLSearchParams) {
     const text = from.get('channels');
     const position = isMixed && axis ? positionOf(axis, frame) : 0;
@@ -155,7 +155,7 @@ export async function openImage(options: {
     void checkSession();
   }
 
-  /** The browser loads pictures by itself, and does not say why one fails: the coarsest may fail for the same reason. */
+  /** Finds the reason why tiles fail, which the browser does not tell, by requesting the coarsest tile. */
   async function explain(message: string) {
     const say = (reason = '') => fill(problem, h('p', `${message} ${reason}`), button(commonTexts.tryAgain, onRetry));
     say();
@@ -180,10 +180,10 @@ export async function openImage(options: {
   }
 }
 
-/** Presets of an image with channels, and how it is shown at first: as the folder's settings say, else by itself. */
+/** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
 async function loadPresets(item: Item, known: Channel[], signal: AbortSignal) {
   if (known.length === 0) return { presets: [], usual: known };
-  // Each of them may be missing, or closed to the reader: then there are fewer presets.
+  // If one of these is missing, or the user may not read it, there are fewer presets.
   const [settings, kept, internal] = await Promise.all(
     [
       `folder/${item.folderId}/yaml_config/.large_image_config.yaml`,
@@ -213,7 +213,7 @@ function readRotation(query: URLSearchParams) {
   return Number.isFinite(degrees) ? degrees % 360 : 0;
 }
 
-/** A place from which something of the image may be seen. */
+/** Reads a position, if the image is visible from it. */
 function readPosition(text: string | null, { sizeX, sizeY }: ImageMetadata): ViewPosition | null {
   const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
   const isNear = Math.abs(x - sizeX / 2) <= sizeX / 2 + width && Math.abs(y - sizeY / 2) <= sizeY / 2 + width;

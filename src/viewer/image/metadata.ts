@@ -1,9 +1,9 @@
 import { imageTexts } from '../texts.js';
 
-/** What says how the frames of an image are ordered. */
+/** The metadata about the order of frames. */
 type Axes = Pick<ImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels'>;
 
-/** What GET tiles says of an image, as far as this page reads it. */
+/** Metadata of an image from GET tiles, as far as this page uses it. */
 export interface ImageMetadata {
   /** full-resolution pixels */
   sizeX: number;
@@ -23,23 +23,23 @@ export interface ImageMetadata {
   channels?: string[];
 }
 
-/** One direction in which the frames of an image are counted. */
+/** An axis of the frames of an image. */
 export interface Axis {
-  /** as in `IndexRange`: `IndexC`; `Frame` where the image names no axes */
+  /** key in `IndexRange`, such as `IndexC`; `Frame` if the image has no named axes */
   key: string;
   label: string;
   /** number of positions */
   range: number;
   /** frames from one position to the next */
   stride: number;
-  /** of the positions; empty where they have none */
+  /** names of the positions; empty if they have none */
   names: readonly string[];
 }
 
 /** The order in which axes are shown; others follow. */
 const axisOrder = ['IndexC', 'IndexZ', 'IndexT', 'IndexXY'];
 
-/** The axes along which a reader can move; empty for an image of one frame. */
+/** The axes with more than one position; empty for an image of one frame. */
 export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channels = [] }: Axes): Axis[] {
   if (frames.length < 2) return [];
   const keys = Object.keys(IndexRange).filter((key) => (IndexRange[key] ?? 0) > 1 && (IndexStride[key] ?? 0) > 0);
@@ -59,7 +59,7 @@ function byAxisOrder(a: string, b: string) {
   return rank(a) - rank(b) || a.localeCompare(b);
 }
 
-/** Where on an axis a frame lies. */
+/** Position of a frame on an axis. */
 export function positionOf({ range, stride }: Axis, frame: number) {
   return Math.floor(frame / stride) % range;
 }
@@ -69,7 +69,7 @@ export function frameAt(axis: Axis, frame: number, position: number) {
   return frame + (position - positionOf(axis, frame)) * axis.stride;
 }
 
-/** A frame number from an address, brought into the image. */
+/** The frame number in an address, limited to existing frames. */
 export function readFrame(text: string | null, { frames = [] }: Pick<ImageMetadata, 'frames'>) {
   const frame = Number(text ?? 0);
   return Number.isSafeInteger(frame) && frame > 0 && frame < frames.length ? frame : 0;

@@ -7,10 +7,10 @@ import { imageTexts } from '../texts.js';
 
 export type Pixel = { r?: number; g?: number; b?: number; a?: number; l?: number; value?: number[] };
 
-/** The pointer must rest this long, in milliseconds, before its pixel is asked for. */
+/** Time in milliseconds that the pointer must rest before its pixel is requested. */
 const restMs = 120;
 
-/** Position and value of the pixel under the pointer; for those who use the keyboard, of the one in the middle. */
+/** Position and value of the pixel under the pointer, or in the centre when the keyboard is used. */
 export function pixelReadout(options: {
   stage: Stage;
   /** that the pointer moves over */
@@ -98,7 +98,7 @@ function positionText(x: number, y: number, { mm_x: mmX, mm_y: mmY }: ImageMetad
   return mmX === null || mmY === null ? pixels : `${pixels} · ${formatLength(x * mmX)}, ${formatLength(y * mmY)}`;
 }
 
-/** The samples as they are in the file, with the names of colours where they are colours. */
+/** The samples of the file as text, with names if they are colours. */
 function pixelText({ value = [], ...channels }: Pixel) {
   const colors = (['r', 'g', 'b', 'a'] as const).filter((name) => channels[name] !== undefined);
   const samples = value.length > 0 ? value : colors.map((name) => channels[name]);

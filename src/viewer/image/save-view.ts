@@ -10,13 +10,13 @@ import { imageTexts } from '../texts.js';
 /** Longest side of a region that is saved at full resolution, in pixels. */
 const maxSide = 20_000;
 
-/** Offers what is seen as a file: the screen with its scale bar, or the pixels of the image. */
+/** Saves the view as a file: the screen with a scale bar, or the pixels of the image. */
 export function saveView(options: {
   item: { _id: string; name: string };
   metadata: ImageMetadata;
   stage: Stage;
   drawing: HTMLElement;
-  /** frame and style of what is seen */
+  /** frame and style of the view */
   shown: () => { frame: number; style: string };
 }) {
   const { item, metadata, stage, drawing, shown } = options;
@@ -65,7 +65,7 @@ async function pictureOf(stage: Stage, metadata: ImageMetadata, drawing: HTMLEle
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.scale(ratio, ratio);
   for (const layer of layers) {
-    // Not seen, or not yet.
+    // Hidden layers have no size.
     if (layer.offsetWidth === 0) continue;
     context.filter = layer.style.filter || 'none';
     context.drawImage(layer, 0, 0, place.width, place.height);

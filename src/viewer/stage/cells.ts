@@ -1,27 +1,27 @@
 import { boxAround, overlaps, type Box, type Point } from '../annotations/model.js';
 import type { Stage } from './contract.js';
 
-/** What cells need of the stage that they lie on. */
+/** The members of the stage that cells need. */
 export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
-/** How far beyond each side of the stage cells are drawn, and how far those are waited for that have been asked for, as shares of its size. */
+/** Cells are drawn up to `beyond` each side of the stage, and pending ones are kept up to `awaited`, as shares of its size. */
 const beyond = 0.25;
 const awaited = 0.5;
 
-/** Pixels of the cells that are kept, beside those near the stage: going back to them costs nothing. They take 64 MiB. */
+/** Largest number of pixels of cells that are kept besides those near the stage, so that returning to them is free. They take 64 MiB. */
 const maxKept = 16 * 1024 * 1024;
 
-/** While the view is zoomed, cells are drawn anew when they have been made larger or smaller by this factor. */
+/** While the user zooms, cells are drawn anew when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
-/** One cell: where it lies in pixels of the cut, and what was drawn. */
+/** A cell: its box in pixels of the cut, and its picture. */
 export interface Cell {
   column: number;
   row: number;
   box: Box;
 }
 
-/** How something that lies on the image is cut into cells, for one zoom. */
+/** The division of something on the image into cells, for one zoom. */
 export interface Cut {
   /** from pixels of the cut, which are as large as those of the stage when it was cut, to pixels of the image */
   toImage: DOMMatrix;
@@ -32,11 +32,11 @@ export interface Cut {
   origin: Point;
   /** first and last columns and rows */
   range: Box;
-  /** @returns `null`: nothing is to be seen there */
+  /** draws a cell; `null` if it is empty */
   draw: (cell: Cell, signal: AbortSignal) => Promise<ImageBitmap | null>;
-  /** Whether a cell can be drawn as a whole; others are left until they can, or until they are seen. */
+  /** Whether a cell can be drawn completely. Other cells are drawn when they can, or when they become visible. */
   isReady?: (cell: Cell) => boolean;
-  /** Takes another placement without being drawn anew; answers whether it can. */
+  /** Adapts to another placement without drawing cells anew; tells whether that was possible. */
   refit?: (placement: DOMMatrix) => boolean;
 }
 
@@ -46,7 +46,7 @@ interface Held extends Cell {
   end: AbortController;
 }
 
-/** To whole pixels of the screen. */
+/** Rounds to whole pixels of the screen. */
 export function snapped(value: number) {
   return Math.round(value * devicePixelRatio) / devicePixelRatio;
 }
@@ -63,8 +63,8 @@ class Sheet {
   }
 
   /**
-   * Paints what meets a box of the cut, moved with the image: by whole pixels while it is neither zoomed nor turned, so that there is
-   * nothing to blend, and without gaps between cells while it is zoomed.
+   * Paints the cells that overlap a box of the cut. While the image is only moved, they are at whole pixels, so that nothing is interpolated; while
+   * it is zoomed, there are no gaps between cells.
    *
    * @param ratio pixels of the canvas per CSS pixel
    */
@@ -90,7 +90,7 @@ class Sheet {
     return { left, top, right, bottom };
   }
 
-  /** Lays all cells as the cut has them now. */
+  /** Moves all cells to their positions in the present cut. */
   relay() {
     for (const cell of this.cells.values()) cell.box = this.boxOf(cell.column, cell.row);
   }
@@ -101,7 +101,7 @@ class Sheet {
     this.cells.delete(key);
   }
 
-  /** Asks for the cells that meet one box, and gives up those outside of another that are not drawn. */
+  /** Requests the cells that overlap `near`, and cancels pending ones outside of `far`. */
   fill(near: Box, far: Box) {
     for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.drop(key, cell);
     const { origin, width, height, range } = this.cut;
@@ -128,9 +128,9 @@ class Sheet {
 }
 
 /**
- * Something that lies on the image, drawn in cells: while the view is panned they are copied as they are to the canvas of the image, which
- * costs next to nothing, and only those that come near are drawn. When the view rests at another zoom all are drawn anew, and take the
- * place of the former ones at once. Layers of the browser above the image would each be blended with it in every frame.
+ * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image, which is very
+ * cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are drawn anew and replace the former ones at
+ * once. Elements above the image instead would be blended with it by the browser in every frame.
  *
  * @param parallel cells that are drawn at the same time
  */
@@ -141,12 +141,12 @@ export function cellLayer(options: {
   parallel: number;
   /** from 0 to 1 */
   opacity?: () => number;
-  /** called when other cells are seen */
+  /** called when other cells become visible */
   onShown?: () => void;
 }) {
   const { stage, depth, cut, parallel, opacity = () => 1, onShown } = options;
   let shown: Sheet | null = null;
-  /** Not seen until all of it that lies on the stage is drawn. */
+  /** The next sheet, which stays invisible until all of its cells on the stage are drawn. */
   let next: Sheet | null = null;
   let isAsked = false;
   let working = 0;
@@ -162,7 +162,7 @@ export function cellLayer(options: {
     shown.paint(context, ratio, placement, around(shown.placed(placement), 0));
   }
 
-  /** Asks for all to be drawn anew. */
+  /** Draws all cells anew. */
   function redraw() {
     if (isAsked) return;
     isAsked = true;
@@ -172,7 +172,7 @@ export function cellLayer(options: {
     });
   }
 
-  /** Draws those anew that a test says, each of which is seen as it was until then. */
+  /** Draws the cells anew that match a test. Each keeps its former picture until then. */
   function redrawCells(test: (cell: Cell) => boolean) {
     for (const cell of (next ?? shown)?.cells.values() ?? []) if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
     work();
@@ -219,7 +219,7 @@ export function cellLayer(options: {
     return boxAround(corners);
   }
 
-  /** Nothing is blurred while the view rests. */
+  /** Draws cells at the zoom at which the view has come to rest, so that nothing is blurred. */
   function settle() {
     const newest = next ?? shown;
     if (!newest) return;
@@ -245,7 +245,7 @@ export function cellLayer(options: {
     }
   }
 
-  /** Of the cells that are to be drawn, the one that is nearest to the middle of the stage. */
+  /** The cell to draw next: the nearest to the centre of the stage. */
   function nearest(sheet: Sheet) {
     const seen = around(sheet.placed(stage.placement()), 0);
     const { left, top, right, bottom } = seen;

@@ -16,28 +16,28 @@ export interface Stage {
   size: () => { width: number; height: number };
   /** from pixels of the image to pixels of the stage */
   placement: () => DOMMatrix;
-  /** the box around what is seen, in pixels of the image */
+  /** bounding box of the view in pixels of the image */
   view: () => { left: number; top: number; right: number; bottom: number };
   /**
-   * Has something painted on the image whenever that is drawn; shapes lie above pictures.
+   * Adds a painter that is called whenever the image is drawn. Shapes are above pictures.
    *
-   * @returns takes it away
+   * @returns a function that removes it
    */
   paintOn: (paint: Paint, depth: 'picture' | 'shapes') => () => void;
-  /** draws the image and what lies on it anew */
+  /** draws the image and everything on it anew */
   repaint: () => void;
-  /** lays tiles over the image, none at first */
+  /** adds a layer of tiles over the image, which is empty at first */
   addTiles: () => TileLayer;
   onPointer: (listener: PointerListener) => void;
-  /** `null` while the whole image is seen as when it was opened */
+  /** the view; `null` while the whole image is visible as when it was opened */
   position: () => ViewPosition | null;
   goTo: (place: ViewPosition) => void;
   zoomBy: (factor: number) => void;
-  /** the same at this moment of a movement, with all its digits */
+  /** the view at this moment of an animation, unrounded */
   place: () => ViewPosition;
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
-  /** the same at this moment, without going back to 0 */
+  /** rotation at this moment of an animation, not limited to 360 */
   turned: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;
@@ -49,14 +49,14 @@ export interface Stage {
 }
 
 /**
- * What follows the pointer on the stage; places are in pixels of the stage. `press` says whether the gesture is meant for it: then
- * the view stays where it is. `doubleClick` says the same.
+ * A handler of the pointer on the stage. Points are in pixels of the stage. `press` and `doubleClick` return whether the handler takes the gesture,
+ * in which case the view does not move.
  */
 export interface PointerListener {
   press: (at: Point) => boolean;
   drag: (at: Point) => void;
   release: (at: Point) => void;
-  /** a short press that was not meant for it */
+  /** a click of which `press` did not take the gesture */
   click: (at: Point) => void;
   doubleClick: (at: Point) => boolean;
 }
@@ -64,5 +64,5 @@ export interface PointerListener {
 /** Paints on the image. @param ratio pixels of the canvas, of which coordinates are, per CSS pixel */
 export type Paint = (context: CanvasRenderingContext2D, ratio: number) => void;
 
-/** What part of an image is seen: its centre and its width, in full-resolution pixels. */
+/** The visible part of an image: its centre and its width in full-resolution pixels. */
 export type ViewPosition = { x: number; y: number; width: number };

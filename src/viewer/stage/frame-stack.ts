@@ -2,25 +2,24 @@ import type { TiledImage, Viewer } from './openseadragon.js';
 import { requestPicture } from '../api.js';
 import { TileQueue } from './tile-queue.js';
 
-/** How many frames keep their decoded tiles: going back and forth between them needs no request. */
+/** Number of frames whose decoded tiles are kept, so that switching between them needs no request. */
 const keptFrames = 6;
 
 /**
- * The frames of one image, each in its style, lying on one another, of which one is seen. A new frame covers the former one as its tiles arrive, so
- * the picture never goes blank between two frames.
+ * The frames of an image in their styles, stacked, of which one is visible. A new frame covers the former one as its tiles arrive, so that the view
+ * is never empty between two frames.
  */
 export class FrameStack {
   /** most recently shown last */
   #images: Map<string, Promise<TiledImage>> = new Map();
   /**
-   * Those that are in the world, which lie below everything else.
-   * lowest first
+   * The frames that were added to the viewer, lowest first. They are below everything else.
    */
   #added: TiledImage[] = [];
   #shown: string | null = null;
   #queue = new TileQueue(requestPicture);
 
-  /** @param sourceOf of a frame and its style, by the queue that its tiles are fetched by */
+  /** @param sourceOf makes the tile source of a frame and style, whose tiles the queue fetches */
   constructor(
     private readonly viewer: Viewer,
     private readonly sourceOf: (frame: string, queue: TileQueue) => object,
@@ -30,16 +29,16 @@ export class FrameStack {
   }
 
   /**
-   * Shows a frame; resolves with its image when it is in the stack, which is before its tiles have come.
+   * Shows a frame. Resolves with its image when that is in the stack, before its tiles have arrived.
    *
-   * @param likely frames that the reader may want next
+   * @param likely frames that the user may select next
    */
   async show(frame: string, likely: string[] = []): Promise<TiledImage> {
     this.#shown = frame;
     const image = await this.#image(frame);
-    // The viewer is gone, and its images with it.
+    // The viewer has been closed.
     this.signal.throwIfAborted();
-    // The reader has moved on while the image was being added.
+    // The user has selected another frame meanwhile.
     if (this.#shown !== frame) return image;
     for (const added of this.#added) added.setPreload(false);
     this.#queue.want(image.source);
@@ -50,7 +49,7 @@ export class FrameStack {
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
     image.setOpacity(1);
     this.viewer.forceRedraw();
-    // What a hidden image says of its tiles is of the view it had when it was last seen; one round brings it up to date.
+    // A hidden image has the state of its tiles from when it was last visible. One update brings it up to date.
     this.viewer.addOnceHandler('update-viewport', () => {
       image.whenFullyLoaded(() => void this.#settle(frame, image, likely));
     });
@@ -82,7 +81,7 @@ export class FrameStack {
     });
   }
 
-  /** All tiles of the seen frame have come: the others go out of sight, old ones are dropped, and one likely frame is fetched. */
+  /** Called when all tiles of the visible frame have arrived: hides the others, drops old ones, and fetches a likely next one. */
   async #settle(frame: string, image: TiledImage, likely: string[]) {
     if (this.#shown !== frame) return;
     for (const other of this.#added) if (other !== image) other.setOpacity(0);
@@ -96,7 +95,7 @@ export class FrameStack {
     if (savesData()) return;
     for (const next of likely) {
       if (this.#shown !== frame) return;
-      // A frame that is only fetched ahead must not push the seen one out of the kept ones.
+      // A frame that is fetched ahead must not displace the visible one.
       const ahead = await this.#image(next);
       await this.#image(frame);
       if (this.#shown !== frame) return;
@@ -106,7 +105,7 @@ export class FrameStack {
   }
 }
 
-/** Whether the reader has asked for as little traffic as possible. */
+/** Whether the user's browser is set to save data. */
 function savesData() {
   return (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true;
 }

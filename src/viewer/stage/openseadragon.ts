@@ -4,7 +4,7 @@ export type OpenSeadragon = typeof OpenSeadragonLibrary;
 export type Viewer = InstanceType<OpenSeadragon['Viewer']>;
 export type TiledImage = InstanceType<OpenSeadragon['TiledImage']>;
 
-/** The library that draws tiles. It is of some size, so it is fetched when the first image is opened. */
+/** Loads the library that draws tiles. It is large, so it is loaded when the first image is opened. */
 export async function loadOpenSeadragon(): Promise<OpenSeadragon> {
   if (!document.querySelector('[data-openseadragon-mobile-css]')) {
     // The library adds a style element, which security policies forbid, unless it finds one marked like this. In a namespace of no

@@ -10,13 +10,13 @@ import { annotationTexts, imageTexts } from '../texts.js';
 import type { Ground } from './cells.js';
 import type { Paint, PointerListener, Stage } from './contract.js';
 
-/** Above this zoom single pixels are meant to be seen as squares. */
+/** Above this zoom single pixels are displayed as squares. */
 const sharpZoom = 3;
 
 /** Screen pixels per image pixel at the highest zoom. */
 const maxZoom = 24;
 
-/** Keys that OpenSeadragon flips the image with, for which this page shows no way back. */
+/** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
 const unusedKeys = new Set(['f', 'F']);
 
 /** Opens an image in an element, which it fills, until the signal aborts. */
@@ -34,7 +34,7 @@ export async function openStage(options: {
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** What lies on the image while its light is changed, so that colours stay what they are. */
+  /** Canvas for everything on the image while brightness or contrast are changed, so that its colours stay unchanged. */
   const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, veil, navigatorElement);
   const viewer = OpenSeadragon({
@@ -42,7 +42,7 @@ export async function openStage(options: {
     showNavigationControl: false,
     silenceMultiImageWarnings: true,
     crossOriginPolicy: false,
-    // Tiles have a queue of their own, which waits as long as it has to.
+    // Tiles have a queue of their own (`tile-queue.ts`), so the library's limit is switched off.
     imageLoaderLimit: 0,
     timeout: 2 ** 31 - 1,
     element: drawing,
@@ -149,7 +149,7 @@ export async function openStage(options: {
       const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
       if (same('x') && same('y') && same('width')) return null;
       const seen = image.viewportToImageRectangle(bounds);
-      // As many digits as can be told apart on the screen.
+      // Coordinates have as many digits as are distinguishable on the screen.
       const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
       const round = (value: number) => Number(value.toFixed(digits));
       return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
@@ -174,7 +174,7 @@ export async function openStage(options: {
   };
 }
 
-/** What can be painted on, as large as another canvas. */
+/** An empty canvas of the same size as another one, ready for painting. */
 function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement) {
   const context = canvas.getContext('2d') as CanvasRenderingContext2D;
   if (canvas.width === width && canvas.height === height) context.clearRect(0, 0, width, height);

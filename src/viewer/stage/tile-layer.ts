@@ -3,23 +3,23 @@ import { requestPicture } from '../api.js';
 import { cellLayer, snapped, type Cell, type Cut, type Ground } from './cells.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
-/** Tiles that are asked for at the same time, as by OpenSeadragon. */
+/** Number of simultaneous requests for tiles, the same as for OpenSeadragon. */
 const parallel = 6;
 
-/** Tiles that are kept, as by OpenSeadragon. */
+/** Number of tiles that are kept, the same as by OpenSeadragon. */
 const maxKnown = 200;
 
 /** Address of a tile; level 0 is the coarsest. */
 export type TileUrl = (level: number, x: number, y: number) => string;
 
 export interface TileLayer {
-  /** Shows these tiles: other ones take the place of the former when they are here. @param opacity from 0 to 1 */
+  /** Shows these tiles. They replace the former ones when they have arrived. @param opacity from 0 to 1 */
   show: (url: TileUrl, opacity: number) => void;
   hide: () => void;
   remove: () => void;
 }
 
-/** Tiles of the image's own grid that lie over it. @param onProblem called for each that cannot be loaded */
+/** A layer of tiles in the grid of the image. @param onProblem called for each tile that cannot be loaded */
 export function tileLayer(
   stage: Ground,
   { sizeX, sizeY, tileWidth, tileHeight, levels }: ImageMetadata,
@@ -27,7 +27,7 @@ export function tileLayer(
 ): TileLayer {
   let opacity = 1;
   let shown: TileUrl | null = null;
-  /** The tiles that were seen last, by their addresses: going back to them needs no request. */
+  /** The most recently visible tiles by address, so that returning to them needs no request. */
   const known: Map<string, ImageBitmap> = new Map();
   const layer = cellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
   return {
@@ -44,7 +44,7 @@ export function tileLayer(
     remove: layer.remove,
   };
 
-  /** The level whose pixels are nearest in size to those of the screen: always the finer one would be four times the tiles for what hardly shows. */
+  /** The level whose pixels are closest in size to those of the screen. Always taking the finer one would need four times as many tiles for little visible effect. */
   function levelAt({ a, b }: DOMMatrix) {
     const finer = Math.round(-Math.log2(Math.hypot(a, b) * devicePixelRatio));
     return Math.min(levels - 1, Math.max(0, levels - 1 - finer));
@@ -67,7 +67,7 @@ export function tileLayer(
     return tiles;
   }
 
-  /** Where tiles lie. They are not turned: the browser turns them with the view. */
+  /** The positions of tiles. They are not rotated, because the browser rotates them with the view. */
   function fit(placement: DOMMatrix, side: number) {
     const { a, b, e, f } = placement;
     const scale = Math.hypot(a, b);
@@ -76,7 +76,7 @@ export function tileLayer(
     return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
   }
 
-  /** As large as it is seen, so that nothing is left to do in each frame; one that is seen enlarged stays small. */
+  /** A tile at its size on the screen, so that it need not be scaled in each frame. A tile that is displayed enlarged keeps its size. */
   async function draw(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
     try {
       const picture = known.get(url) ?? (await requestPicture(url, signal));

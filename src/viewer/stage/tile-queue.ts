@@ -1,4 +1,4 @@
-/** What OpenSeadragon says of a tile that it wants. */
+/** A request of OpenSeadragon for a tile. */
 export interface TileJob {
   src: string;
   source: object;
@@ -6,15 +6,15 @@ export interface TileJob {
   fail: (message: string, request: null) => void;
 }
 
-/** Tiles that are asked for at the same time: a browser has no more connections to a server. */
+/** Number of simultaneous requests for tiles. A browser has no more connections to a server. */
 const parallel = 6;
 
-/** A tile that waits its turn on a busy server is not given up before, in milliseconds. */
+/** Time in milliseconds after which a request for a tile fails. Tiles may wait in the queue of a busy server. */
 const patience = 120_000;
 
 /**
- * Fetches tiles: those of the frames that are wanted. What is under way of others is broken off, at the server too, and waits until they are
- * wanted again. The library by itself would load them to their end, before those of the frame that is seen.
+ * Fetches the tiles of the wanted frames. Pending requests for other frames are canceled, on the server too, and repeated when those are wanted
+ * again. Without this, the library would complete them before it loads tiles of the visible frame.
  */
 export class TileQueue {
   #waiting: Set<TileJob> = new Set();
@@ -24,7 +24,7 @@ export class TileQueue {
   /** @param load fetches a tile by its address */
   constructor(private readonly load: (url: string, signal: AbortSignal) => Promise<unknown>) {}
 
-  /** @param sources of frames, in place of those that were wanted before */
+  /** Sets the wanted frames. @param sources the tile sources of these frames */
   want(...sources: object[]) {
     this.#wanted = new Set(sources);
     for (const job of this.#underWay.keys()) {

@@ -5,11 +5,11 @@ import type { ImageMetadata } from '../image/metadata.js';
 import type { TileJob, TileQueue } from './tile-queue.js';
 
 /**
- * One frame of an image in the form OpenSeadragon takes. Its levels are the server's: 0 is the coarsest. Tiles at the right and
- * bottom border come cropped to what lies inside the image.
+ * The tile source of a frame for OpenSeadragon. Its levels are those of the server, where 0 is the coarsest. Tiles at the right and bottom are
+ * cropped to the image.
  *
- * @param style how channels are mixed; `''`: as the server has it
- * @param queue that its tiles are fetched by
+ * @param style how channels are mixed; `''`: the default of the server
+ * @param queue the queue that fetches its tiles
  */
 export function tileSource(
   item: Item,

@@ -1,7 +1,7 @@
 import { button, h, icon, messageOf, tell } from '../dom.js';
 import { uploadTexts } from '../texts.js';
 
-/** A file, and the folders that it lies in below the one it is uploaded to. */
+/** A file, and the path of folders below the target folder that contain it. */
 export interface Upload {
   file: File;
   path: string[];
@@ -16,7 +16,7 @@ export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
     'aria-label': uploadTexts.filesToUpload,
     onchange: () => {
       onUploads([...(input.files ?? [])].map((file) => ({ file, path: file.webkitRelativePath.split('/').slice(0, -1) })));
-      // The same file can be chosen again.
+      // Allows selecting the same file again.
       input.value = '';
     },
   });
@@ -40,7 +40,7 @@ export function acceptDrops(options: {
   const hint = h('div.drop-hint.strong', { hidden: true }, h('div.column', icon('upload'), h('p', uploadTexts.drop(name))));
   document.body.append(hint);
   signal.addEventListener('abort', () => hint.remove(), { once: true });
-  // Each element under the pointer reports its own entering and leaving, so only their balance says whether the files are here.
+  // Every element under the pointer reports enter and leave events, so only their balance tells whether files are over the page.
   let depth = 0;
   on('dragenter', () => {
     depth += 1;
@@ -73,7 +73,7 @@ export function acceptDrops(options: {
   }
 }
 
-/** What was dropped, with what lies in folders. */
+/** The dropped files, including those in folders. */
 async function dropped(transfer: DataTransfer | null): Promise<Upload[]> {
   // The list of items is empty after this turn.
   const found = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
@@ -93,7 +93,7 @@ async function filesIn(entry: FileSystemEntry, path: string[]): Promise<Upload[]
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: Upload[] = [];
   for (;;) {
-    // A reader gives some entries at a time, and none at the end.
+    // A reader returns some entries at a time, and an empty list at the end.
     const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (entries.length === 0) return found;
     for (const each of entries) found.push(...(await filesIn(each, [...path, entry.name])));

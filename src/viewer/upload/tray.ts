@@ -7,13 +7,13 @@ import { uploadFile } from './upload.js';
 import type { Upload } from './drop.js';
 import type { Progress } from './upload.js';
 
-/** Files sent at the same time; more would only share the same line. */
+/** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
 
-/** What is neither an image nor refused is looked at again after so many milliseconds. */
+/** Delays in milliseconds after which an item that is neither an image nor refused is checked again. */
 const lookDelays = [500, 2000, 8000];
 
-/** Looks again at what was refused: parts of it may be among the other files. */
+/** Functions that check refused items again, whose missing parts may be among the other files. */
 const refused: (() => void)[] = [];
 
 const waiting: (() => Promise<void>)[] = [];
@@ -35,7 +35,7 @@ function closeList() {
   rows.replaceChildren();
 }
 
-/** Called when something has come into a folder, whichever page is open by then. */
+/** Calls the listener when something was added to a folder. */
 export function onArrival(folderId: string, signal: AbortSignal, listener: (kind: 'folder' | 'item') => void) {
   const listen = ({ detail }: CustomEvent) => detail.folderId === folderId && listener(detail.kind);
   addEventListener('arrival', listen as EventListener, { signal });
@@ -45,7 +45,7 @@ function tell(folderId: string, kind: 'folder' | 'item') {
   dispatchEvent(new CustomEvent('arrival', { detail: { folderId, kind } }));
 }
 
-/** Uploads files into a folder and shows how each of them gets on. */
+/** Uploads files into a folder and shows the progress of each. */
 export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
   const made: Map<string, Promise<string>> = new Map();
   for (const { file, path } of uploads) {
@@ -60,7 +60,7 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
   }
   tray.hidden = rows.childElementCount === 0;
 
-  /** The folder at a path below, which is made where there is none; asked for once. */
+  /** The folder at a path below the target, which is created once if it does not exist. */
   function folderAt(path: string[]): Promise<string> {
     const name = path.at(-1);
     if (name === undefined) return Promise.resolve(folder._id);
@@ -99,7 +99,7 @@ function showCount() {
   const open = running + waiting.length;
   if (open === 0) for (const look of refused.splice(0)) setTimeout(look, lookDelays[0]);
   heading.textContent = open === 0 ? uploadTexts.uploads : uploadTexts.running(open);
-  // The list cannot be put away while something in it can still be cancelled.
+  // The list cannot be closed while uploads can still be canceled.
   closeTray.hidden = open > 0;
 }
 
@@ -126,14 +126,14 @@ async function run(options: {
   }
 }
 
-/** Says what the server has made of a file, which it may do a moment later. The upload is complete, whatever becomes of these questions. */
+/** Shows what the server has made of a file, possibly some time later. The upload is complete even if these requests fail. */
 async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request<Item>('GET', `item/${itemId}`).catch(() => undefined);
   for (const delay of lookDelays) {
     if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
     await pause(delay, new AbortController().signal);
     const query: Query = { folderId: item.folderId, name: item.name };
-    // From the list, as it may be removed meanwhile, which is no error.
+    // The item is requested as a list, because it may have been removed meanwhile, which is not an error.
     item = (await request<Item[]>('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
   }

@@ -1,31 +1,31 @@
 import { ApiError, apiUrl, authorization, pause, request, toApiError } from '../api.js';
 import { uploadTexts } from '../texts.js';
 
-/** Bytes sent in one request. The server refuses small ones; what a broken connection loses grows with it. */
+/** Number of bytes in one request. The server refuses small chunks; of large ones more is lost when a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
-/** Waiting times before a lost connection is tried again, in milliseconds; bytes that arrive start the list anew. */
+/** Delays in milliseconds before a lost connection is tried again. When bytes have arrived, the list starts anew. */
 const retryDelays = [1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Answers that may well be different a little later; 409: the request that was lost is still being written by the server. */
+/** Status codes of temporary errors. 409: the server is still writing the lost request. */
 const passingStatuses = new Set([0, 409, 502, 503, 504]);
 
 export interface Progress {
-  /** bytes that are on the server or on their way */
+  /** number of bytes on the server or being sent */
   sent: number;
-  /** why nothing moves at the moment */
+  /** reason why nothing is sent at the moment */
   waiting?: string;
 }
 
 /**
- * Uploads a file into a folder, in chunks, going on where it stopped after the connection was lost.
+ * Uploads a file into a folder in chunks. After a lost connection it continues where it stopped.
  *
- * @returns id of the item that holds it; `null` where the answer that says it was lost
- * @throws when the server refuses, or cannot be reached for about a minute
+ * @returns id of the item with the file; `null` if the answer with the id was lost
+ * @throws if the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile(options: {
   folderId: string;
   file: File;
   onProgress: (progress: Progress) => void;
-  /** cancels: the server then drops what it has */
+  /** cancels the upload, which the server then discards */
   signal: AbortSignal;
 }): Promise<string | null> {
   const { folderId, file, onProgress, signal } = options;
@@ -70,7 +70,7 @@ async function sendChunks(
       await waitBeforeRetry(error, failures, { onProgress, sent: start, signal });
       failures += 1;
       const received = await receivedBytes(uploadId, { lastChunkSent: end === file.size, size: file.size, signal });
-      // Nothing is known while the server is out of reach; the chunk is sent again from where it began.
+      // The server cannot be reached, so the chunk is sent again from its start.
       if (received === null) continue;
       if (received > start) failures = 0;
       offset = received;
@@ -80,8 +80,8 @@ async function sendChunks(
 }
 
 /**
- * How much of an upload the server has; `null` while it cannot be reached. An upload that is no longer known after its last
- * chunk went out has ended well: only the answer was lost.
+ * Number of bytes that the server has received; `null` if it cannot be reached. If the server does not know the upload any more after the last
+ * chunk was sent, the upload is complete and only the answer was lost.
  */
 async function receivedBytes(
   uploadId: string,
@@ -114,9 +114,9 @@ async function retrying<T>(
 }
 
 /**
- * Waits as long as befits the number of failures; the browser's word that the network is back ends the wait.
+ * Waits for a time that depends on the number of failures, or until the browser reports that the network is back.
  *
- * @param error is thrown again when waiting cannot help
+ * @param error thrown again if waiting cannot help
  */
 async function waitBeforeRetry(
   error: unknown,
@@ -134,9 +134,9 @@ async function waitBeforeRetry(
 }
 
 /**
- * Sends one chunk. An XMLHttpRequest, because `fetch` does not tell how much of a body has gone out.
+ * Sends a chunk. It uses an XMLHttpRequest, because `fetch` does not report how much of a body has been sent.
  *
- * @returns the upload so far, or the file that it has become
+ * @returns the upload, or the complete file
  */
 function sendChunk(options: {
   uploadId: string;
@@ -166,8 +166,8 @@ function sendChunk(options: {
 }
 
 /**
- * Tells the server that nothing more will come. The upload has failed already and the first error is the one to show; the server
- * removes forgotten uploads by itself.
+ * Tells the server to discard the upload. Errors are ignored, because the first error is shown, and the server removes abandoned uploads by
+ * itself.
  */
 async function discard(uploadId: string) {
   await request('DELETE', `file/upload/${uploadId}`).catch(() => undefined);

@@ -34,7 +34,7 @@ const orders: Record<string, { sort: string; sortdir: 1 | -1 }> = {
   largest: { sort: 'size', sortdir: -1 },
 };
 
-/** What lies in a collection, in a user's place, or in a folder: folders, and in a folder also items. */
+/** The page of a collection, a user or a folder: its folders, and for a folder also its items. */
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const type = route.name as 'collection' | 'folder' | 'user';
   const folderPage = pageNumber(route.query, 'folders');
@@ -57,7 +57,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const itemOptions = { folder: container, route, mayWrite, signal, chosen };
   if (isFolder) await fillItems(items, itemOptions);
   const mayUpload = isFolder && mayWrite;
-  // The list that stands is better than an error in its place.
+  // The present list stays visible instead of the error.
   const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: container, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : fillItems(items, itemOptions).catch(tellFailure)));
@@ -102,7 +102,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   return { title: name };
 }
 
-/** What can be done with the place itself. */
+/** The actions for the container itself. */
 function ownerActions(entry: Entry, refresh: () => Promise<void>) {
   const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };
@@ -122,7 +122,7 @@ function empty(picture: 'folder' | 'image', title: string, hint: string | false)
   return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
 }
 
-/** The latest filling of each section: the answer to an earlier question is dropped. */
+/** The latest request of each section. Answers to earlier requests are ignored. */
 const fillings: WeakMap<HTMLElement, object> = new WeakMap();
 
 interface ItemOptions {
@@ -164,7 +164,7 @@ async function fillItems(target: HTMLElement, options: ItemOptions) {
   if (entries.some((item) => imageState(item) === 'soon')) void fillLater(entries, target, options);
 }
 
-/** Fills a section again when an image may be ready, unless something else has done so before; goes on trying where that fails. */
+/** Fills a section again when an image may be ready, unless it was filled again meanwhile. Retries if that fails. */
 async function fillLater(entries: Item[], target: HTMLElement, options: ItemOptions) {
   const shown = fillings.get(target);
   await preparationEnd(entries, options.signal);

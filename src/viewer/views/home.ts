@@ -12,7 +12,7 @@ import type { ViewContext, View } from '../view.js';
 
 const pageSize = 50;
 
-/** The start page: every collection that the reader may see. */
+/** The start page with all collections that the user may see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageNumber(route.query, 'page');
   const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: naturalOrder };

@@ -3,14 +3,14 @@ import { actionButton, outcome } from '../admin/parts.js';
 import { h } from '../dom.js';
 import { accountTexts } from '../texts.js';
 
-/** Who is invited to groups joins them here, or does not. */
+/** Invitations to groups, which the user can accept or decline. */
 export async function invitations(groupIds: string[], refresh: () => Promise<void>) {
   return Promise.all(groupIds.map((id) => invitation(id, refresh)));
 }
 
 async function invitation(id: string, refresh: () => Promise<void>) {
   const group = await request<{ name: string }>('GET', `group/${id}`).catch(() => null);
-  // It has gone meanwhile.
+  // The group was removed meanwhile.
   if (group === null) return null;
   const said = outcome();
   const answer = (label: string, method: 'POST' | 'DELETE') =>

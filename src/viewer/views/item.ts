@@ -17,7 +17,7 @@ import { browseTexts, commonTexts, imageTexts } from '../texts.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { ViewContext, View } from '../view.js';
 
-/** One item: an image in deep zoom with all that is known of it, or the files of anything else. */
+/** The page of an item: a zoomable image with its metadata, or the files of other items. */
 export async function itemView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const item: Item = await request('GET', `item/${route.id}`, { signal });
   const [path, folder] = await Promise.all([
@@ -116,7 +116,7 @@ function preparing(item: Item, refresh: () => Promise<void>, signal: AbortSignal
   return h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
 }
 
-/** Why the file is not shown as an image, and a way on. */
+/** The reason why a file is not shown as an image, and an action. */
 function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const said = outcome();
@@ -151,13 +151,13 @@ async function fileSection(item: Item, signal: AbortSignal) {
   );
 }
 
-/** Puts the address, which holds all of the view, where it can be pasted from. */
+/** Copies the address, which contains the complete view, to the clipboard. */
 async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
     tell(browseTexts.linkCopied);
   } catch {
-    // Browsers allow it on secure pages only, and may ask the reader.
+    // Browsers allow this only on secure pages, and may ask the user.
     prompt(browseTexts.copyThisLink, location.href);
   }
 }

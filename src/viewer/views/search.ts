@@ -16,10 +16,10 @@ interface Found {
 
 const kinds = ['collection', 'folder', 'item'] as const;
 
-/** Of each kind. */
+/** Largest number of results of each kind. */
 const maxFound = 60;
 
-/** Everything whose name or description holds the words, or whose name begins with them. */
+/** A search for documents whose name or description contains the words, or whose name begins with them. */
 export async function searchView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const results = h('div.stack.column', { 'aria-live': 'polite' });
   const input = h('input', {
@@ -51,7 +51,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   }
 }
 
-/** What holds one of the words, best first, after what begins with them. */
+/** Documents whose names begin with the words, then those that contain one of the words, best first. */
 async function find(words: string, signal: AbortSignal): Promise<Found> {
   const ask = (mode: string, q: string) =>
     request<Partial<Found>>('GET', 'resource/search', {
@@ -70,7 +70,7 @@ async function find(words: string, signal: AbortSignal): Promise<Found> {
   };
 }
 
-/** Where each lies, as far as one may know, by id. */
+/** Paths of documents by id, as far as the user may see them. */
 async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   if (folder.length + item.length === 0) return {};
   const ids = (found: { _id: string }[]) => found.map(({ _id }) => _id);

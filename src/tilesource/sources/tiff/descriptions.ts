@@ -4,7 +4,7 @@ import type { Directory } from './file/directory.js';
 import { tags } from './file/tags.js';
 import { childText, children, parseXml, type XmlElement } from '../../xml.js';
 
-/** What the description of the first directory says about the image, as far as its format is known. */
+/** What a description in a known format says about the image. */
 export interface DescribedImage {
   magnification: number | null;
   mmX: number | null;
@@ -35,7 +35,7 @@ function aperioValues(description: string): Map<string, string> {
 const maxProperties = 1000;
 const maxValueLength = 1024;
 
-/** What a description says of the scan, by the names that readers of such files know: `aperio.MPP`. Empty for other writers. */
+/** Properties of the scan in an Aperio description, by the names of existing readers: `aperio.MPP`. Empty for other writers. */
 export function vendorProperties(description: string, { magnification, mmX, mmY }: DescribedImage): Record<string, string> {
   const shortest = (value: number) => String(Number(value.toPrecision(12)));
   const common: [string, string][] = [];
@@ -114,16 +114,16 @@ function readPhilips(description: string): DescribedImage {
   return { magnification: null, mmX: positive(columns), mmY: positive(rows), channels: null };
 }
 
-/** The longest XML that is read here, in characters: some milliseconds of the event loop. */
+/** Largest length of XML that is parsed on the event loop, in characters. It takes some milliseconds. */
 const maxXmlLength = 32_768;
 
-/** The description that was read last: several ask about the same one. */
+/** The description that was parsed last, because several functions read the same one. */
 let lastPerkinElmer: { description: string; element: XmlElement | null } | null = null;
 
 /**
  * The element of a PerkinElmer (QPTIFF) description, without the profile of the scan, or `null`.
  *
- * @throws TileSourceError where it is not well formed, or too long beside that profile.
+ * @throws TileSourceError if it is not well formed, or too long without that profile.
  */
 export function perkinElmer(description: string): XmlElement | null {
   if (!description.slice(0, 4096).includes('<PerkinElmer-QPI-ImageDescription')) return null;
@@ -137,7 +137,7 @@ export function perkinElmer(description: string): XmlElement | null {
   return element;
 }
 
-/** How a slide was scanned is most of a description, and nothing is read in it. */
+/** The description without the profile of the scan, which is most of it and is not needed. */
 function withoutScanProfile(description: string): string {
   const [tag, endTag] = ['<ScanProfile>', '</ScanProfile>'];
   const [start, end] = [description.indexOf(tag), description.lastIndexOf(endTag)];
@@ -153,7 +153,7 @@ function readPerkinElmer(element: XmlElement): DescribedImage {
   };
 }
 
-/** What a description says about magnification, pixel size and channels; `null` members where it says nothing. */
+/** Magnification, pixel size and channels in a description. Members are `null` if it does not contain them. */
 export function readDescription(description: string): DescribedImage {
   if (aperioVersion(description) !== null) return readAperio(description);
   if (description.slice(0, 4096).includes('DPUfsImport')) return readPhilips(description);
@@ -162,7 +162,7 @@ export function readDescription(description: string): DescribedImage {
   return readConverter(description) ?? { magnification: null, mmX: null, mmY: null, channels: null };
 }
 
-/** Axes of the pages of an ImageJ stack: channels vary fastest, then slices, then time. `null` where the counts do not fit. */
+/** Axes of the pages of an ImageJ stack: channels vary fastest, then slices, then time. `null` if the counts do not match the pages. */
 export function imageJFrames(description: string, pages: number): FrameMetadata[] | null {
   if (!description.startsWith('ImageJ=')) return null;
   const lines = description.split(/[\r\n]/);
@@ -187,10 +187,10 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
   });
 }
 
-/** Less than this per unit is what print programs write (72 or 96 dpi), not what a microscope resolves. */
+/** Lower resolutions come from print programs (72 or 96 dpi), not from microscopes. */
 export const leastResolution = 100;
 
-/** Millimetres per pixel from the resolution tags; `null` without a unit, or where the numbers are those of screens and printers. */
+/** Millimetres per pixel from the resolution tags; `null` without a unit, and for resolutions of screens and printers. */
 export async function resolutionOf(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
   const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
   const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;
@@ -201,7 +201,7 @@ export async function resolutionOf(directory: Directory): Promise<{ mmX: number 
 }
 
 /**
- * Name of the associated image that an untiled directory holds, or `null`.
+ * Name of the associated image in an untiled directory, or `null`.
  *
  * @param isFirstExtra whether it directly follows the main image: in Aperio files that one is the thumbnail.
  */
@@ -219,6 +219,6 @@ export function associatedName(description: string, isFirstExtra: boolean): stri
   }
   const word = /^\s*(label|macro|thumbnail|overview)\b/i.exec(description)?.[1]?.toLowerCase();
   if (word !== undefined) return word;
-  // The peer's converter writes the key of the image and nothing else.
+  // The description that the peer's converter writes is just the name.
   return /^[A-Za-z][\w.-]{0,39}$/.test(description.trim()) ? description.trim() : null;
 }

@@ -5,7 +5,7 @@ import { projectionOfKeys } from '../../geo/projections.js';
 import type { Directory } from './file/directory.js';
 import { tags } from './file/tags.js';
 
-/** Names of the keys that say which projection a file has, by their number in GeoTIFF 1.1. */
+/** Names of the keys that define the projection, by their numbers in GeoTIFF 1.1. */
 const keyNames: Readonly<Record<number, string>> = {
   1024: 'GTModelTypeGeoKey',
   1025: 'GTRasterTypeGeoKey',
@@ -50,15 +50,15 @@ const keyNames: Readonly<Record<number, string>> = {
   3095: 'ProjStraightVertPoleLongGeoKey',
 };
 
-/** Numbers of keys, and of parameters, that are read. */
+/** Largest number of values that are read for keys, and for parameters. */
 const maxNumbers = 4096;
 
-/** What GeoTIFF tags say of a file. */
+/** The georeference in GeoTIFF tags, with the keys. */
 export interface GeoTiff extends GeoReference {
   keys: Readonly<Record<string, number | string>>;
 }
 
-/** Where the image of a directory lies on the earth; `null` where it does not say, or not in a way that can be understood. */
+/** Reads the georeference of a directory; `null` if there is none or it is not understood. */
 export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null> {
   try {
     const keys = await readKeys(directory);
@@ -78,7 +78,7 @@ export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null>
       keys,
     };
   } catch (error) {
-    // The picture can be shown without them.
+    // The image can be displayed without a georeference.
     if (error instanceof TileSourceError) return null;
     throw error;
   }
@@ -86,7 +86,7 @@ export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null>
 
 const metre = 9001;
 
-/** Millimetres on the ground that a pixel covers, where the projection counts in metres. */
+/** Size of a pixel on the ground in millimetres; `null` if the projection does not use metres. */
 export function groundSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
   if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? metre) !== metre) return null;
   return { mmX: Math.hypot(t1, t4) * 1000, mmY: Math.hypot(t2, t5) * 1000 };
@@ -109,7 +109,7 @@ async function readKeys(directory: Directory): Promise<Record<string, number | s
   return keys;
 }
 
-/** @param isPoint whether coordinates are those of the middle of pixels. */
+/** @param isPoint whether coordinates are those of the centres of pixels. */
 async function readTransform(directory: Directory, isPoint: boolean): Promise<Affine | null> {
   const matrix = await directory.doubles(tags.modelTransformation, 16);
   const scale = await directory.doubles(tags.modelPixelScale, 3);

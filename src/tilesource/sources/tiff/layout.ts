@@ -4,26 +4,26 @@ import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
 import { compressions, photometrics, tags } from './file/tags.js';
 
-/** Most bytes of decoded samples in one tile, or in one untiled image: what a single request may make this process allocate. */
+/** Largest size of decoded samples of a tile, or of an untiled image, in bytes. It bounds the memory for a single request. */
 export const maxDecodedBytes = 256 * 1024 * 1024;
-/** Longest side of an image in pixels; libvips has about the same limit. */
+/** Longest side of an image in pixels, similar to the limit of libvips. */
 const maxSide = 10_000_000;
-/** Most tiles or strips of one directory: at 256 pixels some 700 000 by 700 000 pixels, and 100 MB of offsets. */
+/** Largest number of tiles or strips of a directory. With tiles of 256 pixels this is about 700 000 by 700 000 pixels, and 100 MB of offsets. */
 const maxChunks = 8 * 1024 * 1024;
 
-/** How the stored bytes become samples. */
+/** How stored bytes are decoded to samples. */
 type Decoding =
-  /** libtiff undoes the byte compression, the samples are interpreted here: any depth comes through unchanged. */
+  /** libtiff decompresses the bytes, and the samples are interpreted here, so that any depth stays unchanged. */
   | 'bytes'
   /** libvips decodes to 8-bit pictures. */
   | 'picture'
   | 'webp'
   | 'jpeg2000'
   | 'jpegxl'
-  /** Old-style JPEG that is whole: one picture of the size of the image. */
+  /** Old-style JPEG that is one complete picture of the size of the image. */
   | 'interchange';
 
-/** How one directory stores its pixels, checked for consistency. A chunk is a tile or a strip. */
+/** How a directory stores its pixels, checked for consistency. A chunk is a tile or a strip. */
 export interface ImageLayout {
   directory: Directory;
   width: number;
@@ -54,12 +54,12 @@ export interface ImageLayout {
   /** Red, green, blue in thirds, 16 bits each. */
   colorMap: TagNumbers | null;
   jpegTables: Uint8Array | null;
-  /** Where the whole picture of old-style JPEG lies. */
+  /** Position of the complete picture of old-style JPEG. */
   interchange: { offset: number; length: number } | null;
-  /** How LERC is packed once more. */
+  /** Additional compression around LERC. */
   lercPacking: 'none' | 'deflate' | 'zstd';
   subsampling: readonly [number, number];
-  /** Whether a ReferenceBlackWhite tag asks for something else than full range. */
+  /** Whether a ReferenceBlackWhite tag demands another range than the full one. */
   hasReferenceBlackWhite: boolean;
   t4Options: number;
   inkSet: number;
@@ -115,7 +115,7 @@ async function sameForAll(directory: Directory, tag: number, fallback: number, w
   return first;
 }
 
-/** Compressions that nothing here decodes, by their number. */
+/** Names of compressions that are not decoded, by code. */
 const foreignCompressions: Readonly<Record<number, string>> = {
   32_809: 'ThunderScan',
   32_909: 'PixarLog',
@@ -147,7 +147,7 @@ type Shape = Pick<
   'decoding' | 'photometric' | 'samplesPerPixel' | 'bits' | 'sampleFormat' | 'compression' | 'planes'
 >;
 
-/** Bands and type after colour interpretation. Colour spaces no browser shows become 8-bit sRGB, as libvips shows them. */
+/** Bands and type after colour interpretation. Colour spaces that browsers cannot display become 8-bit sRGB, converted by libvips. */
 function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
   const { decoding, photometric, samplesPerPixel: samples, bits, sampleFormat } = shape;
   const eight = bits === 8 && sampleFormat === 1;
@@ -228,8 +228,8 @@ function checkPredictor(layout: ImageLayout): void {
 /**
  * Reads and checks how a directory stores its pixels.
  *
- * @param inherited what holds where the directory itself does not say: libvips leaves the sample format out of reduced images.
- * @throws TileSourceError where the tags contradict each other, ask for absurd sizes, or use what is not supported.
+ * @param inherited values for missing tags: libvips leaves the sample format out of reduced images.
+ * @throws TileSourceError if tags contradict each other, demand absurd sizes, or use unsupported features.
  */
 export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
   const { width, height } = await directory.size();
@@ -308,7 +308,7 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
 
 const lercPackings = ['none', 'deflate', 'zstd'] as const;
 
-/** Where old-style JPEG has a whole picture; `null` for all other compressions. */
+/** Position of the complete picture of old-style JPEG; `null` for other compressions. */
 async function readInterchange(directory: Directory): Promise<ImageLayout['interchange']> {
   if ((await directory.number(tags.compression, compressions.none)) !== compressions.oldJpeg) return null;
   const [offset, length] = [
@@ -327,13 +327,13 @@ function checkCounts(layout: ImageLayout): void {
   if (needed > maxChunks) refuse(`it would have ${needed} ${what}; at most ${maxChunks} are supported`);
   const offsets = directory.count(tiled ? tags.tileOffsets : tags.stripOffsets);
   const counts = directory.count(tiled ? tags.tileByteCounts : tags.stripByteCounts);
-  // More than needed is harmless, and some writers reserve room; fewer would leave parts of the image nowhere.
+  // More chunks than needed are harmless, and some writers reserve them. With fewer, parts of the image would be missing.
   if (offsets < needed) refuse(`its size asks for ${needed} ${what}, but offsets of ${offsets} are given`);
   const countsMayLack = counts === 0 && !tiled && layout.compression === compressions.none;
   if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
 }
 
-/** What the decoders need beside the layout. */
+/** What decoders need besides the layout. */
 export interface DecodeContext {
   littleEndian: boolean;
   threads: CodecThreads;

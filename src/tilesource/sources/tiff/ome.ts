@@ -4,12 +4,12 @@ import { attribute, children, parseXml, plainElement, type XmlElement } from '..
 
 /** One plane of an OME image. */
 interface OmePlane {
-  /** Number of the main directory that holds it, or `null` where the file has none for it: the plane is empty. */
+  /** Number of the main directory with the plane; `null` if the file does not contain it, so that the plane is empty. */
   directory: number | null;
   metadata: FrameMetadata;
 }
 
-/** What OME-XML says about the file that it lies in. */
+/** What OME-XML says about its file. */
 export interface OmeDescription {
   sizeX: number;
   sizeY: number;
@@ -76,7 +76,7 @@ function axesOf(pixels: XmlElement): Axes {
   const order = attribute(pixels, 'DimensionOrder') ?? 'XYCZT';
   if (!/^XY(?:CZT|CTZ|ZCT|ZTC|TCZ|TZC)$/.test(order)) throw new TileSourceError(`The OME-XML has DimensionOrder="${order}".`);
   const sizeC = integer(pixels, 'SizeC', 1);
-  // Samples of one pixel count as channels in SizeC, but lie in one plane.
+  // Samples of a pixel count as channels in SizeC, but are in one plane.
   const channels = children(pixels, 'Channel');
   const perPlane = channels.length > 0 ? integer(channels[0] ?? {}, 'SamplesPerPixel', 1) : 1;
   const sizes = {
@@ -183,10 +183,10 @@ export function isOme(description: string): boolean {
 }
 
 /**
- * Reads OME-XML: which directory holds which plane of the largest image, and its physical size. Further images of the same size
- * count as positions (axis XY).
+ * Reads OME-XML: the directory of each plane of the largest image, and its physical size. Further images of the same size count as positions
+ * (axis XY).
  *
- * @throws TileSourceError where it is not well formed, contradicts itself, or planes lie in other files.
+ * @throws TileSourceError if it is not well formed, contradicts itself, or refers to planes in other files.
  */
 export function readOme(description: string): OmeDescription {
   const document = parseXml(description);

@@ -7,16 +7,16 @@ import type { Directory, TagNumbers } from './file/directory.js';
 import { compressions, tags } from './file/tags.js';
 import type { TiffBytes } from './file/tiff-bytes.js';
 
-/** Where the chunks of a directory lie. A length of 0 is a chunk that was never written. */
+/** Offsets and lengths of the chunks of a directory. A chunk of length 0 was never written. */
 export interface ChunkTable {
   offsets: TagNumbers;
   lengths: TagNumbers;
 }
 
-/** Chunk tables by directory; limited in bytes, since a file may have thousands of directories with long tables. */
+/** Chunk tables by directory. The cache is limited in bytes, because a file may have thousands of directories with long tables. */
 type ChunkTables = LRUCache<Directory, ChunkTable>;
 
-/** Pixels of a stored image, in its own pixels and before orientation. */
+/** A rectangle of a stored image, in its own pixels and before orientation. */
 export interface StoredRegion {
   left: number;
   top: number;
@@ -24,7 +24,7 @@ export interface StoredRegion {
   height: number;
 }
 
-/** Reads chunks of one file. */
+/** What is needed to read chunks of a file. */
 export interface ChunkReader extends DecodeContext {
   file: TiffBytes;
   tables: ChunkTables;
@@ -44,7 +44,7 @@ async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<Chu
   return table;
 }
 
-/** Old writers leave the lengths of uncompressed strips out. */
+/** The lengths of uncompressed strips, which old writers leave out. */
 function uncompressedLengths(layout: ImageLayout, strips: number): Uint32Array {
   const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
   const rowBytes = Math.ceil((layout.width * samples * layout.bits) / 8);
@@ -54,7 +54,7 @@ function uncompressedLengths(layout: ImageLayout, strips: number): Uint32Array {
   });
 }
 
-/** Longest stored form of a chunk that is read: compressing may enlarge, but not by any factor. */
+/** Largest stored length of a chunk. Compression may enlarge data, but only by a limited factor. */
 function storedLimit(layout: ImageLayout): number {
   const decoded = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
   return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
@@ -66,7 +66,7 @@ async function chunkRange(reader: ChunkReader, layout: ImageLayout, index: numbe
   return { offset: offsets[index] ?? 0, length: lengths[index] ?? 0 };
 }
 
-/** The stored bytes of a chunk, or `null` for one that was never written. @throws TileSourceError where they lie outside the file. */
+/** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside of the file. */
 export async function storedChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
   const { offset, length: claimed } = await chunkRange(reader, layout, index);
   let length = claimed;
@@ -99,7 +99,7 @@ interface Target {
   region: StoredRegion;
 }
 
-/** Copies the part of a decoded chunk at (`chunkLeft`, `chunkTop`) that lies in the target's region. */
+/** Copies the part of a decoded chunk at (`chunkLeft`, `chunkTop`) that overlaps the target's region. */
 function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster, region }: Target): void {
   const left = Math.max(region.left, chunkLeft);
   const top = Math.max(region.top, chunkTop);
@@ -147,7 +147,7 @@ export function hasPlainRows(layout: ImageLayout): boolean {
   return !layout.tiled && layout.decoding === 'bytes' && layout.compression === compressions.none;
 }
 
-/** Rows of strips that are not compressed: what is not asked for is not read, as one strip may be the whole image. */
+/** Reads only the needed rows of uncompressed strips, because one strip may be the whole image. */
 async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkHeight, chunksDown, planes, width, height } = layout;
   const target: Target = {
@@ -184,7 +184,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
   return target.raster;
 }
 
-/** Strips are decoded a whole run at a time: there may be one for every row. */
+/** Reads strips. Consecutive ones are decoded together, because there may be a strip for every row. */
 async function readStrips(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkHeight, chunksDown, planes, height } = layout;
   const target: Target = {
@@ -219,8 +219,8 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
 }
 
 /**
- * Repeats the last column and row until the raster has the wanted size: reduced levels are often rounded down, where the pyramid
- * has one more column or row.
+ * Repeats the last column and row until the raster has the given size. Sizes of reduced levels are often rounded down, so that the pyramid has one
+ * more column or row.
  */
 export function extend(raster: Raster, width: number, height: number): Raster {
   if (raster.width === width && raster.height === height) return raster;
@@ -239,9 +239,9 @@ export function extend(raster: Raster, width: number, height: number): Raster {
 }
 
 /**
- * Decodes a rectangle inside a stored image, whatever its tiles or strips are. Chunks that were never written are zeros.
+ * Decodes a rectangle of a stored image of tiles or strips. Chunks that were never written become zeros.
  *
- * @throws TileSourceError for corrupt data, or where the decoded pixels would pass the limit of memory.
+ * @throws TileSourceError for corrupt data, and if the decoded pixels would exceed the memory limit.
  */
 export async function readRegion(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   reader.signal?.throwIfAborted();

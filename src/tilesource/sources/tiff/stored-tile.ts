@@ -3,7 +3,7 @@ import type { EncodedImage } from '../../contract.js';
 import type { ImageLayout } from './layout.js';
 import { compressions, photometrics } from './file/tags.js';
 
-/** Ids of the tables that a DQT or DHT segment defines; `null` where its lengths are wrong. */
+/** Ids of the tables in a DQT or DHT segment; `null` if its lengths are wrong. */
 function tableIds(bytes: Uint8Array, { marker, start, end }: JpegSegment): string[] | null {
   const ids: string[] = [];
   let at = start + 4;
@@ -47,13 +47,13 @@ function join(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** What is known of a JPEG tile without looking into it. */
+/** Properties of a JPEG tile according to its directory. */
 export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'chunkWidth' | 'chunkHeight' | 'jpegTables'>;
 
 /**
- * A JPEG tile made whole: tables spliced in, and a colour marker that says what the TIFF says (browsers guess otherwise).
- * Every application and comment segment is dropped, as libtiff ignores them all: none may turn or recolour the picture.
- * `null` where the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
+ * Makes a JPEG tile a complete JPEG: adds the tables of the directory, and a marker with the colour space of the TIFF, which browsers would guess
+ * otherwise. All application and comment segments are dropped, because libtiff ignores them too, and they might turn or recolour the picture.
+ * Returns `null` if the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
  */
 export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
   const segments = jpegSegments(stored);
@@ -70,7 +70,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   if (header[0] !== 8 || header.length < 6 + 3 * components || components !== layout.samplesPerPixel) return null;
   if (((header[1] ?? 0) << 8) + (header[2] ?? 0) !== layout.chunkHeight) return null;
   if (((header[3] ?? 0) << 8) + (header[4] ?? 0) !== layout.chunkWidth) return null;
-  // libtiff refuses subsampled RGB; decoding will say so.
+  // libtiff refuses subsampled RGB, so decoding reports the error.
   if (isRgb && [7, 10, 13].some((at) => header[at] !== header[7])) return null;
 
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
@@ -97,7 +97,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   return join(parts);
 }
 
-/** Whether bytes are a still WebP picture of exactly this size, with no profile or orientation of its own. */
+/** Whether bytes are a still WebP picture of exactly this size, without profile and orientation. */
 function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha: boolean): boolean {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (buffer.length < 30 || buffer.toString('latin1', 0, 4) !== 'RIFF' || buffer.toString('latin1', 8, 12) !== 'WEBP')
@@ -122,7 +122,7 @@ function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha:
     }
     case 'VP8X': {
       const flags = buffer[20] ?? 0;
-      // Only the alpha flag (16) may be set: animation, EXIF, XMP and ICC change what is shown.
+      // Only the alpha flag (16) may be set. Animation, EXIF, XMP and ICC would change the display.
       const isPlain = (flags & ~16) === 0 && (hasAlpha || flags === 0);
       return isPlain && buffer.readUIntLE(24, 3) + 1 === width && buffer.readUIntLE(27, 3) + 1 === height;
     }
@@ -132,7 +132,7 @@ function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha:
   }
 }
 
-/** The encoding in which tiles of this layout may be sent as they are, or `null` when they have to be decoded. */
+/** The encoding in which tiles of this layout can be sent unchanged; `null` if they must be decoded. */
 export function storedEncoding(layout: ImageLayout): 'JPEG' | 'WEBP' | null {
   if (!layout.tiled || layout.planes > 1 || layout.orientation !== 1 || layout.bits !== 8 || layout.fillOrder === 2) return null;
   if (layout.compression === compressions.webp) return layout.photometric === photometrics.rgb ? 'WEBP' : null;
@@ -142,7 +142,7 @@ export function storedEncoding(layout: ImageLayout): 'JPEG' | 'WEBP' | null {
   return samplesPerPixel === 3 && (photometric === photometrics.rgb || photometric === photometrics.yCbCr) ? 'JPEG' : null;
 }
 
-/** Stored bytes of a tile of the layout as a picture to send, or `null` when they do not qualify. */
+/** The stored bytes of a tile as a picture to send; `null` if they cannot be sent unchanged. */
 export function storedPicture(bytes: Uint8Array, layout: ImageLayout): EncodedImage | null {
   const shape = { width: layout.chunkWidth, height: layout.chunkHeight };
   const encoding = storedEncoding(layout);

@@ -16,29 +16,29 @@ import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
 import { tags } from './file/tags.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
-/** Longest that making the tiles of one frame may take, in seconds. */
+/** Longest time in seconds for making the tiles of a frame. */
 const makingSeconds = 900;
-/** Bytes of samples in temporary files kept per open image: of stacks of hundreds of frames only the last ones. */
+/** Largest size of the temporary files of an open image, in bytes of samples. Of stacks of hundreds of frames only the last ones are kept. */
 const keptBytes = 2 ** 33;
-/** One is made at a time: memory and processors are for all. */
+/** Makes one pyramid at a time, because memory and processors are shared. */
 const makings = new WorkQueue({ name: 'frames', running: 1 });
 
 const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halfColor: false };
 
-/** What the pyramids are made of. */
+/** A file of strips. */
 export interface StripFile {
   /** Layout of the full size of a frame. */
   layout(frame: number): Promise<ImageLayout>;
   chunks(signal: AbortSignal): ChunkReader;
   levels: number;
   maxPixels: number;
-  /** For temporary files. */
+  /** Folder for temporary files. */
   directory: string;
-  /** Opens what has been made. */
+  /** Opens a finished pyramid. */
   open(path: string): Promise<TileSource>;
 }
 
-/** A temporary file, closed when it is dropped and nobody reads it. */
+/** A temporary pyramid. It is closed when it has been dropped and is not being read. */
 class Made {
   #readers = 0;
   #dropped = false;
@@ -49,7 +49,7 @@ class Made {
     private readonly discard: () => Promise<void>,
   ) {}
 
-  /** Reads a tile; `null` where it is closed already. */
+  /** Reads a tile; `null` if the pyramid is already closed. */
   async read(...call: Parameters<TileSource['readTile']>): Promise<Raster | null> {
     if (this.#dropped) return null;
     this.#readers += 1;
@@ -69,7 +69,7 @@ class Made {
 }
 
 /**
- * Tiles of large images in strips. Each frame is read once, from top to bottom, when its first tile is asked for, and made into a
+ * Tiles of large images in strips. When the first tile of a frame is requested, the frame is read once from top to bottom and written to a
  * temporary pyramid with the same samples.
  */
 export class StripPyramids {
@@ -82,7 +82,7 @@ export class StripPyramids {
   });
   readonly #waiting = new SharedWork<Made>();
   readonly #closing = sharedAbortController();
-  /** What has to end before the file may be closed. */
+  /** Work that must end before the file may be closed. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(file: StripFile) {
@@ -98,7 +98,7 @@ export class StripPyramids {
     }
   }
 
-  /** Stops what is being made, and removes all temporary files. */
+  /** Stops making pyramids, and removes all temporary files. */
   async close(): Promise<void> {
     this.#closing.abort(new TileSourceError('The image has been closed.'));
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
@@ -106,7 +106,7 @@ export class StripPyramids {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
-  /** What nobody waits for any more is not begun; what has been begun is kept, for whoever comes back. */
+  /** A pyramid that nobody waits for any more is not begun. One that has been begun is completed, because it will probably be requested again. */
   #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
     const work = (wanted: AbortSignal): Promise<Made> =>
       makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), { signal: wanted });
@@ -143,7 +143,7 @@ export class StripPyramids {
     }
   }
 
-  /** Writes the pyramid, as it is stored and with its orientation. @returns the bytes of its finest samples. */
+  /** Writes the pyramid of the stored pixels, with their orientation as a tag. @returns the size of its finest level in bytes of samples. */
   async #write(path: string, layout: ImageLayout): Promise<number> {
     const { signal } = this.#closing;
     const deadline = Date.now() + makingSeconds * 1000;

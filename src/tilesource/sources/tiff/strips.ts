@@ -3,16 +3,16 @@ import { sampleBytes } from '../../raster.js';
 import type { ImageLayout } from './layout.js';
 import { hasPlainRows } from './region.js';
 
-/** Side in pixels of the tiles that large images in strips are made into. */
+/** Side in pixels of the tiles of temporary pyramids. */
 export const stripTileSide = 256;
 
-/** Most decoded bytes of one compressed strip of a large image, of which nothing less can be read. */
+/** Largest decoded size of a compressed strip of a large image in bytes. A strip can only be decoded as a whole. */
 const maxStripBytes = 2 ** 27;
-/** Most bytes of a row of tiles, of which there are two in memory. */
+/** Largest size of a row of tiles in bytes, of which two are in memory. */
 const maxBandBytes = 2 ** 27;
-/** Decoded bytes of strips that are few enough to be read again for each tile. */
+/** Strips of at most this many decoded bytes are decoded again for each tile. */
 const quickBytes = 2 ** 22;
-/** Rows that are read at once, and about how many bytes, where strips are lower. */
+/** Number of rows that are read together, and approximate number of bytes, if strips are lower. */
 const runRows = 256;
 const runBytes = 2 ** 22;
 
@@ -21,19 +21,19 @@ function rowBytes(layout: ImageLayout): number {
   return layout.width * Math.max(stored, layout.bands * sampleBytes(layout.dtype));
 }
 
-/** Whether tiles are to be read out of an image as it is stored. */
+/** Whether tiles can be read directly from the stored image. */
 export function isQuick(layout: ImageLayout): boolean {
   return layout.tiled || rowBytes(layout) * (hasPlainRows(layout) ? stripTileSide : layout.chunkHeight) <= quickBytes;
 }
 
-/** Rows of a large image in strips that are read at once: some strips, or some rows of one that is not compressed. */
+/** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
 export function rowsAtOnce(layout: ImageLayout): number {
   const wanted = Math.max(1, Math.min(runRows, Math.floor(runBytes / rowBytes(layout))));
   if (hasPlainRows(layout)) return wanted;
   return Math.max(1, Math.floor(wanted / layout.chunkHeight)) * layout.chunkHeight;
 }
 
-/** @throws TileSourceError where an image in strips is too large to be made into tiles in bounded memory. */
+/** @throws TileSourceError if an image in strips is too large to be written to tiles in bounded memory. */
 export function checkStrips(layout: ImageLayout, maxPixels: number): void {
   const { width, height, chunkHeight } = layout;
   if (width * height > maxPixels) {

@@ -30,18 +30,18 @@ import { readStructure, type TiffStructure } from './file/structure.js';
 import { photometrics, textTags } from './file/tags.js';
 import { TiffBytes } from './file/tiff-bytes.js';
 
-/** Longest side in pixels of an untiled image that is served as one tile, where the options do not say. */
+/** Default for the longest side in pixels of an untiled image that is served as one tile. */
 const defaultMaxSmallImageSize = 4096;
-/** Bytes of tile offsets and lengths kept per open file. */
+/** Largest size of cached tile offsets and lengths of an open file, in bytes. */
 const tableBytes = 64 * 1024 * 1024;
-/** Checked directories kept per open file; one for each level of each frame in use. */
+/** Largest number of cached layouts of an open file, which has one for each level of each frame. */
 const keptLayouts = 1024;
-/** What a directory keeps in memory, measured: entries and the object around them. */
+/** Measured memory of a directory in bytes. */
 const bytesPerDirectory = 600;
-/** Directories and text whose tags internal metadata shows. */
+/** Largest number of directories, and largest length of texts, in internal metadata. */
 const shownDirectories = 50;
 const shownTextLength = 64 * 1024;
-/** Untiled planes of multi-frame images have at least this tile height, which is what existing clients see. */
+/** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
 const leastFrameTileHeight = 256;
 
 /** Number of levels of a pyramid whose coarsest level fits one tile. */
@@ -84,7 +84,7 @@ function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata 
   };
 }
 
-/** What an opened file is made of. */
+/** The parts of an opened file. */
 interface TiffParts {
   reader: ByteReader;
   file: TiffBytes;
@@ -104,7 +104,7 @@ class TiffTileSource implements TileSource {
   readonly #pyramids: StripPyramids | null;
   readonly #tables = new LRUCache<Directory, ChunkTable>({
     maxSize: tableBytes,
-    // One table larger than that is kept alone rather than read anew for every tile.
+    // A table that is larger than the limit is cached alone, because otherwise it would be read again for every tile.
     maxEntrySize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ offsets, lengths }) => Math.min(tableBytes, offsets.byteLength + lengths.byteLength + 64),
   });
@@ -145,14 +145,14 @@ class TiffTileSource implements TileSource {
     });
   }
 
-  /** The pyramids, where a tile is in them and not in the file. */
+  /** The temporary pyramids, if tiles are read from them and not from the file. */
   #madeFor({ level, frame }: TileAddress): StripPyramids | null {
     const { reductions, frames } = this.#structure;
     if (frames[frame]?.directory === null) return null;
     return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
-  /** Decodes a little of a file of which tiles are made only later. @throws TileSourceError where it is damaged. */
+  /** Decodes a small part of a file whose tiles are made only later. @throws TileSourceError if it is damaged. */
   async check(signal: AbortSignal | undefined): Promise<void> {
     const { base, largeStrips } = this.#structure;
     if (largeStrips) await readRegion(this.#chunks(signal), base, { left: 0, top: 0, width: base.width, height: 1 });
@@ -168,7 +168,7 @@ class TiffTileSource implements TileSource {
     };
   }
 
-  /** Layout of a frame at a level; `null` for a plane that the file does not hold. */
+  /** Layout of a frame at a level; `null` for a plane that is not in the file. */
   #layout(level: number, frame: number): Promise<ImageLayout | null> {
     const power = this.metadata.levels - 1 - level;
     const key = `${frame}/${power}`;
@@ -201,7 +201,7 @@ class TiffTileSource implements TileSource {
         `Frame ${frame} of this TIFF has ${layout.width} by ${layout.height} pixels of ${layout.bands} ${layout.dtype} samples, unlike the first frame.`,
       );
     }
-    // Some writers give reduced images no orientation of their own.
+    // Some writers leave the orientation out of reduced images.
     return { ...layout, orientation: base.orientation };
   }
 
@@ -251,7 +251,7 @@ class TiffTileSource implements TileSource {
     const layout = await this.#layout(address.level, address.frame);
     if (layout === null || storedEncoding(layout) === null) return null;
     if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
-    // Reduced levels may be rounded down, where the pyramid has one more column or row.
+    // Sizes of reduced levels may be rounded down, so that the pyramid has one more column or row.
     const content = { width: Math.min(width, layout.width - left), height: Math.min(height, layout.height - top) };
     const isShort = content.width < width || content.height < height;
     if ((isShort && options.partial !== true) || content.width < 1 || content.height < 1) return null;
@@ -289,7 +289,7 @@ class TiffTileSource implements TileSource {
     };
   }
 
-  /** Number of levels and sizes of associated images, by the names that readers of slides know. */
+  /** Number of levels and sizes of associated images, by the names of existing readers. */
   #sizesAsProperties(): Record<string, string> {
     const sizes = [...this.#structure.associated].flatMap(([name, { width, height }]): [string, string][] => [
       [`openslide.associated.${name}.width`, String(width)],
@@ -300,7 +300,7 @@ class TiffTileSource implements TileSource {
 
   iccProfile(): Uint8Array | null {
     const { icc, photometric } = this.#structure.base;
-    // CMYK and L*a*b* (5 and above, except YCbCr) have been turned into sRGB already.
+    // CMYK and L*a*b* (5 and above, except YCbCr) are already converted to sRGB.
     return photometric === 5 || photometric > 6 ? null : icc;
   }
 
@@ -313,9 +313,9 @@ class TiffTileSource implements TileSource {
 }
 
 /**
- * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large ones by
- * way of temporary pyramids. A tile that was never written (length 0) reads as zeros, and so does a plane that OME-XML describes but
- * the file does not hold.
+ * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large ones through
+ * temporary pyramids. A tile that was never written (length 0) is read as zeros, and so is a plane that OME-XML describes but the file does not
+ * contain.
  */
 export const tiffSource: TileSourceDefinition = {
   name: 'tiff',
@@ -346,7 +346,7 @@ export const tiffSource: TileSourceDefinition = {
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
       const { base } = structure;
-      // Of a turned image the tags say where its pixels lie as they are stored.
+      // The tags describe the positions of pixels as they are stored, before they are turned.
       const geo = base.orientation === 1 ? await readGeoTiff(base.directory) : null;
       const source = new TiffTileSource({ reader, file, structure, geo, options });
       await source.check(options.signal);

@@ -36,17 +36,17 @@ function unpremultiply(data: Samples, full: number, bands: number, alpha: number
 }
 
 /**
- * Makes samples mean what {@link Raster} says: black is zero, palettes looked up, alpha not premultiplied. Works in place where
- * the shape stays the same.
+ * Converts samples to the meaning that {@link Raster} defines: black is zero, palette indexes become colours, alpha is not premultiplied. Works in
+ * place if the shape stays the same.
  */
 export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
-  // Signed samples are left as they are.
+  // Signed samples are not changed.
   const full = raster.dtype.startsWith('int') ? 1 : fullValue(raster.dtype);
   const colours = photometric === photometrics.rgb ? 3 : 1;
   if (photometric === photometrics.whiteIsZero && full > 1) {
-    // Samples of 9 to 15 bits lie in 16-bit arrays without being spread.
+    // Samples of 9 to 15 bits are in 16-bit arrays without being scaled to 16 bits.
     invert(raster.data, layout.bits > 8 && layout.bits < 16 ? 2 ** layout.bits - 1 : full, raster.bands, colours);
   }
   if (raster.bands === colours + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {

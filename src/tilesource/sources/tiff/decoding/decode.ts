@@ -26,8 +26,8 @@ async function decodePicture(
   { what, gray, signal }: { what: string; gray: boolean; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   try {
-    // Sizes have been checked by the layout; libvips' own limit would refuse long rows of bytes. Warnings are let pass as libtiff
-    // warns of harmless oddities of writers, too.
+    // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings do not fail, because libtiff also warns of
+    // harmless peculiarities of writers.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
     const raw = picture.toColourspace(gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
     const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
@@ -48,7 +48,7 @@ function compressionName({ compression }: ImageLayout): string {
   return Object.entries(compressions).find(([, number]) => number === compression)?.[0] ?? `compression ${compression}`;
 }
 
-/** What libtiff does not do here: the one that comes with sharp is built without zstd, and cuts runs of PackBits off at the end of a row. */
+/** Decompresses zstd and PackBits, which the libtiff of sharp does not: it is built without zstd, and cuts off runs of PackBits at the end of a row. */
 async function decompressInThreads(
   codec: 'zstd' | 'packbits',
   layout: ImageLayout,
@@ -67,7 +67,7 @@ async function decompressInThreads(
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
-/** Undoes the byte compression of consecutive strips of `rows` rows by showing them to libtiff as rows of 8-bit gray pixels. */
+/** Decompresses consecutive strips of `rows` rows: they are passed to libtiff as a TIFF of 8-bit grayscale pixels. */
 async function decompress(
   layout: ImageLayout,
   strips: readonly Uint8Array[],
@@ -112,8 +112,8 @@ async function decompress(
 }
 
 /**
- * A JPEG tile by itself, as it is sent, which takes libvips two thirds of the time of the same tile in a TIFF and gives the same pixels; `null`
- * where it is none that can be. What is damaged is left to libtiff, which makes of it what it can.
+ * Decodes a JPEG tile as a complete JPEG, which takes libvips two thirds of the time of the same tile in a TIFF and gives the same pixels. Returns
+ * `null` if the tile cannot be made a complete JPEG, or is damaged; libtiff then decodes as much of it as possible.
  */
 async function decodeStoredJpeg(
   layout: ImageLayout,
@@ -132,7 +132,7 @@ async function decodeStoredJpeg(
   }
 }
 
-/** 8-bit pictures that libvips decodes colour and all: JPEG, CCITT, YCbCr. */
+/** Decodes 8-bit pictures including their colour space with libvips: JPEG, CCITT, YCbCr. */
 async function decodeWrapped(
   layout: ImageLayout,
   strips: readonly Uint8Array[],
@@ -170,10 +170,10 @@ function iccTag(layout: ImageLayout): WrappedTag[] {
   return layout.icc === null ? [] : [{ tag: tags.iccProfile, type: types.undefined, values: layout.icc }];
 }
 
-/** CMYK and L*a*b* samples, uncompressed, become sRGB as libvips shows them: through the file's ICC profile where it has one. */
+/** Converts uncompressed CMYK and L*a*b* samples to sRGB with libvips, through the file's ICC profile if it has one. */
 async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeContext): Promise<Pixels> {
   const samples = stored.bands;
-  // libvips 8.18 refuses L*a*b* of 8 bits, which it read before.
+  // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read.
   const widened = layout.photometric === photometrics.cieLab && layout.bits === 8;
   const data = widened ? widenLab(stored.data) : stored.data;
   const bits = widened ? 16 : layout.bits;
@@ -193,7 +193,7 @@ async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeCont
   return decodePicture(wrapStrips(wrapped, [bytes]), { what: 'a tile or strip', gray: false, signal });
 }
 
-/** L*a*b* of 8 bits as the same colours in 16 (TIFF 6.0, section 23): L* fills the range, a* and b* are signed. */
+/** Converts 8-bit L*a*b* to 16 bits (TIFF 6.0, section 23): L* uses the full range, a* and b* are signed. */
 function widenLab(data: Samples): Int16Array {
   return Int16Array.from(data, (value, i) => (i % 3 === 0 ? value * 257 : ((value << 24) >> 24) * 256));
 }
@@ -207,7 +207,7 @@ function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: numb
   }
   if (channels === bands) return { data: pixels.data, width, height, bands, dtype: 'uint8' };
   if (channels < bands) throw new TileSourceError(`Corrupt TIFF: ${channels} decoded bands where ${bands} are declared.`);
-  // libvips adds an alpha band where it goes through libtiff's RGBA interface.
+  // libvips adds an alpha band if it uses libtiff's RGBA interface.
   const data = new Uint8Array(width * height * bands);
   for (let from = 0, to = 0; to < data.length; from += channels, to += bands) {
     for (let band = 0; band < bands; band++) data[to + band] = pixels.data[from + band] ?? 0;
@@ -215,7 +215,7 @@ function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: numb
   return { data, width, height, bands, dtype: 'uint8' };
 }
 
-/** The encoder of WebP leaves the alpha of opaque pictures out. */
+/** Adds the alpha that encoders of WebP leave out of opaque pictures. */
 function withDroppedAlpha(pixels: Pixels, bands: number): Pixels {
   if (bands !== 4 || pixels.channels !== 3) return pixels;
   const data = new Uint8Array((pixels.data.length / 3) * 4);
@@ -238,7 +238,7 @@ async function storedSamples(
   const decoded = await Promise.all(
     planes.map(async (strips) => {
       const bytes = await decompress(layout, strips, { rows, rowBytes }, context);
-      // LERC and JPEG XR have an order of bytes of their own.
+      // LERC and JPEG XR define the byte order themselves.
       const isOwnOrder = layout.compression === compressions.lerc || jpegXrCompressions.has(layout.compression);
       const littleEndian = context.littleEndian || isOwnOrder;
       return interpretSamples({ bytes, width, rows, samples, littleEndian }, layout);
@@ -254,8 +254,8 @@ async function storedSamples(
 /**
  * Decodes one tile, or consecutive strips, to a raster of `layout.chunkWidth` by `rows` pixels.
  *
- * @param planes for each stored plane its strips in order; a tile is one strip.
- * @throws TileSourceError where the bytes do not decode to what the layout declares.
+ * @param planes the strips of each stored plane, in order; a tile counts as one strip.
+ * @throws TileSourceError if the bytes do not decode to what the layout declares.
  */
 export async function decodeChunks(
   layout: ImageLayout,
@@ -280,7 +280,7 @@ export async function decodeChunks(
     const bands = pictures.map((picture) => asRaster(picture, layout, 1, rows).data);
     return interleave(bands, { width: layout.chunkWidth, height: rows, dtype: 'uint8' });
   }
-  // A strip of the others is a picture of its own.
+  // With other compressions each strip is a picture of its own.
   const parts: Raster[] = [];
   for (const [index, strip] of (planes[0] ?? []).entries()) {
     const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);

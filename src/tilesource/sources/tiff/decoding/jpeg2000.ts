@@ -5,14 +5,14 @@ import type { Raster } from '../../../raster.js';
 import type { ImageLayout } from '../layout.js';
 import { compressions, photometrics } from '../file/tags.js';
 
-/** What the header of a JPEG 2000 code stream says. */
+/** Size and components in the header of a JPEG 2000 code stream. */
 interface CodeStreamSize {
   width: number;
   height: number;
   components: { bits: number; signed: boolean; dx: number; dy: number }[];
 }
 
-/** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream or of one in a JP2 file; `null` when there is none. */
+/** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of one in a JP2 file; `null` if there is none. */
 function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   // SOC directly followed by SIZ, as the standard demands.
@@ -40,10 +40,10 @@ function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
 /** Whether decoded samples of a tile are YCbCr. */
 function isYCbCr(layout: ImageLayout, size: CodeStreamSize): boolean {
   if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
-  // The library has turned subsampled colours into RGB itself; without subsampling it cannot know.
+  // The library converts subsampled colours to RGB itself. Without subsampling it does not know the colour space.
   if (size.components.some(({ dx }) => dx !== 1)) return false;
   if (layout.compression === compressions.jpeg2000YCbCr) return true;
-  // libvips writes YCbCr under 33004, whatever it says as photometric interpretation.
+  // With compression 33004 libvips writes YCbCr, whatever the photometric interpretation says.
   if (layout.compression === compressions.jpeg2000Lossy) return true;
   return layout.compression === compressions.jpeg2000 && layout.photometric === photometrics.yCbCr;
 }
@@ -54,7 +54,7 @@ function isSubsampledColour(components: CodeStreamSize['components']): boolean {
   return first.dx === 1 && first.dy === 1 && second.dx === 2 && second.dy <= 2 && third.dx === 2 && third.dy === second.dy;
 }
 
-/** Everything that goes with one JPEG 2000 tile. */
+/** A JPEG 2000 tile with its layout. */
 export interface Jpeg2000Tile {
   bytes: Uint8Array;
   layout: ImageLayout;
@@ -65,7 +65,7 @@ export interface Jpeg2000Tile {
 /**
  * Decodes a tile of `layout.chunkWidth` by `rows` pixels.
  *
- * @throws TileSourceError where the code stream is corrupt, of another shape, or takes longer than 30 s.
+ * @throws TileSourceError if the code stream is corrupt or has another shape, or decoding takes longer than 30 s.
  */
 export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
   const size = codeStreamSize(bytes);
@@ -104,6 +104,6 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
       data: layout.dtype === 'int16' ? new Int16Array(data.buffer, 0, samples) : new Uint16Array(data.buffer, 0, samples),
     };
   }
-  // A 16-bit image whose code stream needs no more than 8 bits.
+  // The image has 16 bits, but its code stream only 8.
   return { ...shape, data: layout.dtype === 'int16' ? Int16Array.from(new Int8Array(data.buffer)) : Uint16Array.from(data) };
 }

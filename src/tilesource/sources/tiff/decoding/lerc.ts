@@ -5,7 +5,7 @@ import type { DecodeContext, ImageLayout } from '../layout.js';
 
 const inflateBytes = promisify(inflate);
 
-/** Samples of consecutive strips, or of a tile, of LERC: little-endian, those of a pixel side by side. */
+/** Decodes consecutive strips, or a tile, of LERC to interleaved little-endian samples. */
 export async function decompressLerc(
   layout: ImageLayout,
   strips: readonly Uint8Array[],
@@ -24,7 +24,7 @@ export async function decompressLerc(
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
-/** Undoes the compression around it. LERC itself is hardly longer than the samples. */
+/** Undoes the additional compression. LERC data is hardly longer than the samples, which limits the result. */
 async function unpack(
   { lercPacking, chunkWidth, chunkHeight, samplesPerPixel, bits }: ImageLayout,
   bytes: Uint8Array,

@@ -2,8 +2,8 @@ import { bitsOf, createRaster, type Raster } from '../../../raster.js';
 import type { StoredRegion } from '../region.js';
 
 /**
- * How shown pixels come from stored ones, by TIFF orientation: whether rows and columns change places, then which stored axes
- * run backwards.
+ * How displayed pixels come from stored ones, by TIFF orientation: whether rows and columns are swapped, and then which stored axes are
+ * reversed.
  */
 const transforms: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boolean }>> = {
   1: { swap: false, flipX: false, flipY: false },
@@ -25,7 +25,7 @@ export function swapsSides(orientation: number): boolean {
   return transformOf(orientation).swap;
 }
 
-/** The stored pixels behind a shown rectangle, for a stored image of `width` by `height` pixels. */
+/** The stored rectangle of a displayed one, for a stored image of `width` by `height` pixels. */
 export function storedRegionOf(
   shown: StoredRegion,
   orientation: number,
@@ -38,7 +38,7 @@ export function storedRegionOf(
   return region;
 }
 
-/** Turns stored pixels the way they are to be shown. */
+/** Turns stored pixels to the displayed orientation. */
 export function orient(raster: Raster, orientation: number): Raster {
   const { swap, flipX, flipY } = transformOf(orientation);
   if (!swap && !flipX && !flipY) return raster;

@@ -1,12 +1,12 @@
 import { halfToFloat, bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
 import type { ImageLayout } from '../layout.js';
 
-/** Bytes of `rows` rows of one plane, uncompressed but otherwise as stored, and what they hold. */
+/** Decompressed but otherwise unchanged bytes of `rows` rows of a plane, and their layout. */
 export interface StoredRows {
   bytes: Uint8Array;
   width: number;
   rows: number;
-  /** Samples side by side in these bytes: all of a pixel, or 1 when planes are apart. */
+  /** Number of interleaved samples: all of a pixel, or 1 if planes are stored separately. */
   samples: number;
   littleEndian: boolean;
 }
@@ -20,7 +20,7 @@ function swapBytes(bytes: Uint8Array, size: number): void {
   else if (size === 8) buffer.swap64();
 }
 
-/** Undoes horizontal differencing in place. Sums wrap around at the depth of the samples, as the array's type makes them do. */
+/** Undoes horizontal differencing in place. Sums wrap around at the depth of the samples because of the array's type. */
 function addUp(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, row: number, stride: number): void {
   if (data instanceof BigUint64Array) {
     for (let start = 0; start < data.length; start += row) {
@@ -63,7 +63,7 @@ function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array 
     for (let x = 0; x < values; x++) {
       const bit = x * bits;
       const at = start + (bit >> 3);
-      // Three bytes hold any sample of up to 16 bits whole.
+      // Any sample of up to 16 bits is contained in three bytes.
       const three = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
       data[out++] = (three >> (24 - bits - (bit & 7))) & mask;
     }
@@ -92,14 +92,14 @@ function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
 }
 
 /**
- * Turns uncompressed bytes into samples: predictor, byte order, depth. Depths below 8 are spread to 0…255, except palette
- * indexes. Machines are taken to be little-endian, as every platform of Node is that libvips is built for.
+ * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 0…255, except palette indexes. Machines
+ * are assumed to be little-endian, like every platform of Node for which libvips is built.
  */
 export function interpretSamples(stored: StoredRows, layout: Interpretation): Samples {
   const { bits, predictor } = layout;
   if (bits < 8 || (bits > 8 && bits < 16)) {
     const data = unpackBits(stored, bits);
-    // Photometric 3 is a palette: its indexes are no intensities.
+    // Photometric 3 is a palette, whose indexes are not intensities.
     if (bits < 8 && layout.photometric !== 3) {
       const factor = 255 / (2 ** bits - 1);
       for (let i = 0; i < data.length; i++) data[i] = (data[i] ?? 0) * factor;
@@ -108,7 +108,7 @@ export function interpretSamples(stored: StoredRows, layout: Interpretation): Sa
   }
   const size = bits / 8;
   const row = stored.width * stored.samples;
-  // A copy that starts at offset 0 of its own buffer: typed arrays need aligned starts, and the predictors work in place.
+  // The bytes are copied to a buffer of their own, because typed arrays need alignment and predictors work in place.
   const bytes = new Uint8Array(stored.bytes);
   if (predictor === 3) return wideSamples(undoFloatPredictor({ ...stored, bytes }, size), layout);
   if (!stored.littleEndian) swapBytes(bytes, size);
@@ -122,7 +122,7 @@ export function interpretSamples(stored: StoredRows, layout: Interpretation): Sa
   return wideSamples(bytes, layout);
 }
 
-/** Puts separately stored planes of equal size side by side. */
+/** Interleaves separately stored planes of equal size. */
 export function interleave(planes: readonly Samples[], shape: { width: number; height: number; dtype: Raster['dtype'] }): Raster {
   const raster = createRaster({ ...shape, bands: planes.length });
   const data = bitsOf(raster.data);
