@@ -71,5 +71,5 @@ const metadata = defineRoute({
   },
 });
 
-/** Label, macro, thumbnail and the like. */
+/** Routes of associated images. */
 export const associatedImageRoutes = [list, get, metadata];

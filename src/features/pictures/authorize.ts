@@ -8,19 +8,20 @@ import type { Items } from '../items/items.js';
 
 type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
 
-/** The item in the path, for those who may read it and what its image is made of. */
+/** The item in the path. The caller must be allowed to read it and the items of all files that its image is made of. */
 export function mayRead({ params, caller }: Request, { images }: { images: Images }): Promise<ItemRecord> {
   return images.load(params.itemId, caller);
 }
 
-/** The item in the path as it is now, for those who may write to it. */
+/** The item in the path, read from the database, not from a cache. The caller must be allowed to write to it. */
 export function mayWrite({ params, caller }: Request, { items }: { items: Items }): Promise<ItemRecord> {
   return items.loadFresh(params.itemId, 1, caller);
 }
 
 /**
- * The item in the path: for those who may read it, and where the request is to start a job for those who may write to it, with a token for
- * writing that no page of another site has made their browser send.
+ * The item in the path. The caller must be allowed to read it. A request with `cache=schedule` starts a job, so its caller must also be allowed
+ * to write to the item, and its token must have the scope for writing. A token from a cookie is refused when a page of another site has sent
+ * the request.
  */
 export async function mayReadOrSchedule(
   request: Request & Pick<RouteRequest, 'verified' | 'tokenFromCookie' | 'fromOtherSite'> & { query: { cache: string } },

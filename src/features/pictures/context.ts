@@ -7,7 +7,7 @@ import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 
-/** What the routes and jobs that show images work with. */
+/** Services of the routes and jobs of this feature. */
 export interface PictureContext {
   records: HostRecords;
   files: HostFiles;

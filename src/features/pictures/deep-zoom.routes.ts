@@ -58,5 +58,5 @@ const tile = defineRoute({
   },
 });
 
-/** The image as a Deep Zoom pyramid. */
+/** Routes that serve the image as a Deep Zoom pyramid. */
 export const deepZoomRoutes = [description, tile];

@@ -17,7 +17,7 @@ import { testImageRoutes } from './test-image.routes.js';
 import { tileFramesRoutes } from './tile-frames.routes.js';
 import { tileRoutes } from './tiles.routes.js';
 
-/** What the feature needs. */
+/** The services that the feature uses. */
 interface PictureNeeds {
   core: Core;
   items: Items;
@@ -26,7 +26,7 @@ interface PictureNeeds {
   runner: JobStarter;
 }
 
-/** What is shown of images: tiles, regions, pixels, frames, associated images, histograms, Deep Zoom, IIIF. */
+/** Serves tiles, regions, pixels, combined frames, associated images, histograms, Deep Zoom and IIIF. */
 export const picturesFeature: Feature<PictureNeeds, null> = {
   name: 'pictures',
   open({ core: { host, records, queues }, ...needs }) {

@@ -29,7 +29,7 @@ interface JsonRoute {
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Answers with JSON that is worth a conditional request. */
+/** Answers with JSON and an entity tag. A client that has the same answer already gets status 304, and nothing is computed. */
 async function taggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
   const headers = cacheHeaders(tag);
@@ -39,7 +39,7 @@ async function taggedJson(services: PictureContext, route: JsonRoute, make: () =
 const { fill: _fill, ...histogramRegion } = regionParameters;
 const { frame, style } = renderParameters;
 
-/** Side to which the image is reduced when the request names no size. */
+/** Largest width and height, in pixels, to which the region is reduced when the request names no size. */
 const defaultSide = 2048;
 
 const histogram = defineRoute({
@@ -89,7 +89,10 @@ const histogram = defineRoute({
   },
 });
 
-/** Which frames have their histogram kept. Those of a range that was asked for are never kept. */
+/**
+ * Tells for each frame whether its histogram is stored as a cached file, and starts a job for the others when `mayStart`. Histograms of a
+ * range that the request names are never stored, so there is nothing to tell about them.
+ */
 async function report(
   services: PictureContext,
   item: ItemRecord,
@@ -126,5 +129,5 @@ const bands = defineRoute({
   },
 });
 
-/** Facts counted from the samples of an image. */
+/** Routes of statistics of the samples of an image. */
 export const histogramRoutes = [histogram, bands];

@@ -4,7 +4,7 @@ import { BadParameterError } from '../../errors.js';
 /** The item in the path. */
 export const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
 
-/** `true`, `on`, `yes` and their opposites, or a number. */
+/** A parameter whose value is a whole number, or `true`, `on`, `yes`, `false`, `off` or `no`. */
 function booleanOrInteger(description: string): Parameter<boolean | number | undefined> {
   return {
     schema: { type: 'string', description },
@@ -20,7 +20,7 @@ function booleanOrInteger(description: string): Parameter<boolean | number | und
   };
 }
 
-/** Numbers with commas between, brackets around them allowed. */
+/** A parameter whose value is a list of whole numbers, separated by commas, with or without brackets around it. */
 export function integerList(description: string): Parameter<number[] | undefined> {
   return {
     schema: { type: 'string', description },
@@ -36,7 +36,7 @@ export function integerList(description: string): Parameter<number[] | undefined
   };
 }
 
-/** How a picture becomes bytes. */
+/** Parameters of the encoding of a picture. */
 export const encodingParameters = {
   encoding: text({ description: 'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED. Upper case.' }),
   jpegQuality: integer({ description: '0 to 100, default 95.' }),
@@ -44,7 +44,7 @@ export const encodingParameters = {
   tiffCompression: text({ description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' }),
 };
 
-/** Which plane, and in which colours. */
+/** Parameters that choose the frame, the colours and the projection of a picture, and its encoding. */
 export const renderParameters = {
   ...encodingParameters,
   frame: integer({ description: 'Plane of a multi-frame image, from 0 (the default).' }),
@@ -52,13 +52,13 @@ export const renderParameters = {
   projection: text({ description: 'EPSG:3857: images with a place on the earth in tiles of the world map.' }),
 };
 
-/** How a download is named. */
+/** Parameters of the header `Content-Disposition`. */
 export const dispositionParameters = {
   contentDisposition: text({ description: 'inline or attachment.' }),
   contentDispositionFilename: text({ description: 'File name of the download; made from the name of the item by default.' }),
 };
 
-/** Which part of the image, at which size. */
+/** Parameters that choose a region of the image and the size of the result. */
 export const regionParameters = {
   left: number({ description: 'Negative values count from the far edge.' }),
   top: number(),
@@ -80,14 +80,14 @@ export const regionParameters = {
   resample: booleanOrInteger('0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.'),
 };
 
-/** Region parameters under the names the renderer has for them. */
+/** Converts region parameters to a request of the renderer, whose names for millimetres per pixel differ. */
 export function regionRequest({ mm_x, mm_y, ...values }: Partial<ParameterValues<typeof regionParameters>>) {
   return defined({ ...values, mmX: mm_x, mmY: mm_y });
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** The members that have a value. */
+/** The members whose value is not undefined. */
 export function defined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

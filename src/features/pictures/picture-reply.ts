@@ -12,28 +12,38 @@ import type { RouteInput } from '../../http/route.js';
 /** What a picture route knows of its request. */
 interface PictureRoute {
   item: ItemRecord;
-  /** Which route, in the name of the picture. */
+  /** The kind of request (`tile`, `region`, …), which is a part of the key of the picture. */
   kind: string;
-  /** All that decides how the picture looks; undefined members do not count. */
+  /** All parameters that decide how the picture looks. Members that are undefined are ignored. */
   request: Readonly<Record<string, unknown>>;
   asked: Asked;
   extraHeaders?: ReplyHeaders;
 }
 
-/** Who asks. The signal is looked at only where something has to be made, because looking makes it. */
+/**
+ * The parts of a request that are needed to answer it. The route creates `signal` when it is read first, so it is read only when a picture
+ * has to be made.
+ */
 export type Asked = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
 
-/** What holds where a request says nothing: saying it makes no other picture. */
-const usual: Readonly<Record<string, unknown>> = { encoding: 'JPEG', jpegQuality: 95, jpegSubsampling: 0, frame: 0, style: '' };
+/** Default values of parameters. A request that states a default gets the same key as one that leaves the parameter out. */
+const defaults: Readonly<Record<string, unknown>> = {
+  encoding: 'JPEG',
+  jpegQuality: 95,
+  jpegSubsampling: 0,
+  frame: 0,
+  style: '',
+};
 
-/** The name of a picture, equal for requests that mean the same. */
+/** The key of a picture, which is equal for requests that mean the same picture. */
 function keyOf({ images }: PictureContext, { item, kind, request }: PictureRoute): Promise<string> {
-  const unusual = Object.entries(request).filter(([name, value]) => usual[name] !== value);
-  return images.pictureKey(item, kind, Object.fromEntries(unusual));
+  const parameters = Object.entries(request).filter(([name, value]) => defaults[name] !== value);
+  return images.pictureKey(item, kind, Object.fromEntries(parameters));
 }
 
 /**
- * Answers with a picture that is kept in the tile cache: not at all (304) where the client has it, else from the cache, else made.
+ * Answers with a picture from the tile cache. A picture that is not there is made and kept there. A client that has the picture already gets
+ * status 304.
  */
 export async function replyFromTileCache(
   services: PictureContext,
@@ -49,7 +59,10 @@ export async function replyFromTileCache(
   return Reply.content(picture.bytes, picture.type, { headers: { ...headers, ...route.extraHeaders } });
 }
 
-/** Answers with a picture that is kept as a file of the item: not at all (304) where the client has it, else from the file, else made and kept. */
+/**
+ * Answers with a picture that is stored as a cached file of the item. A picture that is not stored is made and stored. A client that has the
+ * picture already gets status 304.
+ */
 export async function replyFromCachedFile(services: PictureContext, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
@@ -59,7 +72,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   const { asked } = route;
   const { pictures, keptFiles } = services.queues;
   const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
-  // Where no files are kept, the tile cache is better than nothing.
+  // When the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const { bytes, type } = keepsFiles
     ? await obtain({ signal: asked.signal, enqueue: enqueueFor(keptFiles, asked), drawing: enqueueFor(pictures, asked) })
@@ -67,12 +80,15 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   return Reply.content(bytes, safeType(type), { headers: { ...headers, ...route.extraHeaders } });
 }
 
-/** Files may have been stored by clients with any type: what browsers would run as a page of this server is only bytes. */
+/**
+ * The media type to answer with. Clients can store a cached file with any type. Types that a browser could run as a page of this server
+ * (HTML, SVG and all others that are no plain image) are replaced by that of arbitrary bytes.
+ */
 function safeType(type: string): string {
   return /^image\/(?!svg)[\w.+-]+$/i.test(type) ? type : 'application/octet-stream';
 }
 
-/** Answers with a picture that is made for this request: it may be large, so it is not kept. */
+/** Answers with a picture that is made for this request only. It is not kept, because it may be large. */
 export async function replyFreshlyMade(
   services: PictureContext,
   route: PictureRoute,
@@ -85,15 +101,19 @@ export async function replyFreshlyMade(
   const { signal } = route.asked;
   const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
   const picture = await enqueueFor(services.queues.pictures, route.asked)(use);
-  const all = { ...headers, ...route.extraHeaders };
+  const allHeaders = { ...headers, ...route.extraHeaders };
   return picture.kind === 'bytes'
-    ? Reply.content(picture.bytes, picture.type, { headers: all })
-    : Reply.stream(picture.stream, picture.type, { headers: { ...all, 'Content-Length': picture.size } });
+    ? Reply.content(picture.bytes, picture.type, { headers: allHeaders })
+    : Reply.stream(picture.stream, picture.type, { headers: { ...allHeaders, 'Content-Length': picture.size } });
 }
 
+/** File name extensions by encoding. An encoding that is missing here has its own name in lower case as extension. */
 const extensions: Readonly<Record<string, string>> = { JPEG: 'jpg', JFIF: 'jpg', PNG: 'png', TIFF: 'tiff', TILED: 'tiff' };
 
-/** The header that names a download, where the request asks for one. Other words than inline and attachment ask for none. */
+/**
+ * The header `Content-Disposition`, with a file name, when the request has `contentDisposition` with `inline` or `attachment`. Other values
+ * are ignored.
+ */
 export function dispositionHeader(
   item: ItemRecord,
   suffix: string,

@@ -2,9 +2,9 @@ import { scopes } from '../../http/scopes.js';
 import { itemPath } from './parameters.js';
 
 /** Media types of pictures. */
-export const types = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
+export const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
 
-/** What routes that answer with a picture have in common. */
+/** Declarations that the routes which answer with a picture share. */
 export const shared = {
   method: 'get',
   access: 'public',

@@ -6,7 +6,7 @@ import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
-import { shared, types } from './picture-route.js';
+import { pictureTypes, shared } from './picture-route.js';
 
 const thumbnail = defineRoute({
   ...shared,
@@ -19,7 +19,7 @@ const thumbnail = defineRoute({
     ...renderParameters,
     ...dispositionParameters,
   },
-  returns: { types },
+  returns: { types: pictureTypes },
   authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item } = asked;
@@ -41,7 +41,7 @@ const region = defineRoute({
   description:
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
   query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
-  returns: { types },
+  returns: { types: pictureTypes },
   authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item } = asked;

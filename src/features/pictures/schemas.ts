@@ -27,7 +27,7 @@ const frame = component('Frame', {
   additionalProperties: true,
 });
 
-/** What a large image is. */
+/** The metadata of a large image. */
 export const largeImageSchema = component(
   'LargeImage',
   objectOf(
@@ -78,12 +78,12 @@ const band = component(
   }),
 );
 
-/** Histograms, one a band; or for which frames they are kept. */
+/** The histograms of the bands; or, with `cache`, for which frames the histogram is stored. */
 export const histogramSchema: Schema = {
   oneOf: [listOf(band), objectOf({ cached: listOf(truth) }, { scheduledJob: { ...anyText, description: 'Id of the job.' } })],
 };
 
-/** The bands by number, from 1. */
+/** The bands by their number, which counts from 1. */
 export const bandsSchema = mapOf(
   objectOf({
     interpretation: anyText,
@@ -94,7 +94,7 @@ export const bandsSchema = mapOf(
   }),
 );
 
-/** Samples of a pixel and how they are displayed; nothing outside the image. */
+/** The samples of a pixel and its colour as displayed. A pixel outside the image has no members. */
 const pixel = component(
   'Pixel',
   objectOf(
@@ -111,12 +111,12 @@ const pixel = component(
   ),
 );
 
-/** A pixel, or one a frame. */
+/** A pixel, or, with `frameList`, one for each frame. */
 export const pixelSchema: Schema = { oneOf: [pixel, listOf(pixel)] };
 
 const corner = objectOf({ x: anyNumber, y: anyNumber, z: anyNumber });
 
-/** How to cover all frames with few textures. */
+/** The quad information: textures, each with several frames, and how a client cuts the frames out of them. */
 export const quadInfoSchema = component(
   'QuadInfo',
   objectOf(
@@ -133,5 +133,5 @@ export const quadInfoSchema = component(
   ),
 );
 
-/** What a picture that belongs to an image is; empty where there is none. */
+/** The metadata of an associated image. It has no members when there is no image of that name. */
 export const associatedImageSchema = objectOf({}, { sizeX: anyInteger, sizeY: anyInteger, mode: anyText, format: anyText });

@@ -30,7 +30,7 @@ const shared = {
   parameterMessages: 'incorrect-type',
 } as const;
 
-/** The image of these parameters; it holds nothing open. */
+/** Generates the test image with these parameters. It need not be closed, because it has no files open. */
 function testImage(parameters: ParameterValues<typeof shape>): LargeImage {
   const source = openTestImage(defined(parameters));
   return openLargeImage(source, { sourceName: 'test', minLevel: parameters.minLevel ?? 0 });
@@ -71,5 +71,5 @@ const tile = defineRoute({
   },
 });
 
-/** An image that needs no file: for trying clients. */
+/** Routes of a generated image, with which clients can be tried without a file. */
 export const testImageRoutes = [metadata, tile];

@@ -9,7 +9,7 @@ import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { quadInfoSchema } from './schemas.js';
-import { shared, types } from './picture-route.js';
+import { pictureTypes, shared } from './picture-route.js';
 
 const frameParameters = {
   ...regionParameters,
@@ -18,7 +18,7 @@ const frameParameters = {
   frameList: integerList('Frames to show; all by default. Numbers outside the image are left out.'),
 };
 
-/** What the parameters ask for, as the key of a kept file names it. The frame parameter means nothing here. */
+/** The entry of the cached file for these parameters. `frame` is left out, because `frameList` chooses the frames. */
 function tileFramesEntry({ frame: _frame, ...parameters }: ParameterValues<typeof frameParameters>): CachedEntry {
   return { ...regionEntry(defined(parameters)), imageKey: imageKeys.tileFrames };
 }
@@ -32,7 +32,7 @@ const tileFrames = defineRoute({
     ...dispositionParameters,
     cache: withDefault(boolean({ description: 'Keep the picture as a file of the item.' }), false),
   },
-  returns: { types },
+  returns: { types: pictureTypes },
   authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item } = asked;
@@ -60,7 +60,7 @@ const tileFrames = defineRoute({
   },
 });
 
-/** Names and values of URL-encoded pairs. @throws BadParameterError when a name stands twice. */
+/** Parses a URL-encoded query string. @throws BadParameterError when a name occurs twice. */
 function pairs(value: string | undefined, name: string): Record<string, string> | undefined {
   if (value === undefined) return undefined;
   const found: Record<string, string> = {};
@@ -71,11 +71,14 @@ function pairs(value: string | undefined, name: string): Record<string, string> 
   return found;
 }
 
-/** Parameters of a texture, as {@link tileFrames} would read them from a query string. @throws BadParameterError */
+/**
+ * The entry of the cached file for a texture. `source` is a member of `src` of the quad information; its values are parsed as if they stood
+ * in the query string of {@link tileFrames}, so that the keys are equal. @throws BadParameterError
+ */
 function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
   const values: Record<string, unknown> = {};
   for (const [name, parameter] of Object.entries(frameParameters)) {
-    // Counts, texts, and one list of numbers.
+    // `quadInfo` writes only values of these types.
     const value = source[name] as number | string | boolean | number[] | undefined;
     const sent = Array.isArray(value) ? value.join(',') : value;
     values[name] = sent === undefined ? undefined : parameter.parse(`${sent}`, name);
@@ -115,7 +118,7 @@ const quadInfo = defineRoute({
   async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;
     const options = defined({ ...numbers, format: pairs(format, 'format'), query: pairs(further, 'query') });
-    // Numbers that may be axes are told apart there.
+    // Some numbers may be given as names of axes; `quadInfo` checks them.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
     requireFew(info.src.length, (format ?? '').length + (further ?? '').length);
@@ -134,11 +137,11 @@ const quadInfo = defineRoute({
   },
 });
 
-/** Textures of which one answer tells whether they are kept, and characters of their parameters together. */
+/** Most textures that one answer reports on, and most characters that their parameters may have together. */
 const maxReported = 1000;
 const maxReportedCharacters = 1024 * 1024;
 
-/** @throws BadParameterError when there are too many textures to look for. */
+/** @param characters characters of the parameters of one texture. @throws BadParameterError when there are too many textures to report on. */
 function requireFew(textures: number, characters: number): void {
   if (textures <= maxReported && textures * characters <= maxReportedCharacters) return;
   throw new BadParameterError(
@@ -146,10 +149,10 @@ function requireFew(textures: number, characters: number): void {
   );
 }
 
-/** Most files that one job makes; a further request schedules the rest. */
+/** Most files that one job makes. A later request schedules the others. */
 const maxScheduled = 1000;
 
-/** Starts a job that makes what is missing. */
+/** Starts a job that makes the missing files. Starts none when nothing is missing. @returns the id of the job. */
 export async function schedule(
   { runner }: PictureContext,
   what: keyof typeof cacheJobNames,
@@ -163,5 +166,5 @@ export async function schedule(
   return { scheduledJob: job.id };
 }
 
-/** Several frames in one picture. */
+/** Routes that show several frames in one picture. */
 export const tileFramesRoutes = [tileFrames, quadInfo];

@@ -6,8 +6,9 @@ import { defineRoute, type PictureContext } from './context.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { defined, itemPath, renderParameters } from './parameters.js';
 import { replyFromTileCache, type Asked } from './picture-reply.js';
+import { pictureTypes } from './picture-route.js';
 
-/** Where a tile lies. */
+/** Path parameters of the position of a tile. */
 export const tilePath = {
   z: required(integerText({ description: 'Level; 0 is the smallest.', minimum: 0 })),
   x: required(integerText({ description: 'Column, from 0 at the left.', minimum: 0 })),
@@ -25,9 +26,7 @@ const tileQuery = {
   ),
 };
 
-const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
-
-/** Level, column and row from the path. @throws BadParameterError */
+/** Parses level, column and row of the path. @throws BadParameterError */
 export function tileAddress(params: { z: string; x: string; y: string }): { level: number; x: number; y: number } {
   const values = [params.z, params.x, params.y].map((part) => (/^[-+]?\d{1,15}$/.test(part) ? Number(part) : NaN));
   if (values.some(Number.isNaN)) throw new BadParameterError('x, y, and z must be integers');
@@ -36,15 +35,17 @@ export function tileAddress(params: { z: string; x: string; y: string }): { leve
   return { level, x, y };
 }
 
+/** Quality of JPEG, from 0 to 100, when the request names none. */
 const defaultQuality = 95;
 
 type Redirect = 'false' | 'exact' | 'encoding' | 'any';
 
 /**
- * Where the whole file is the tile, as a browser would show it: its download. Only files that are not stored in tiles and pictures
- * that ask for nothing special come into question.
+ * The address of the download of the file, when the file is one untiled picture that can be answered instead of the tile. This needs an image
+ * with one level, and a request for that whole level without style, edge or another frame. `redirect` says how exactly the file has to match
+ * the request: `any` JPEG or PNG, the same `encoding`, or also the same quality of JPEG (`exact`). Otherwise `null`.
  */
-async function fileInstead(
+async function downloadInstead(
   { files, records, images }: PictureContext,
   item: ItemRecord,
   redirect: Redirect,
@@ -74,8 +75,8 @@ async function answerTile(
 ): Promise<Reply> {
   const item = await services.images.load(address.itemId, asked.caller);
   const request = { ...defined(query), level: address.level, x: address.x, y: address.y };
-  const instead = await fileInstead(services, item, redirect, request);
-  if (instead !== null) return Reply.redirect(instead);
+  const download = await downloadInstead(services, item, redirect, request);
+  if (download !== null) return Reply.redirect(download);
   const route = { item, kind: 'tile', request, asked };
   return replyFromTileCache(services, route, (image, signal) => image.tile({ ...request, signal }));
 }
@@ -117,5 +118,5 @@ const fzxy = defineRoute({
   },
 });
 
-/** Tiles by level, column and row. */
+/** Routes of tiles by level, column and row. */
 export const tileRoutes = [zxy, fzxy];

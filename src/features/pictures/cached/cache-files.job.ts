@@ -7,7 +7,7 @@ import { failureText, type JobDefinition } from '../../jobs/running/definition.j
 const words = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
 const titles = { tileFrames: 'Cache tileFrames', histogram: 'Cache Histograms' } as const;
 
-/** Makes pictures of several frames, or histograms, of one item, so that later requests find them. */
+/** The job that makes cached files of an item, either pictures of `tile_frames` or histograms. */
 export function cacheFilesJob(services: PictureContext, what: keyof typeof cacheJobNames): JobDefinition {
   return {
     name: cacheJobNames[what],

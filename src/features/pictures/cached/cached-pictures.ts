@@ -14,49 +14,49 @@ import type { CachedFileName, CachedFiles, Obtained } from '../../cached-files/c
 import type { Images } from '../../images/images.js';
 
 /**
- * What a cached file shows, in the words of its key: without `imageKey` a thumbnail, with `tileFrames` a picture of several
- * frames, with `histogram` counts, else the associated image of this name.
+ * The description of a cached file, from whose canonical text its key is made. The member `imageKey` says what the file is: absent or empty, a
+ * thumbnail; one of {@link imageKeys}, several frames in one picture or a histogram; otherwise the associated image of that name.
  */
 export type CachedEntry = Readonly<Record<string, unknown>>;
 
-/** Words that name what is no associated image. */
+/** Values of `imageKey` that do not name an associated image. */
 export const imageKeys = { tileFrames: 'tileFrames', histogram: 'histogram' } as const;
 
-/** Name of the cached picture of an entry. */
+/** The name of the cached file of a picture. */
 export function pictureName(entry: CachedEntry): CachedFileName {
   return { kind: 'thumbnail', key: cachedFileKey(entry) };
 }
 
-/** What a histogram is of where its entry does not say: saying it names no other file. */
-const defaultCounting: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
+/** Default values of members of the entry of a histogram. An entry that states a default names the same file as one that leaves it out. */
+const histogramDefaults: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
 
-/** Name of the cached histogram of an entry: the same for all entries that mean the same counts. */
+/** The name of the cached file of a histogram, which is equal for all entries that mean the same histogram. */
 export function histogramName(entry: CachedEntry): CachedFileName {
-  const unusual = Object.entries(entry).filter(
-    ([name, value]) => !Object.hasOwn(defaultCounting, name) || defaultCounting[name] !== value,
+  const members = Object.entries(entry).filter(
+    ([name, value]) => !Object.hasOwn(histogramDefaults, name) || histogramDefaults[name] !== value,
   );
-  return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(unusual), imageKey: imageKeys.histogram }) };
+  return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(members), imageKey: imageKeys.histogram }) };
 }
 
-/** How {@link obtainPicture} goes about it. */
+/** Options of {@link obtainPicture}. */
 export interface ObtainOptions {
-  /** The name of the entry, where it is known already. */
+  /** The name of the cached file, when the caller has computed it already. */
   name?: CachedFileName;
-  /** There was no such file a moment ago. */
+  /** Says that the caller has just found no such file, so that the first search is left out. */
   known?: 'absent';
-  /** Whether an empty file is kept for an associated image that there is not. */
+  /** Whether an empty file is stored for an associated image that does not exist. */
   keepMissing?: boolean;
-  /** Whether it is an error that the picture cannot be kept. */
+  /** Whether to throw when the picture was made but could not be stored. */
   mustKeep?: boolean;
-  /** The queue in which the whole making of a missing file waits, before its lease is taken. Default: none. */
+  /** The queue in which a missing file waits to be made. It waits before the lease is taken. Default: none. */
   enqueue?: Enqueue;
-  /** The queue in which only the drawing waits, while look-ups and writes go on. Default: none. */
+  /** The queue in which only the rendering of the picture waits, not the search for the file and its storing. Default: none. */
   drawing?: Enqueue;
   /** Aborted when the picture is not wanted any more. */
   signal?: AbortSignal;
 }
 
-/** The picture of an entry, kept or made and kept. @throws LargeImageError when it cannot be made. */
+/** Reads the picture of an entry from its cached file, or makes and stores it. @throws LargeImageError when it cannot be made. */
 export async function obtainPicture(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
@@ -71,23 +71,27 @@ export async function obtainPicture(
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
-    return kept(await cachedFiles.obtain(item, name, make, options), options);
+    return requireKept(await cachedFiles.obtain(item, name, make, options), options);
   }
   const found = await cachedFiles.read(item, name);
   if (found !== null) return { content: found, created: false };
-  // Nothing is kept for names that anybody may think of.
+  // No file is stored for the name of an associated image that does not exist: anybody can invent such names without end.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
-  return kept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
+  return requireKept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
 }
 
-/** @throws why it is not kept, where it must be. */
-function kept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): Obtained {
+/** @throws the error for which a file with `mustKeep` could not be stored. */
+function requireKept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): Obtained {
   if (mustKeep && obtained.notKept !== undefined) throw obtained.notKept;
   return obtained;
 }
 
-/** The histogram of an entry, one member a band, kept or made and kept. @throws LargeImageError when it cannot be made. */
+/**
+ * Reads the histogram of an entry from its cached file, or makes and stores it. The result has one member for each band.
+ *
+ * @throws LargeImageError when it cannot be made.
+ */
 export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
@@ -108,29 +112,31 @@ export async function obtainHistogram(
     }),
     { ...(signal && { signal }), ...(enqueue && { enqueue }) },
   );
-  const histogram = parseHistogram(kept(obtained, options).content.bytes);
+  const histogram = parseHistogram(requireKept(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
-  // Written by somebody who keeps histograms in another form.
+  // Another program has stored a histogram under this name in another format.
   await cachedFiles.removeOne(item, name);
   return make(item, signal);
 }
 
+/** Parses a stored histogram. @returns `null` when the bytes are in another format. */
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
     const isBand = (band: unknown) => typeof band === 'object' && band !== null && 'hist' in band && Array.isArray(band.hist);
-    // Checked as far as the program that wrote it could be another one.
+    // This tells our histograms from those of other programs; ours are valid beyond what is checked.
     return Array.isArray(value) && value.every(isBand) ? (value as HistogramBand[]) : null;
   } catch {
     return null;
   }
 }
 
-/** What is answered, and kept by jobs, for an associated image that there is not. */
+/** The empty answer for an associated image that does not exist. With `keepMissing` it is also stored. */
 function missingPicture(): EncodedPicture {
   return { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
 }
 
+/** Renders the picture of an entry. @throws BadValueError */
 async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortSignal): Promise<EncodedPicture> {
   const request = { ...pictureRequest(entry), signal };
   if (request.encoding === 'TILED') throw new BadValueError('Invalid encoding "TILED": such pictures are not kept');
@@ -144,7 +150,7 @@ async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortS
   return picture;
 }
 
-/** Flat parameters of routes and their places in an entry. */
+/** Which member of an entry, as object and member of that object, holds a parameter of the routes. Others are members of the entry itself. */
 const entryPaths: Readonly<Record<string, readonly [group: string, name: string]>> = {
   left: ['region', 'left'],
   top: ['region', 'top'],
@@ -162,6 +168,7 @@ const entryPaths: Readonly<Record<string, readonly [group: string, name: string]
   exact: ['scale', 'exact'],
 };
 
+/** Parameters that the key writes as floating point numbers: 1 as `1.0`. */
 const floats: ReadonlySet<string> = new Set([
   'left',
   'top',
@@ -174,7 +181,7 @@ const floats: ReadonlySet<string> = new Set([
   'mm_y',
 ]);
 
-/** The parameters of a route as an entry: region, output and scale are objects of their own. */
+/** Converts parameters of a route to an entry, in which region, output and scale are nested objects. */
 export function regionEntry(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entry: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
@@ -187,6 +194,7 @@ export function regionEntry(parameters: Readonly<Record<string, unknown>>): Reco
   return entry;
 }
 
+/** Types of parameters in a stored entry, which may have been written by a client. */
 type FieldType = 'number' | 'string' | 'boolean' | 'style' | 'resample' | 'numbers';
 
 const fieldTypes: Readonly<Record<string, FieldType>> = {
@@ -233,9 +241,9 @@ function isOfType(value: unknown, type: FieldType): boolean {
 }
 
 /**
- * The request of an entry: members that are no part of a picture are left out, those that are have the right type.
+ * Converts an entry to a request of the renderer. Members that are no parameter of a picture are left out.
  *
- * @throws BadValueError
+ * @throws BadValueError when a parameter has the wrong type.
  */
 function pictureRequest(entry: CachedEntry): TileFramesRequest {
   const flat: Record<string, unknown> = {};

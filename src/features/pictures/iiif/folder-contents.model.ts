@@ -5,7 +5,7 @@ import type { StoredDocument } from '../../../host.js';
 
 type Conditions = Readonly<Record<string, unknown>>;
 
-/** The large images of a folder, oldest first, that fit a condition on the model; without their metadata. */
+/** The large images in a folder that match the filter, oldest first. `filter` is a condition on items. They are read without their metadata. */
 export async function imagesIn(
   records: HostRecords,
   folder: FolderRecord,
@@ -20,7 +20,7 @@ export async function imagesIn(
   return (await readInSlices<StoredDocument>(query.lean())).map((doc) => records.itemOf(doc));
 }
 
-/** The folders directly below a folder, oldest first, that fit a condition on the model; without their metadata. */
+/** The direct subfolders of a folder that match the filter, oldest first. `filter` is a condition on folders. They are read without their metadata. */
 export async function foldersIn(
   records: HostRecords,
   folder: FolderRecord,

@@ -5,7 +5,7 @@ import { scopes } from '../../../http/scopes.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { PictureContext } from '../context.js';
 
-/** What all routes of IIIF have in common. */
+/** Declarations that all IIIF routes share. */
 export const iiifRoute = {
   method: 'get',
   access: 'public',
@@ -15,7 +15,7 @@ export const iiifRoute = {
   errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
 } as const;
 
-/** A frame of an item, which is an image in the sense of IIIF. */
+/** A frame of an item. Each frame is an image in the sense of IIIF. */
 interface ImageIdentifier {
   itemId: string;
   frame: number;
@@ -32,15 +32,15 @@ const identifierText: Parameter<ImageIdentifier | undefined> = {
   },
 };
 
-/** The image in the path. */
+/** Path parameter that names the image. */
 export const imagePath = { identifier: required(identifierText) };
 
-/** The identifier of a frame in addresses. */
+/** The identifier of an image as it is written in addresses. It is the inverse of parsing the path parameter. */
 export function identifierOf({ itemId, frame }: ImageIdentifier): string {
   return frame === 0 ? itemId : `${itemId}_${frame}`;
 }
 
-/** The item of the image in the path, for those who may read it and what its image is made of. */
+/** The item of the image in the path. The caller must be allowed to read it and the items of all files that its image is made of. */
 export function mayReadImage(
   { params, caller }: Pick<RouteRequest, 'caller'> & { params: { identifier: ImageIdentifier } },
   { images }: Pick<PictureContext, 'images'>,
@@ -48,7 +48,7 @@ export function mayReadImage(
   return images.load(params.identifier.itemId, caller);
 }
 
-/** The address below which all of IIIF lies, as this client reaches it. */
+/** The address that all addresses of IIIF begin with, with the origin under which the client has reached this server. */
 export function iiifRoot({ origin, root }: Pick<RouteRequest, 'origin' | 'root'>): string {
   return `${origin}${root}/iiif`;
 }

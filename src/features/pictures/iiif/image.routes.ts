@@ -21,7 +21,7 @@ const errors = [
 const context = 'http://iiif.io/api/image/3/context.json';
 const profileLink = '<http://iiif.io/api/image/3/level2.json>;rel="profile"';
 
-/** What is offered beside level 2. */
+/** Features beyond those that level 2 of the Image API requires. */
 const extraFeatures = ['canonicalLinkHeader', 'mirroring', 'profileLinkHeader', 'sizeUpscaling'];
 
 const base = defineRoute({
@@ -48,7 +48,7 @@ const info = defineRoute({
     const { frame } = params.identifier;
     const root = iiifRoot(asked);
     const facts = await images.use(item, (image) => {
-      // A frame that there is not has no description either.
+      // This throws when the frame does not exist, so that there is no description of it either.
       image.iiifPlan({ region: 'full', size: 'max', rotation: '0', file: 'default.jpg' }, frame);
       return image.iiifFacts();
     });
@@ -68,7 +68,7 @@ const info = defineRoute({
   },
 });
 
-/** Pixels up to which a picture counts as a tile and is kept in the cache of tiles. */
+/** Pixels of the result up to which a picture is kept in the tile cache. Viewers request their tiles as such pictures. */
 const keptPixels = 2 ** 20;
 
 const picture = defineRoute({
@@ -102,5 +102,5 @@ const picture = defineRoute({
   },
 });
 
-/** The IIIF Image API. */
+/** Routes of the IIIF Image API. */
 export const iiifImageRoutes = [base, info, picture];

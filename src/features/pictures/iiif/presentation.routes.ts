@@ -11,8 +11,9 @@ import { folderCollection, folderManifest, itemManifest, presentationContext, ty
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
 
-/** Images and folders that a collection lists at most, and images that are opened for the manifest of a folder. */
+/** Most images, and most folders, that a collection lists. */
 const maxListed = 1000;
+/** Most images in the manifest of a folder. Each of them is opened. */
 const maxCanvases = 100;
 
 async function presented({ images, records }: PictureContext, item: ItemRecord, signal?: AbortSignal): Promise<PresentedImage> {
@@ -95,11 +96,11 @@ const ofFolder = defineRoute({
   },
 });
 
-/** `null` for an image that cannot be opened, or of which the caller may not read all parts; other errors are the request's. */
+/** Like {@link presented}, but `null` when the image cannot be opened or the caller may not read all its parts. Other errors are thrown. */
 function unreadable(error: unknown): null {
   if (error instanceof LargeImageError && ['tile-source', 'no-large-image', 'access-denied'].includes(error.code)) return null;
   throw error;
 }
 
-/** The IIIF Presentation API. */
+/** Routes of the IIIF Presentation API. */
 export const iiifPresentationRoutes = [ofItem, collection, ofFolder];

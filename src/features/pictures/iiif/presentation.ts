@@ -2,14 +2,15 @@ import type { LargeImageMetadata } from '../../../tilesource/metadata.js';
 import { fitSize } from '../../../tilesource/geometry.js';
 import { identifierOf } from './identifier.js';
 
-/** The context of documents of the Presentation API. */
+/** The JSON-LD context of documents of the Presentation API. */
 export const presentationContext = 'http://iiif.io/api/presentation/3/context.json';
 
-/** Frames that a manifest names at most. */
+/** Most frames that a manifest lists. */
 const maxFrames = 1000;
+/** Longest side of thumbnails in pixels. */
 const thumbnailSide = 256;
 
-/** What a manifest is made of. */
+/** An image of which a manifest is written. */
 export interface PresentedImage {
   itemId: string;
   name: string;
@@ -20,6 +21,7 @@ export interface PresentedImage {
 
 type Json = Record<string, unknown>;
 
+/** A frame as the metadata of a large image list it: its number, and its index along each axis. */
 interface Frame {
   Frame: number;
   [key: string]: unknown;
@@ -28,7 +30,9 @@ interface Frame {
 const labelOf = (text: string) => ({ none: [text] });
 const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2' }];
 
-/** The manifest of an item: a canvas for each position in depth, time and so on, on which its channels are a choice. */
+/**
+ * The manifest of an item. It has a canvas for each position in depth, time and so on; the channels of a position are a choice on its canvas.
+ */
 export function itemManifest(root: string, image: PresentedImage): Json {
   const positions = positionsOf(image.metadata);
   let named = 0;
@@ -54,7 +58,11 @@ export function itemManifest(root: string, image: PresentedImage): Json {
   };
 }
 
-/** The manifest of several images of a folder, a canvas each. */
+/**
+ * The manifest of images of a folder, with a canvas for the first position of each image.
+ *
+ * @param left how many images of the folder are not in `images`.
+ */
 export function folderManifest(
   root: string,
   folder: { id: string; name: string },
@@ -72,7 +80,7 @@ export function folderManifest(
   };
 }
 
-/** The collection of a folder: those of the folders below it, and the manifests of its images. */
+/** The collection of a folder. It lists the collections of its subfolders and the manifests of its images. */
 export function folderCollection(
   root: string,
   folder: { id: string; name: string },
@@ -106,7 +114,7 @@ export function folderCollection(
   };
 }
 
-/** Frames that differ in nothing but the channel, in the order of the file. */
+/** Groups the frames by position: frames of a group differ only in the channel. Groups and frames stay in the order of the file. */
 function positionsOf({ frames }: LargeImageMetadata): Frame[][] {
   const positions = new Map<string, Frame[]>();
   for (const frame of (frames as Frame[] | undefined) ?? [{ Frame: 0 }]) {
@@ -118,6 +126,7 @@ function positionsOf({ frames }: LargeImageMetadata): Frame[][] {
   return [...positions.values()];
 }
 
+/** The canvas of the frames of one position. */
 function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, frames: readonly Frame[]): Json {
   const [first] = frames as [Frame];
   const id = `${root}/${itemId}/canvas/${first.Frame}`;
@@ -169,7 +178,7 @@ function channelOf({ Channel, IndexC, Frame }: Frame): string {
   return `Channel ${(typeof IndexC === 'number' ? IndexC : Frame) + 1}`;
 }
 
-/** Where a frame lies along the axes other than the channel. */
+/** The index of a frame along each axis except the channel. */
 function axesOf(frame: Frame): [axis: string, value: number][] {
   return Object.entries(frame).flatMap(([key, value]): [string, number][] => {
     const axis = /^Index(.+)$/.exec(key)?.[1];
@@ -177,7 +186,7 @@ function axesOf(frame: Frame): [axis: string, value: number][] {
   });
 }
 
-/** The place of a frame, as people count; `null` where there is no axis but the channel. */
+/** The position of a frame as a text for people, which counts from 1, such as `Z 1, T 3`; `null` when the channel is the only axis. */
 function positionName(frame: Frame): string | null {
   const axes = axesOf(frame).map(([axis, value]) => `${axis} ${value + 1}`);
   return axes.length === 0 ? null : axes.join(', ');

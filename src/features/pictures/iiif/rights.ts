@@ -1,14 +1,17 @@
-/** Sets of statements that IIIF knows. */
+/** Addresses of the rights statements that IIIF allows. */
 const known =
   /^https?:\/\/((?:www\.)?creativecommons\.org\/(?:licenses|publicdomain)\/|rightsstatements\.org\/vocab\/)\S{1,200}$/i;
 
-/** What metadata say of rights: an address of Creative Commons or RightsStatements.org, and whom to name. */
+/**
+ * Reads rights from metadata of an item: `rights` or `license`, when it is an address of Creative Commons or RightsStatements.org, and
+ * `attribution`, the text that names the author.
+ */
 export function rightsOf(metadata: unknown): { rights?: string; attribution?: string } {
   if (typeof metadata !== 'object' || metadata === null) return {};
   const { rights, license, attribution } = metadata as Record<string, unknown>;
   const statement = [rights, license].find((value): value is string => typeof value === 'string' && known.test(value));
   return {
-    // IIIF has the addresses with http, as their sets define them.
+    // IIIF requires the addresses with http and without www, as the publishers of the statements define them.
     ...(statement !== undefined && { rights: statement.replace(/^https?:\/\/(www\.)?/i, 'http://') }),
     ...(typeof attribution === 'string' && attribution !== '' && { attribution: attribution.slice(0, 1000) }),
   };

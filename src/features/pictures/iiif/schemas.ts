@@ -4,7 +4,7 @@ const address = { type: 'string', format: 'uri' } as const;
 const rights = { ...address, description: 'A statement of Creative Commons or RightsStatements.org.' } as const;
 const size = { width: anyInteger, height: anyInteger };
 
-/** Texts by language; `none` stands for no language. */
+/** Texts by language. The key `none` means that the language is not known. */
 const texts = component('IiifTexts', mapOf(listOf(anyText)));
 const labelled = objectOf({ label: texts, value: texts });
 
@@ -52,7 +52,7 @@ const canvas = component(
   ),
 );
 
-/** An image for the Image API. */
+/** The description of an image of the Image API (`info.json`). */
 export const imageInformationSchema = component(
   'IiifImageInformation',
   objectOf(
@@ -77,7 +77,7 @@ export const imageInformationSchema = component(
   ),
 );
 
-/** An image, or the images of a folder, for the Presentation API. */
+/** A manifest of the Presentation API. */
 export const manifestSchema = component(
   'IiifManifest',
   objectOf(
@@ -93,7 +93,7 @@ export const manifestSchema = component(
   ),
 );
 
-/** The images of a folder and the folders below it, for the Presentation API. */
+/** A collection of the Presentation API. */
 export const collectionSchema = component(
   'IiifCollection',
   objectOf({
