@@ -2,22 +2,22 @@ import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 import { positionAt, textAt, type CziBytes } from './segments.js';
 
-/** Entries that are looked at; files have a handful. */
+/** Most entries of the attachment directory that are read. Ordinary files have fewer than ten. */
 const maxAttachments = 1000;
 const entryBytes = 128;
 const headerBytes = 256;
 
-/** Names under which pictures of the slide are known, by those that the format gives its attachments. */
+/** Names of associated images by the names of attachments in the format. */
 const associatedNames: Readonly<Record<string, string>> = { Label: 'label', SlidePreview: 'macro', Thumbnail: 'thumbnail' };
 
-/** A picture in the file beside its image. */
+/** An attached picture. */
 export interface Attachment {
   /** `CZI` or `JPG`. */
   type: string;
   position: number;
 }
 
-/** Attached pictures by the names of associated images. A directory that is damaged has none: the image is still there. */
+/** The attached pictures by the names of associated images. When the directory of attachments is damaged, none are returned, and the image can be read. */
 export async function readAttachments(file: CziBytes, position: number): Promise<Map<string, Attachment>> {
   const found = new Map<string, Attachment>();
   if (position === 0) return found;
@@ -39,7 +39,7 @@ export async function readAttachments(file: CziBytes, position: number): Promise
   return found;
 }
 
-/** Where the bytes of an attachment lie. @throws TileSourceError where they leave the file. */
+/** Position and length of the bytes of an attachment. @throws TileSourceError when they exceed the file. */
 export async function attachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
   const segment = await file.segment(position, 'ZISRAWATTACH');
   const length = positionAt(await file.exactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
@@ -50,7 +50,7 @@ export async function attachmentRange(file: CziBytes, { position }: Attachment):
   return { offset, length };
 }
 
-/** A stretch of a file as a file of its own. Closing it leaves the file open. */
+/** Presents a part of a file as a file. Closing it does not close the file. */
 export function partOfFile(reader: ByteReader, { offset, length }: { offset: number; length: number }): ByteReader {
   return {
     size: length,

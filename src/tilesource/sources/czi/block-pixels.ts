@@ -12,7 +12,7 @@ import type { SubBlock } from './sub-blocks.js';
 /** Most bytes of a decoded sub-block. */
 const maxDecodedBytes = 2 ** 28;
 
-/** Bytes that are read of a sub-block to find its data: segment header, lengths, fixed part of its entry. */
+/** Bytes at the beginning of a sub-block that say where its data are: segment header, lengths, and the fixed part of the directory entry. */
 const headBytes = 32 + 16 + 32;
 
 const compressionNames: Readonly<Record<number, string>> = {
@@ -24,17 +24,17 @@ const compressionNames: Readonly<Record<number, string>> = {
   6: 'Zstandard with header',
 };
 
-/** Whether rows of a sub-block can be read alone. */
+/** Whether some rows of a sub-block can be read without the others. */
 export function hasPlainRows({ compression }: SubBlock): boolean {
   return compression === 0;
 }
 
-/** Whether decoding takes a millisecond or two, so that the sub-block is as well decoded again as kept. */
+/** Whether decoding takes only a millisecond or two, so that caching the decoded sub-block is not worth its memory. */
 export function isQuicklyDecoded({ compression }: SubBlock): boolean {
   return compression === 1;
 }
 
-/** Rows of a sub-block. */
+/** Consecutive rows of a sub-block. */
 export interface Rows {
   top: number;
   height: number;
@@ -67,7 +67,7 @@ function sampleOrder(type: PixelType): SampleOrder {
   return { blueFirst: { samples: type.stored as 3 | 4, sampleBytes: sampleBytes(type.dtype) as 1 | 2 | 4 } };
 }
 
-/** Bytes as samples; what is missing of them is zero, as the format's rules for damaged files have it. */
+/** Bytes as samples. Missing bytes count as zero, which the format prescribes for damaged files. */
 function asRaster(bytes: Uint8Array<ArrayBuffer>, type: PixelType, width: number, height: number): Raster {
   const raster = createRaster({ width, height, bands: type.bands, dtype: type.dtype });
   const { data } = raster;
@@ -79,7 +79,7 @@ function asRaster(bytes: Uint8Array<ArrayBuffer>, type: PixelType, width: number
   return raster;
 }
 
-/** A picture of another size than its entry says is cut, or completed with zeros. */
+/** Crops a decoded picture to the size in the directory entry, or pads it with zeros. */
 function fitted(raster: Raster, block: SubBlock, type: PixelType): Raster {
   if (raster.dtype !== type.dtype || raster.bands !== type.bands) {
     throw new TileSourceError(
@@ -97,7 +97,8 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
   const size = storedWidth * storedHeight * pixelBytes(type);
   let [start, hiLo] = [0, false];
   if (block.compression === 6) {
-    // A header of one byte, its own length, or of three: then a chunk of type 1 says whether the bytes of samples are apart.
+    // The header begins with its own length, 1 or 3 bytes. With 3, a chunk of type 1 follows, which says whether the low and the high bytes of
+    // the samples are stored separately.
     start = bytes[0] ?? 0;
     const isKnown = start === 1 || (start === 3 && bytes[1] === 1);
     if (!isKnown) throw new TileSourceError(`Corrupt CZI: a Zstandard sub-block has an unknown header of ${start} bytes.`);
@@ -108,7 +109,7 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
   return asRaster(data, type, storedWidth, storedHeight);
 }
 
-/** Pixels that a picture may have beside what its entry says: it is cut. */
+/** Pixels by which a decoded picture may exceed the size in its directory entry. They are cropped off. */
 const spilledPixels = 2 ** 20;
 
 function mostPixels({ storedWidth, storedHeight }: SubBlock): number {
@@ -122,16 +123,16 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
   }
   const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
   const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
-  // A plain picture of the same type: the entry is compared with it afterwards.
+  // The type that the picture really has. `fitted` compares it with the type in the directory entry.
   const actual: PixelType = { ...type, dtype, stored: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
   if (info.componentCount !== actual.bands) throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
   return asRaster(data, actual, info.width, info.height);
 }
 
 /**
- * Decodes a sub-block, or some of its rows where they can be read alone.
+ * Decodes a sub-block, or some of its rows when they can be read without the others.
  *
- * @throws TileSourceError where it is corrupt, too large, or of a compression that is not supported.
+ * @throws TileSourceError when it is corrupt, too large, or has a compression that is not supported.
  */
 export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | null, signal?: AbortSignal): Promise<Raster> {
   const type = pixelTypeOf(block.pixelType);

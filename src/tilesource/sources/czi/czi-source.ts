@@ -24,16 +24,16 @@ import { CziBytes, type CziHeader } from './segments.js';
 import { readSubBlocks } from './sub-blocks.js';
 
 const tileSide = 512;
-/** Bytes of decoded sub-blocks that are kept for all open files together. */
+/** Most bytes of decoded sub-blocks that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
-/** Bytes of XML that are read, and that are parsed without leaving the thread. */
+/** Most bytes of XML that are read, and most that are parsed on the main thread. */
 const maxXmlBytes = 2 ** 26;
 const shortXmlBytes = 2 ** 16;
-/** Most pixels of a label and the like. */
+/** Most pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
-/** What a sub-block takes in memory, measured. */
+/** Bytes of memory for each sub-block of an open file, measured. */
 const bytesPerSubBlock = 130;
-/** Scenes that internal metadata list. */
+/** Most scenes that the internal metadata list. */
 const shownScenes = 1000;
 
 const noFacts: CziFacts = {
@@ -128,7 +128,7 @@ class CziTileSource implements TileSource {
     };
   }
 
-  /** All pixels of a CZI file that is attached to this one. */
+  /** Decodes the whole image of a CZI file that is attached to this one. */
   async #readSingle(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
     const file = new CziBytes(reader);
     const layout = await layOut(await readSubBlocks(file, (await file.header()).directoryPosition, signal));
@@ -158,7 +158,7 @@ class CziTileSource implements TileSource {
   }
 }
 
-/** The facts of the XML; none where a file has none. */
+/** Reads the facts from the XML of a file. A file without XML has none. */
 async function readFacts(file: CziBytes, position: number, signal: AbortSignal | undefined): Promise<CziFacts> {
   if (position === 0) return noFacts;
   const segment = await file.segment(position, 'ZISRAWMETADATA', signal);
@@ -203,6 +203,6 @@ function createCziSource(): TileSourceDefinition {
 
 /**
  * Reads Zeiss CZI: mosaics and their reduced layers, scenes, channels and all other axes; uncompressed, JPEG, JPEG XR and Zstandard.
- * What no sub-block covers is zero.
+ * Pixels that no sub-block covers are zero.
  */
 export const cziSource: TileSourceDefinition = createCziSource();

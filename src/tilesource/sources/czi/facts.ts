@@ -8,11 +8,11 @@ export interface CziFacts {
   magnification: number | null;
   /** Channels by their number, or by their order where they have none. */
   channels: { number: number; name: string | null; color: string | null }[];
-  /** Key and value pairs, named as others who read such files name them. */
+  /** Properties by their names. The names are those of OpenSlide. */
   properties: Record<string, string>;
 }
 
-/** Parts of the metadata that are shown; the others describe the experiment, at great length. */
+/** Parts of the metadata that are shown. The others are long descriptions of the experiment. */
 const shownParts = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scaling'];
 const maxProperties = 4000;
 const maxValueLength = 1024;
@@ -22,12 +22,12 @@ function positive(text: string | undefined): number | null {
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** The only child of a path of names; an empty element where there is none. */
+/** The descendant of an element along a path of names, of elements that occur once. It is an empty element when one of them is missing. */
 function at(element: XmlElement, ...path: string[]): XmlElement {
   return path.reduce((found, name) => children(found, name)[0] ?? {}, element);
 }
 
-/** Members of a list have a key of their own instead of their name: `Objectives` `Objective` becomes `Objectives.Objective:1`. */
+/** Numbers the members of a list, so that their keys differ: `Objectives` `Objective` becomes `Objectives.Objective:1`. */
 function keyOf(name: string, element: XmlElement, parent: string): string {
   const isMember = parent === `${name}s` || parent === 'Items';
   return isMember ? (attribute(element, 'Id') ?? attribute(element, 'Name') ?? name) : name;
@@ -57,7 +57,7 @@ function flatten(properties: Map<string, string>, element: XmlElement, path: str
   }
 }
 
-/** Micrometres and the like as others write them: without the noise of binary fractions. */
+/** Writes a number without the rounding errors of binary fractions. */
 function numberText(value: number): string {
   return String(Number(value.toPrecision(12)));
 }
@@ -69,7 +69,7 @@ function readMagnification(information: XmlElement): number | null {
   return chosen === undefined ? null : positive(childText(chosen, 'NominalMagnification'));
 }
 
-/** `#AARRGGBB` or `#RRGGBB` as `#rrggbb`. */
+/** Converts a colour `#AARRGGBB` or `#RRGGBB` to `#rrggbb`. */
 function readColor(text: string | undefined): string | null {
   const digits = /^#(?:[\da-f]{2})?([\da-f]{6})$/i.exec(text?.trim() ?? '')?.[1];
   return digits === undefined ? null : `#${digits.toLowerCase()}`;
@@ -92,7 +92,7 @@ function readChannels(metadata: XmlElement): CziFacts['channels'] {
   });
 }
 
-/** Reads the XML of a file. @throws TileSourceError where it is not well formed. */
+/** Reads the facts from XML. @throws TileSourceError when it is not well formed. */
 export function readCziFacts(xml: string): CziFacts {
   const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
   const distances = children(at(metadata, 'Scaling', 'Items'), 'Distance');

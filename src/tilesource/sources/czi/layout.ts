@@ -7,32 +7,32 @@ import type { SubBlock, SubBlocks } from './sub-blocks.js';
 
 /** Most frames of an image. */
 const maxFrames = 100_000;
-/** Axes in the order in which frames vary, the fastest first; axes that are not named here follow by their letters. */
+/** The order of axes in the numbers of frames, the one that varies fastest first. Axes that are missing here follow in alphabetical order. */
 const axisOrder = ['C', 'Z', 'T'];
-/** The axis of scenes, where they lie on each other. */
+/** The axis of scenes, which exists when scenes overlap. */
 const sceneAxis = 'XY';
-/** Comparisons after which scenes are taken for ones beside each other, as the format demands. */
+/** Most comparisons of sub-blocks. When they find no overlap, the scenes count as disjoint, as the format demands. */
 const maxComparisons = 5_000_000;
-/** Sub-blocks after which others get their turn. */
+/** How many sub-blocks are handled before other work on the event loop may run. */
 const blocksAtOnce = 256;
-/** Pixels of one tile that may be read beyond what it shows, for scenes that lack a reduced layer. */
+/** How many pixels beyond those that it shows may be read for one tile, because scenes lack a reduced layer. */
 const sparePixels = 2 ** 20;
 
 /** The sub-blocks of one plane, one scene and one reduction, in the order in which they are drawn. */
 export interface BlockGroup {
   /** Pixels of full resolution per stored pixel. */
   scale: number;
-  /** What they cover, in pixels of full resolution from the upper left of the image. */
+  /** The rectangle that they cover, in pixels of full resolution from the upper left corner of the image. */
   box: Box;
   blocks: readonly SubBlock[];
 }
 
-/** What is drawn of one scene in one frame: its groups, the finest first. */
+/** The groups of one scene in one frame, the finest first. */
 export type SceneGroups = readonly BlockGroup[];
 
-/** How the sub-blocks make up an image. */
+/** The image that the sub-blocks form. */
 export interface CziLayout {
-  /** Coordinates of the upper left of the image in the file. */
+  /** Coordinates of the upper left corner of the image in the file. */
   left: number;
   top: number;
   width: number;
@@ -42,9 +42,9 @@ export interface CziLayout {
   frames: readonly { axes: Readonly<Record<string, number>>; scenes: readonly SceneGroups[] }[];
   /** Values of axis C in the file, in the order of the frames. */
   channelNumbers: readonly number[];
-  /** Numbers and boxes of the scenes. */
+  /** The scenes by their numbers, with the rectangles that they cover. */
   scenes: ReadonlyMap<number, Box>;
-  /** Whether scenes lie on each other, so that each is a frame. */
+  /** Whether scenes overlap. Then each scene has its own frames. */
   sceneFrames: boolean;
 }
 
@@ -82,7 +82,7 @@ function boxOf({ left, top, right, bottom }: Extent, origin: { left: number; top
   return { left: left - origin.left, top: top - origin.top, width: right - left, height: bottom - top };
 }
 
-/** Values of each axis that the planes use, ascending. */
+/** The values that the planes have on each axis, in ascending order. */
 function axesOf({ planes }: SubBlocks): Map<string, number[]> {
   const values = new Map<string, Set<number>>();
   for (const plane of planes) {
@@ -93,11 +93,11 @@ function axesOf({ planes }: SubBlocks): Map<string, number[]> {
   return new Map(sorted.map(([axis, found]) => [axis, [...found].toSorted((a, b) => a - b)]));
 }
 
-/** Whether pixels of full resolution of two scenes lie on each other in the same plane. */
+/** Whether sub-blocks of full resolution of two scenes overlap in the same plane. */
 async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
   let comparisons = 0;
   for (const plane of groups(base, ({ plane: number }) => number).values()) {
-    // A sweep from left to right; sub-blocks that end before the next one begins are let go.
+    // The sub-blocks are visited from left to right. `open` holds those that reach the left edge of the current one; only they can overlap it.
     let open: SubBlock[] = [];
     for (const block of plane.toSorted((a, b) => a.left - b.left)) {
       open = open.filter((other) => other.left + other.width > block.left);
@@ -124,7 +124,7 @@ function groups<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K): 
   return found;
 }
 
-/** Sub-blocks of one scene by their reduction. */
+/** The sub-blocks of one scene by their reduction (pixels of full resolution per stored pixel). */
 type Reductions = Map<number, SubBlock[]>;
 
 function groupsOf(reductions: Reductions, origin: { left: number; top: number }): SceneGroups {
@@ -158,7 +158,7 @@ async function extentsOf(blocks: readonly SubBlock[]): Promise<Extents> {
   return { image, scenes, base };
 }
 
-/** Sub-blocks by frame, scene and reduction. */
+/** Groups the sub-blocks by frame, scene and reduction. */
 async function ofFrames(
   { blocks, planes }: SubBlocks,
   axes: ReadonlyMap<string, readonly number[]>,
@@ -187,7 +187,7 @@ async function ofFrames(
   return found;
 }
 
-/** Puts the sub-blocks in order: frames, scenes, reductions. @throws TileSourceError where they make up no image. */
+/** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError when they form no image. */
 export async function layOut(found: SubBlocks): Promise<CziLayout> {
   const extents = await extentsOf(found.blocks);
   const origin = { left: extents.image.left, top: extents.image.top };
@@ -229,14 +229,14 @@ function positionOf(used: readonly [string, readonly number[]][], frame: number)
   return position;
 }
 
-/** The group of a scene from which a level of this scale is drawn: the coarsest that is not coarser. */
+/** The group from which a level of this scale is drawn: the coarsest group of the scene that is at least as fine as the level. */
 export function groupFor(scene: SceneGroups, scale: number): BlockGroup | undefined {
   return scene.findLast((group) => group.scale <= scale);
 }
 
 /**
- * Whether a level can be drawn from the file at little cost: some scene has a layer for it, and those that have none are small.
- * Levels are drawn alike in all frames, so the first one decides.
+ * Whether a level can be drawn from the file at little cost. At least one scene must have a layer for it, and scenes without one must be small.
+ * Only the first frame is examined, because all frames have the same layers.
  */
 export function isPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
   const scenes = (frames.find((frame) => frame.scenes.length > 0) ?? frames[0])?.scenes ?? [];

@@ -1,28 +1,31 @@
 import type { Raster, Samples } from '../../raster.js';
 
-/** Where a picture lies in the target: its pixel (x, y) covers `step` target pixels from `left + x * step` on; `step` is at most 1. */
+/**
+ * The position and scale of a picture in the target, in target pixels. Along x, its pixel `x` covers `step` target pixels from
+ * `left + x * step` on. `step` is at most 1: pictures are copied or reduced.
+ */
 export interface Placement {
   left: number;
   top: number;
   step: number;
 }
 
-/** For each target pixel along one axis, the source pixels that it covers and how much of each. */
+/** For each target pixel along one axis, the source pixels that it covers, and the share of each. */
 interface Coverage {
-  /** First target pixel, and past the last one. */
+  /** The target pixels that are drawn: the first one, and the one after the last. */
   start: number;
   end: number;
   /** First source pixel of each target pixel. */
   first: Int32Array;
-  /** Weights of as many source pixels, which sum to 1; `taps` of them for each target pixel. */
+  /** Weights of the source pixels: `taps` consecutive weights for each target pixel, which sum to 1. */
   weights: Float64Array;
   taps: number;
 }
 
-/** Rounding that hides the noise of binary fractions. */
+/** Tolerance for rounding errors, in pixels. */
 const epsilon = 1e-6;
 
-/** A target pixel is drawn where the picture covers its middle. */
+/** Computes the coverage along one axis. A target pixel is drawn when the picture covers its centre. */
 function coverage(offset: number, step: number, sourceLength: number, targetLength: number): Coverage {
   const start = Math.max(0, Math.ceil(offset - 0.5 - epsilon));
   const end = Math.min(targetLength, Math.ceil(offset + sourceLength * step - 0.5 - epsilon));
@@ -53,7 +56,7 @@ function isPlain({ left, top, step }: Placement): boolean {
   return Math.abs(step - 1) < epsilon && isInteger(left) && isInteger(top);
 }
 
-/** Copies pixels; gray ones are repeated where the target has colours. */
+/** Copies pixels to whole positions. Gray samples are repeated when the target has colours. */
 function copy(target: Raster, source: Raster, left: number, top: number): void {
   const startX = Math.max(0, -left);
   const width = Math.min(source.width, target.width - left) - startX;
@@ -76,7 +79,7 @@ function isFloat(data: Samples): boolean {
   return data instanceof Float32Array || data instanceof Float64Array;
 }
 
-/** Draws a picture into a raster, pixel by pixel where they fit, else as means of what each target pixel covers. */
+/** Draws a picture into a raster. Each target pixel is the mean of the source pixels that it covers; pictures that need no scaling are copied. */
 export function paint(target: Raster, source: Raster, placement: Placement): void {
   if (isPlain(placement)) return copy(target, source, Math.round(placement.left), Math.round(placement.top));
   const across = coverage(placement.left, placement.step, source.width, target.width);
@@ -98,7 +101,7 @@ export function paint(target: Raster, source: Raster, placement: Placement): voi
   }
 }
 
-/** Adds a row of the source, reduced to the width of the target. */
+/** Adds a row of the source to the sums, weighted and reduced to the width of the target. */
 function addRow(
   sums: Float64Array,
   source: Raster,

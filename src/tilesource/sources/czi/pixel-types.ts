@@ -24,10 +24,10 @@ const pixelTypes: Readonly<Record<number, PixelType>> = {
   13: { name: 'Gray64', dtype: 'float64', stored: 1, bands: 1 },
 };
 
-/** From narrow to wide: what a plane of one type can be shown with beside planes of others. */
+/** Types of samples from narrow to wide. An image whose planes differ has the widest of their types. */
 const widths: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', 'float64'];
 
-/** The pixel type of a number. @throws TileSourceError for complex numbers and types that are not known. */
+/** The pixel type of its number in the file. @throws TileSourceError for complex numbers and unknown types. */
 export function pixelTypeOf(number: number): PixelType {
   const found = pixelTypes[number];
   if (found !== undefined) return found;
@@ -35,7 +35,7 @@ export function pixelTypeOf(number: number): PixelType {
   throw new TileSourceError(`The CZI has pixels of type ${name}, which is not supported.`);
 }
 
-/** The type of samples and the bands that hold all of these pixels. */
+/** The type of samples and the number of bands that can hold pixels of all these types. */
 export function commonType(types: Iterable<PixelType>): { dtype: SampleType; bands: number } {
   let dtype: SampleType = 'uint8';
   let bands = 1;

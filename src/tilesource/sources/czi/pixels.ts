@@ -9,12 +9,12 @@ import { paint } from './paint.js';
 import type { CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 
-/** Sub-blocks of a rectangle that are decoded side by side. */
+/** How many sub-blocks of a rectangle are decoded at the same time. */
 const sideBySide = 4;
 /** Most sub-blocks that one tile is drawn from. */
 const maxBlocks = 10_000;
 
-/** A rectangle of a frame at a scale: pixels of full resolution per pixel. */
+/** A rectangle of a frame at a scale. The scale is in pixels of full resolution per pixel. */
 export interface CziRegion {
   frame: number;
   scale: number;
@@ -30,7 +30,7 @@ export class CziPixels {
     private readonly blocks: FileBlocks,
   ) {}
 
-  /** A rectangle; what no sub-block covers is zero. @throws TileSourceError where a sub-block cannot be decoded. */
+  /** Draws a rectangle. Pixels that no sub-block covers are zero. @throws TileSourceError when a sub-block cannot be decoded. */
   async read({ frame, scale, box }: CziRegion, signal?: AbortSignal): Promise<Raster> {
     const { dtype, bands } = this.layout;
     const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
@@ -42,7 +42,7 @@ export class CziPixels {
     return target;
   }
 
-  /** A rectangle that is all of a single sub-block, or its upper left part, without being drawn anew; `null` for others. */
+  /** The pixels of a rectangle that is a whole sub-block or its upper left part, for which nothing has to be drawn; `null` for other rectangles. */
   async #alone(
     { scale: stored, blocks }: BlockGroup,
     { scale, box }: { scale: number; box: Box },
@@ -97,7 +97,7 @@ export class CziPixels {
     }
   }
 
-  /** Of a sub-block whose rows can be read alone those that are wanted, else all of it. */
+  /** Decodes a sub-block. When its rows can be read separately, only those that the rectangle needs are decoded. */
   async #picture(
     block: SubBlock,
     scale: number,

@@ -1,20 +1,20 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 
-/** Bytes in front of the data of every segment: its name and two lengths. */
+/** Bytes of the header of every segment, which holds its name and two lengths. */
 const segmentHeaderBytes = 32;
 /** Bytes of the file header that are read. */
 const fileHeaderBytes = 80;
 
-/** A stretch of the file that holds one kind of data. */
+/** A segment: a named part of the file. */
 export interface Segment {
-  /** Where its data begin. */
+  /** Position of its data in the file. */
   start: number;
   /** Bytes of its data. */
   length: number;
 }
 
-/** What the header of the file says. */
+/** The header of the file. */
 export interface CziHeader {
   version: string;
   guid: string;
@@ -23,7 +23,7 @@ export interface CziHeader {
   attachmentsPosition: number;
 }
 
-/** The bytes of a CZI file: segments with names, at the places that the header and the directories give. */
+/** Reads the segments of a CZI file. Their positions are in the header of the file and in its directories. */
 export class CziBytes {
   readonly #reader: ByteReader;
 
@@ -36,7 +36,7 @@ export class CziBytes {
     return this.#reader.size;
   }
 
-  /** Exactly `length` bytes from `offset`. @throws TileSourceError where the file ends before. */
+  /** Reads exactly `length` bytes from `offset`. @throws TileSourceError when the file ends before. */
   async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
     if (offset + length > this.size) {
       throw new TileSourceError(
@@ -48,7 +48,7 @@ export class CziBytes {
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The segment at a position. @throws TileSourceError where there is none of that name, or it leaves the file. */
+  /** The segment at a position. @throws TileSourceError when there is no segment of that name, or it exceeds the file. */
   async segment(position: number, name: string, signal?: AbortSignal): Promise<Segment> {
     const header = await this.exactly(position, segmentHeaderBytes, `the segment ${name}`, signal);
     return checkSegment({ header, position, name, size: this.size });
@@ -72,7 +72,7 @@ export class CziBytes {
   }
 }
 
-/** Checks the header of a segment that has been read. @throws TileSourceError where it is another one, or leaves the file. */
+/** Checks the header of a segment. @throws TileSourceError when it has another name, or the segment exceeds the file. */
 export function checkSegment(found: { header: DataView; position: number; name: string; size: number }): Segment {
   const { header, position, name, size } = found;
   const actual = segmentName(header);
@@ -88,7 +88,7 @@ export function checkSegment(found: { header: DataView; position: number; name: 
   return { start: position + segmentHeaderBytes, length };
 }
 
-/** A length or place of 64 bits. @throws TileSourceError where it is negative or past any file. */
+/** Reads a length or position of 64 bits. @throws TileSourceError when it is negative or larger than any file. */
 export function positionAt(view: DataView, at: number, what: string): number {
   const value = view.getBigInt64(at, true);
   if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt CZI: ${what} is ${value}.`);

@@ -21,12 +21,15 @@ import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './layout.js';
 import { areQuicklyDecoded, readFrame, sampleShape, storedJpeg } from './pixels.js';
 
-/** Files of one item that are looked at, and at the same time. */
+/** Most files of one item that are searched for instances of the series, and how many of them at the same time. */
 const maxCompanions = 5000;
 const sideBySide = 4;
-/** Bytes of decoded frames kept for all open files together. */
+/** Most bytes of decoded frames that are cached, for all open files together. */
 const keptBytes = 2 ** 26;
-/** Whether a file can be part of a series by its name: with a usual extension, or with none that says otherwise. */
+/**
+ * Whether a file may be part of a series, judged by its name. The name must have an extension of DICOM or no extension, or consist of digits and
+ * dots (a UID).
+ */
 function isLikely(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return /\.(?:dcm|dic|dicom|ima)$/i.test(name) || !name.includes('.') || /^[\d.]*$/.test(name);
@@ -102,7 +105,7 @@ class DicomTileSource implements TileSource {
     const level = this.#levelOf(address);
     const { bandCount: bands, dtype, tileWidth, tileHeight } = this.metadata;
     const tiles = level.tilesIn(address.frame, box);
-    // Reduced levels may be a pixel smaller than the pyramid has it.
+    // A reduced level of the file may be a pixel smaller than that level of our pyramid.
     const width = Math.max(1, Math.min(box.width, level.width - box.left));
     const height = Math.max(1, Math.min(box.height, level.height - box.top));
     const rasters = await mapConcurrently(tiles, sideBySide, (tile) => {
@@ -116,7 +119,7 @@ class DicomTileSource implements TileSource {
       throw new TileSourceError('Corrupt DICOM: frames of different samples.');
     const [first] = rasters;
     const isAlone = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
-    // Most tiles are a frame as it is.
+    // Most tiles are exactly one frame, which needs no copying.
     if (isAlone && first.width >= width && first.height >= height)
       return extend(crop(first, { width, height }), box.width, box.height);
     const target = createRaster({ width, height, bands, dtype });
@@ -179,7 +182,7 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
   await Promise.all(instances.map(({ reader }) => reader.close()));
 }
 
-/** The other files of the item that belong to the same series; files that are no DICOM are passed over. */
+/** The instances in other files of the item that belong to the same series. Files that are no DICOM are ignored. */
 async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
   const all = (await input.companions?.()) ?? [];
   const likely = all.filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom').slice(0, maxCompanions);

@@ -2,13 +2,13 @@ import dicomParser, { type DataSet } from 'dicom-parser';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import { longTags, shortTags, shownTags } from './shown-tags.js';
 
-/** What the header of a DICOM file (one instance) says, as far as images need it. */
+/** The facts of the header of a DICOM file (one instance) that are needed to read the image. */
 export interface DicomFacts {
   transferSyntax: string;
   seriesUid: string;
   instanceUid: string;
   instanceNumber: number;
-  /** VOLUME, LABEL, OVERVIEW, THUMBNAIL …; empty for images that are no slides. */
+  /** The third value of Image Type: VOLUME, LABEL, OVERVIEW, THUMBNAIL …. It is empty for images that are no slides. */
   flavor: string;
   isSlide: boolean;
   rows: number;
@@ -18,26 +18,26 @@ export interface DicomFacts {
   bitsAllocated: number;
   bitsStored: number;
   isSigned: boolean;
-  /** Whether the samples are numbers with fractions. */
+  /** Whether the samples are floating point numbers. */
   isFloat: boolean;
   isPlanar: boolean;
   photometric: string;
-  /** Size of the image that the frames are tiles of; the size of a frame where they are none. */
+  /** Size of the whole image when the frames are its tiles; otherwise the size of a frame. */
   matrixColumns: number;
   matrixRows: number;
   focalPlanes: number;
   /** Number of the first frame of this file among those of all files of one image. */
   frameOffset: number;
-  /** Upper left pixel, optical path and focal plane of each frame, four numbers each; `null` where the order of frames says it. */
+  /** Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` when these follow from the order of frames. */
   positions: Int32Array | null;
   opticalPaths: string[];
   mmX: number | null;
   mmY: number | null;
   magnification: number | null;
   icc: Uint8Array | null;
-  /** Tables of red, green and blue for PALETTE COLOR, 256 entries of 8 bits each at most; `null` without them. */
+  /** The palettes of red, green and blue of PALETTE COLOR, each of at most 256 entries of 8 bits; `null` for other images. */
   palette: { first: number; colors: Uint8Array } | null;
-  /** Where the samples begin, and their length; `null` for frames in pieces. */
+  /** Position and length of the samples. The length is `null` for encapsulated frames. */
   pixelOffset: number;
   pixelLength: number | null;
   bigEndian: boolean;
@@ -48,21 +48,21 @@ export interface DicomFacts {
   attributes: Record<string, string | number | (string | number)[]>;
 }
 
-/** Samples that are whole numbers, or encoded; floats; doubles. A file has one of them, at its end. */
+/** The elements that hold samples: integers or encoded frames, floats, doubles. A file has one of them, at its end. */
 const pixelTags = ['x7fe00010', 'x7fe00008', 'x7fe00009'] as const;
 const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 const maxFrames = 10_000_000;
 const explicitBigEndian = '1.2.840.10008.1.2.2';
-/** The transfer syntax of files that are deflated as a whole, as it stands in the file. */
+/** The transfer syntax of files that are deflated as a whole, as bytes of the file. */
 const deflated = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
-/** Where the transfer syntax is, far from the samples. */
+/** How many bytes at the beginning of a file are searched for the transfer syntax. */
 const metaBytes = 4096;
 
 function text(dataSet: DataSet | undefined, tag: string): string {
   return dataSet?.string(tag)?.trim() ?? '';
 }
 
-/** One of several values. */
+/** One value of an attribute that may have several. */
 function textAt(dataSet: DataSet | undefined, tag: string, index: number): string {
   return text(dataSet, tag).split('\\')[index]?.trim() ?? '';
 }
@@ -164,7 +164,7 @@ function parse(bytes: Uint8Array): DataSet | null {
   if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
     throw new OtherFormatError('Not a DICOM file: the letters DICM are missing.');
   }
-  // The library would inflate it, however much it becomes.
+  // The library would inflate such a file without a limit.
   if (Buffer.from(bytes.subarray(0, metaBytes)).includes(deflated)) {
     throw new TileSourceError('The DICOM file is deflated as a whole: this is not supported.');
   }
@@ -174,7 +174,8 @@ function parse(bytes: Uint8Array): DataSet | null {
       const dataSet = dicomParser.parseDicom(known, { untilTag: tag });
       if (dataSet.elements[tag] !== undefined) return dataSet;
     } catch {
-      // The library throws texts; that the bytes end is the ordinary one, and samples of another kind are longer than they are.
+      // The library throws texts, not errors. Ordinarily it throws because the bytes end, within the header or within samples that have another of
+      // the tags.
     }
   }
   return null;
@@ -208,8 +209,8 @@ function pixelModule(
 /**
  * Reads the header of a DICOM file.
  *
- * @returns `null` where the samples begin behind these bytes, or the file has none.
- * @throws TileSourceError where it is no DICOM file or contradicts itself.
+ * @returns `null` when the samples begin after these bytes, or the file has none.
+ * @throws TileSourceError when it is no DICOM file or contradicts itself.
  */
 export function readDicomFacts(bytes: Uint8Array): DicomFacts | null {
   const dataSet = parse(bytes);
@@ -217,7 +218,7 @@ export function readDicomFacts(bytes: Uint8Array): DicomFacts | null {
     return dataSet === null ? null : factsOf(dataSet);
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;
-    // The library trusts the lengths of values.
+    // The library does not check lengths of values, so they are checked here.
     throw new TileSourceError('Corrupt DICOM: its header holds values of other lengths than they have to have.', { cause });
   }
 }

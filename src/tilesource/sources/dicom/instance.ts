@@ -3,12 +3,12 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, ReadOptions, SourceInput } from '../../contract.js';
 import { readDicomFacts, type DicomFacts } from './facts.js';
 
-/** Bytes of a header that are read first, and at most; larger ones describe each of many frames. */
+/** How many bytes of a header are read first, and how many at most. Large headers describe each of many frames. */
 const firstHeaderBytes = 2 ** 16;
 const maxHeaderBytes = 2 ** 26;
-/** Most fragments of one file that have no table of offsets: each is looked at. */
+/** Most fragments of a file without a table of offsets. The header of each fragment has to be read. */
 const maxFragments = 1_000_000;
-/** Bytes read at a time where fragments are looked for. */
+/** How many bytes are read at a time when fragments are searched. */
 const windowBytes = 2 ** 12;
 /** Most bytes of one frame. */
 const maxFrameBytes = 2 ** 28;
@@ -19,11 +19,11 @@ const endTag = 0xff_fe_e0_dd;
 interface Range {
   offset: number;
   length: number;
-  /** Whether the tags and lengths of fragments are part of it. */
+  /** Whether the range includes the tags and lengths of fragments. */
   hasTags?: boolean;
 }
 
-/** One DICOM file: its header, and where its frames lie. */
+/** One DICOM file: its header, and the positions of its frames. */
 export class DicomInstance {
   #ranges: Promise<readonly (readonly Range[])[]> | null = null;
 
@@ -33,7 +33,7 @@ export class DicomInstance {
     readonly reader: ByteReader,
   ) {}
 
-  /** Reads the header. @throws TileSourceError where this is no DICOM file with pixels. Nothing stays open then. */
+  /** Opens a file and reads its header. @throws TileSourceError when it is no DICOM file with pixels; it is then closed again. */
   static async open(input: SourceInput, signal?: AbortSignal): Promise<DicomInstance> {
     const reader = await input.open();
     try {
@@ -54,18 +54,18 @@ export class DicomInstance {
     }
   }
 
-  /** Whether frames lie in pieces that say their own length. */
+  /** Whether the frames are encapsulated, that is, stored in fragments with lengths of their own. */
   get isEncapsulated(): boolean {
     return this.facts.pixelLength === null;
   }
 
-  /** Bytes of one frame without compression. */
+  /** Length of an uncompressed frame in bytes. */
   get plainFrameBytes(): number {
     const { rows, columns, samples, bitsAllocated } = this.facts;
     return Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** The stored bytes of a frame, counted from 0; they may lie in `into`. @throws TileSourceError where they leave the file. */
+  /** Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError when they exceed the file. */
   async frame(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
     const ranges = this.isEncapsulated ? ((await this.#encapsulated())[number] ?? []) : [this.#plain(number)];
     const length = ranges.reduce((sum, range) => sum + range.length, 0);
@@ -109,7 +109,7 @@ export class DicomInstance {
     return this.#ranges;
   }
 
-  /** Where the fragments of each frame lie: by a table of offsets, or by looking at all of them. */
+  /** The ranges of the fragments of each frame, from a table of offsets, or, without one, from the headers of all fragments. */
   async #findFrames(): Promise<readonly (readonly Range[])[]> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
     const head = await this.#exactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
@@ -128,7 +128,7 @@ export class DicomInstance {
     return this.#byScanning(first, frames);
   }
 
-  /** What lies between two offsets is read at once, and taken apart then. */
+  /** Ranges from a table of offsets: all bytes between two offsets are a range, which is read at once and split into fragments afterwards. */
   #byTable(starts: readonly number[]): Range[][] {
     const { size } = this.reader;
     const sorted = starts.toSorted((a, b) => a - b);
@@ -166,7 +166,7 @@ export class DicomInstance {
   }
 }
 
-/** The contents of consecutive fragments, put together. */
+/** The concatenated contents of consecutive fragments. */
 function withoutTags(bytes: Uint8Array, what: string): Uint8Array {
   const view = viewOf(bytes);
   const parts: Uint8Array[] = [];

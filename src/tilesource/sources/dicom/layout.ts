@@ -4,15 +4,15 @@ import { sampleShape } from './pixels.js';
 
 /** Most frames (planes) of an image. */
 const maxPlanes = 100_000;
-/** Most tiles of one level that are listed one by one. */
+/** Most tiles of one level whose positions are listed in the file. */
 const maxListedTiles = 10_000_000;
-/** How far the ratio of two levels may be from a power of two, as logarithm. */
+/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
 const ratioTolerance = 0.02;
 
 /** Names of associated images by the flavor of their instances. */
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
-/** Where a tile lies: the instance, and the number of its frame in it. */
+/** The frame that holds a tile: the instance, and the number of the frame in it. */
 interface FramePosition {
   instance: DicomInstance;
   frame: number;
@@ -31,18 +31,18 @@ export interface DicomLevel {
   ): (FramePosition & { left: number; top: number })[];
 }
 
-/** How the files make up an image. */
+/** The image that the files form. */
 export interface DicomLayout {
   base: DicomInstance;
   /** Levels by the power of two by which they are reduced. */
   levels: ReadonlyMap<number, DicomLevel>;
-  /** Positions of the planes: optical path (C) and focal plane (Z), or the frames of images that are no slides. */
+  /** Positions of the planes along optical path (C) and focal plane (Z). Frames of images that are no slides are planes along Z. */
   planes: readonly Readonly<Record<string, number>>[];
   channels: readonly string[];
   associated: ReadonlyMap<string, DicomInstance>;
 }
 
-/** A level whose frames follow each other row by row, plane by plane, perhaps over several files. */
+/** A level whose frames are stored row by row and plane by plane, possibly in several files. */
 function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
   const [across, down] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
@@ -71,10 +71,10 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   };
 }
 
-/** A level whose frames say where they lie. */
+/** A level whose frames state their positions. */
 function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): DicomLevel {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
-  // Frames by the cell of a grid in which their upper left pixel lies: they may be anywhere.
+  // Frames need not be aligned. They are indexed by the cell of a grid that holds their upper left pixel.
   const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
   for (const instance of parts) {
     const { positions } = instance.facts;
@@ -116,7 +116,7 @@ function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
 }
 
-/** A slide: its volume in levels, its other pictures as associated images. */
+/** The layout of a slide. The instances of its volume are levels, the others are associated images. */
 function slideLayout(instances: readonly DicomInstance[]): DicomLayout {
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
@@ -164,7 +164,7 @@ function sameSamples(a: DicomInstance, b: DicomInstance): boolean {
   return one.dtype === other.dtype && one.bands === other.bands;
 }
 
-/** Images that are no slides: all frames of all files of one size, in the order of their numbers, along Z. */
+/** The layout of an image that is no slide. The frames of all files with the same size are planes along Z, in the order of their numbers. */
 function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
   const alike = instances.filter(
     (each) => each.facts.rows === opened.facts.rows && each.facts.columns === opened.facts.columns && sameSamples(each, opened),
@@ -186,7 +186,7 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Puts the files of one series in order. @throws TileSourceError where they make up no image. */
+/** Arranges the files of one series as an image. @throws TileSourceError when they form no image. */
 export function layOut(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
   const { isSlide } = opened.facts;
   const seen = new Set<string>();

@@ -14,7 +14,7 @@ const maxDecodedBytes = 2 ** 28;
 
 type Codec = 'native' | 'rle' | 'jpeg' | 'jpegls' | 'jpeg2000';
 
-/** Transfer syntaxes below 1.2.840.10008.1.2 and how their frames are decoded. */
+/** How frames are decoded, by the part of their transfer syntax that follows 1.2.840.10008.1.2. */
 const codecs: Readonly<Record<string, Codec>> = {
   '': 'native',
   '.1': 'native',
@@ -49,7 +49,7 @@ function codecOf({ transferSyntax }: DicomFacts): Codec {
   throw new TileSourceError(`The DICOM file is compressed as ${refused[suffix] ?? transferSyntax}, which is not supported.`);
 }
 
-/** The type and number of samples that frames have once they are decoded. */
+/** The type of samples and the number of bands of decoded frames. */
 export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 3 } {
   const { bitsAllocated, bitsStored, samples, isSigned, photometric } = facts;
   const codec = codecOf(facts);
@@ -118,7 +118,7 @@ function swapBytes(bytes: Uint8Array, size: number): void {
   else if (size === 8) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~7).swap64();
 }
 
-/** Samples of three planes, side by side. */
+/** Interleaves the samples of three planes. */
 function interleaved(data: Samples): Samples {
   const pixels = data.length / 3;
   const out = data.slice();
@@ -137,14 +137,14 @@ function toRgb(data: Samples): void {
   }
 }
 
-/** Bits above those that are stored hold no part of the sample. */
+/** Clears the bits above those that are stored (Bits Stored), which are no part of the sample. */
 function masked(data: Samples, { bitsStored, bitsAllocated, isSigned }: DicomFacts): void {
   if (bitsStored === bitsAllocated || bitsAllocated === 32) return;
   const shift = 32 - bitsStored;
   for (let i = 0; i < data.length; i++) data[i] = isSigned ? (data[i]! << shift) >> shift : (data[i]! << shift) >>> shift;
 }
 
-/** MONOCHROME1 has white at 0. */
+/** Inverts samples of MONOCHROME1, in which 0 is white. */
 function inverted(data: Samples, { bitsStored, isSigned }: DicomFacts): void {
   const most = isSigned ? -1 : 2 ** bitsStored - 1;
   for (let i = 0; i < data.length; i++) data[i] = most - data[i]!;
@@ -171,7 +171,7 @@ function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
   };
 }
 
-/** A frame as a JPEG picture that browsers show with true colours; `null` where it is none. */
+/** The stored bytes of a frame when they are a JPEG that browsers show with the right colours; otherwise `null`. */
 export async function storedJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
   const { facts } = instance;
   const isPlain =
@@ -219,12 +219,12 @@ async function readJpeg(bytes: Uint8Array, facts: DicomFacts, signal?: AbortSign
   throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
 }
 
-/** Whether frames are decoded in a millisecond or two, so that they are as well decoded again as kept. */
+/** Whether frames are decoded in a millisecond or two, so that caching decoded frames is not worth their memory. */
 export function areQuicklyDecoded(facts: DicomFacts): boolean {
   return codecOf(facts) === 'jpeg';
 }
 
-/** Decodes a frame of an instance, counted from 0. @throws TileSourceError where it is corrupt or too large. */
+/** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError when it is corrupt or too large. */
 export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
   const { facts } = instance;
   const { rows, columns, samples, bitsAllocated, photometric } = facts;

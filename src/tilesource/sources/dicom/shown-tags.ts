@@ -1,4 +1,4 @@
-/** Attributes that internal metadata show, by tag; those that name the patient are not among them. */
+/** Attributes that the internal metadata show, by tag. Attributes that identify the patient are left out. */
 export const shownTags: Readonly<Record<string, string>> = {
   x00080008: 'ImageType',
   x00080016: 'SOPClassUID',
@@ -56,7 +56,7 @@ export const shownTags: Readonly<Record<string, string>> = {
   x00480303: 'TotalPixelMatrixFocalPlanes',
 };
 
-/** Those that are numbers of 16 and of 32 bits; all others are text. */
+/** Attributes that are numbers of 16 bits and of 32 bits. All others are text. */
 export const shortTags: ReadonlySet<string> = new Set([
   'x00280002',
   'x00280006',

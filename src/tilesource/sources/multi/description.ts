@@ -10,10 +10,13 @@ export const maxSources = 10_000;
 const maxWarpPoints = 100;
 const maxNumber = 1e9;
 
-/** A place in an image. */
+/** The coordinates x and y of a point in an image. */
 export type Point = readonly [x: number, y: number];
 
-/** Where a source lies: base = (s11 s12; s21 s22) · scale · source + (x, y), of the part that is not cropped off. */
+/**
+ * The position of a source in the image: (x, y) + scale · (s11 s12; s21 s22) · (point of the source). `crop` is the part of the source that is
+ * shown. A `warp` instead maps the points `src` of the source to the points `dst` of the image.
+ */
 export interface Position {
   x?: number;
   y?: number;
@@ -26,7 +29,7 @@ export interface Position {
   warp?: { src: Point[] | Record<string, Point>; dst: Point[] | Record<string, Point> };
 }
 
-/** A source as a description names it. Axes have members of their own: `z`, `zSet`, `zValues`, `zStep`, and so on. */
+/** An entry of the list of sources. Each axis has members of its own: `z`, `zSet`, `zValues`, `zStep`, and so on. */
 export interface SourceEntry {
   path: string;
   pathPattern?: string;
@@ -42,7 +45,7 @@ export interface SourceEntry {
   [axis: string]: unknown;
 }
 
-/** What a description says. */
+/** A parsed description. */
 export interface MultiDescription {
   name?: string;
   description?: string;
@@ -62,7 +65,7 @@ export interface MultiDescription {
 }
 
 const sampleTypes = ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'];
-/** Names of sample types in numpy that mean one of ours. */
+/** Our types of samples by the names of numpy that differ from ours. */
 const otherTypes: Readonly<Record<string, SampleType>> = { float: 'float64', double: 'float64', int: 'int32', uint: 'uint32' };
 
 const text = { type: 'string', maxLength: 4096 };
@@ -172,7 +175,7 @@ function valueOf(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch {
-    // YAML then.
+    // Text that is no JSON is parsed as YAML.
   }
   try {
     return parseYaml(content, 'The description');
@@ -183,9 +186,9 @@ function valueOf(content: string): unknown {
 }
 
 /**
- * Reads the text of a description.
+ * Parses the text of a description.
  *
- * @throws TileSourceError that says what is wrong with it.
+ * @throws TileSourceError that says what is wrong.
  */
 export function readDescription(content: string): MultiDescription {
   const isTold = /^\s{0,1000}[{#%a-z"'-]/i.test(content) && content.includes('sources');

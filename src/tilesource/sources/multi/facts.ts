@@ -5,27 +5,28 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import type { MultiDescription } from './description.js';
 import type { Member } from './members.js';
 
-/** Most images that are opened to find out what they are, and how many at the same time. */
+/** Most images that are opened to read their facts, and how many at the same time. */
 const maxOpened = 2000;
 const sideBySide = 4;
-/** All that is told of an item that cannot be read: who names it may have no right to it. */
+/** The only reason that is told for an item that cannot be read, because the author of the description may have no right to read it. */
 const noneOfItem = 'it cannot be read, or it is made of this image';
-/** Most sources that a message names. */
+/** Most sources that an error message names. */
 const maxNamed = 10;
 
-/** What is known of a source without having it open. */
+/** Facts of a source that are known while it is not open. */
 export interface MemberFacts extends ImageMetadata {
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
-  /** Its colour profile, one object for all equal ones. */
+  /** Its colour profile. Equal profiles are the same object. */
   profile: Uint8Array | null;
 }
 
-/** Equal for sources that are the same image. */
+/** A key that is equal for sources that are the same image. */
 function imageOf({ file, entry }: Member): string {
   return `${file.id}/${entry.sourceName ?? ''}/${entry.style === undefined ? '' : 'styled'}`;
 }
 
+/** Replaces equal colour profiles by one object. */
 class Profiles {
   readonly #known = new Map<string, Uint8Array>();
 
@@ -54,7 +55,7 @@ function areAlike(a: MemberFacts, b: MemberFacts): boolean {
   return a.sizeX === b.sizeX && a.sizeY === b.sizeY && (a.frames?.length ?? 1) === (b.frames?.length ?? 1);
 }
 
-/** Why sources cannot be read, with their names. */
+/** The error that names the sources which cannot be read, with reasons. */
 function refusal(failures: readonly { path: string; reason: string }[], of: number): TileSourceError {
   const named = failures.slice(0, maxNamed).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
   const rest = failures.length > maxNamed ? ` and ${failures.length - maxNamed} more` : '';
@@ -62,10 +63,11 @@ function refusal(failures: readonly { path: string; reason: string }[], of: numb
 }
 
 /**
- * Finds out what the sources are, each file being opened once; with `uniformSources` the first two only, where these are alike.
+ * Reads the facts of the sources. Each file is opened once. With `uniformSources` only the first two are opened; when these are alike, the others
+ * are assumed to be like the first.
  *
- * @returns the facts of each, in order.
- * @throws TileSourceError that names those that cannot be read.
+ * @returns the facts of each source, in the order of `members`.
+ * @throws TileSourceError that names the sources which cannot be read.
  */
 export async function memberFacts(
   members: readonly Member[],

@@ -4,19 +4,19 @@ import type { FrameMetadata, ImageMetadata } from '../../contract.js';
 import { wireFrames } from '../../metadata.js';
 import type { MultiDescription, SourceEntry } from './description.js';
 
-/** Most frames of an image, and most frames of sources that are in it. */
+/** Most frames of an image, and most frames of all its sources together. */
 const maxFrames = 100_000;
-/** Frames that are put in their places between two looks at the time. */
+/** How many frames are assigned before other work on the event loop may run. */
 const framesAtATime = 200;
 
-/** One frame of a source, as part of a frame of the image. */
+/** A frame of a source that is drawn in a frame of the image. */
 export interface FramePart {
-  /** Number of the source in the description, patterns being written out. */
+  /** Index of the source in the list of sources, in which a pattern is replaced by an entry for each file that matches. */
   source: number;
   frame: number;
 }
 
-/** The frames of an image: what each is made of, in the order in which it is drawn. */
+/** The frames of an image. `parts` has a list for each frame, in the order of drawing. */
 export interface MultiFrames {
   parts: readonly (readonly FramePart[])[];
   frames: readonly FrameMetadata[];
@@ -25,7 +25,7 @@ export interface MultiFrames {
 
 type Facts = Pick<ImageMetadata, 'frames' | 'channels'>;
 
-/** Axes that every image may have; channels first, because they have names. */
+/** The axes that need not be declared. The channel is first, because channels have names. */
 const defaultAxes = ['c', 'z', 't', 'xy'];
 
 function member(entry: SourceEntry, name: string): unknown {
@@ -37,7 +37,7 @@ function numberOf(entry: SourceEntry, name: string): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
-/** Where a frame of a source lies on an axis, that lies at `value` in the source. */
+/** The position on an axis of the image for a frame that has the index `value` on this axis in its source. */
 function positionOf(entry: SourceEntry, axis: string, value: number): number {
   const set = numberOf(entry, `${axis}Set`);
   if (set !== undefined) return set;
@@ -52,7 +52,7 @@ function positionOf(entry: SourceEntry, axis: string, value: number): number {
   return last + (last - values.at(-2)!) * (value - values.length + 1) + base;
 }
 
-/** Place of a frame of a source by axis, as `framesAsAxes` counts them, or as the source itself does. */
+/** The index of a frame of a source along each axis, by the strides of `framesAsAxes`, or, without them, by the metadata of the source. */
 function sourceAxes(
   { framesAsAxes }: SourceEntry,
   frames: readonly FrameMetadata[],
@@ -74,7 +74,7 @@ function sourceAxes(
   };
 }
 
-/** Puts the frames of sources together, one source after the other. */
+/** Collects the frames of the image, one source after the other. */
 class FrameTable {
   readonly channels: string[];
   readonly #axes: readonly string[];
@@ -112,7 +112,7 @@ class FrameTable {
     await forEachFrame(frames.length, addOne, signal);
   }
 
-  /** A source that says nothing of its place comes behind all others. */
+  /** A source without positions on axes is placed behind all others. */
   #positioned(entry: SourceEntry): SourceEntry {
     const says = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
     if (says.some((name) => member(entry, name) !== undefined)) return entry;
@@ -185,10 +185,10 @@ function forEachFrame(count: number, work: (frame: number) => void, signal: Abor
 }
 
 /**
- * Puts the frames of the sources together.
+ * Combines the frames of the sources to the frames of the image.
  *
- * @param facts of each source, in the order of the entries.
- * @throws TileSourceError where there are too many or none.
+ * @param facts the facts of each source, in the order of the entries.
+ * @throws TileSourceError when there are too many frames or none.
  */
 export async function frameTable(
   description: Pick<MultiDescription, 'axes' | 'channels'>,
@@ -201,7 +201,7 @@ export async function frameTable(
   return table.result(signal);
 }
 
-/** Names of the axes that a description may speak of. */
+/** The names of the axes that a description may use. */
 export function axesOf({ axes = [] }: Pick<MultiDescription, 'axes'>): string[] {
   return [...new Set([...defaultAxes, ...axes])];
 }

@@ -6,29 +6,29 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { axesOf } from './frames.js';
 import { maxSources, type MultiDescription, type SourceEntry } from './description.js';
 
-/** A source of the image: what the description says of it, and its file. */
+/** A source of the image: its entry in the description, and its file. */
 export interface Member {
   entry: SourceEntry;
   /** Its name is the path in the description. */
   file: FolderFile;
-  /** Whether it is an item by its id, of which nothing may be told to those who name it. */
+  /** Whether the path names an item by its id. Error messages must then tell nothing about the item. */
   isItem: boolean;
 }
 
-/** A path that names an item of the host by its id. */
+/** Matches a path that names an item of the host by its id. */
 const itemPath = /^girder:\/\/([0-9a-f]{24})$/;
-/** Most items that a description names by their ids: whether they have changed is looked at for each picture. */
+/** Most items that a description may name by their ids. For each picture all of them are checked for changes. */
 const maxItems = 100;
 
-/** Files that are looked for at the same time. */
+/** How many files are searched at the same time. */
 const sideBySide = 8;
-/** Said of a pattern that no file fits yet. */
+/** Stands for the missing file when no file matches a pattern yet. */
 const anyFile = '*';
 
 /**
- * A path without its dots.
+ * Resolves the segments `.` and `..` of a path.
  *
- * @throws TileSourceError for one that would leave the folder.
+ * @throws TileSourceError for a path that leaves the folder.
  */
 function plainPath(...parts: string[]): string {
   const path = parts.join('/');
@@ -43,8 +43,8 @@ function plainPath(...parts: string[]): string {
 }
 
 /**
- * Values that the named groups of a pattern have found: places on axes, and names of channels. A 1 at the end of a name says that they count
- * from 1.
+ * Converts the matches of the named groups of a pattern to members of an entry: positions on axes, and the name of the channel. Groups whose name
+ * ends in 1 count from 1.
  */
 function groupValues(groups: Readonly<Record<string, string | null>>, axes: readonly string[]): Record<string, unknown> {
   const places = new Set(['frame', ...axes].flatMap((axis) => [axis, `${axis}Set`]));
@@ -58,7 +58,7 @@ function groupValues(groups: Readonly<Record<string, string | null>>, axes: read
   return values;
 }
 
-/** The entry for the file that is the `index`-th of those that a pattern fits. */
+/** The entry for one of the files that match a pattern. `index` is its number among them, by which the members `…Step` are multiplied. */
 function written(entry: SourceEntry, index: number, groups: Record<string, unknown>, axes: readonly string[]): SourceEntry {
   const { pathPattern: _pattern, ...rest } = entry;
   const own: SourceEntry = { ...rest, ...groups, path: entry.path };
@@ -73,13 +73,13 @@ function written(entry: SourceEntry, index: number, groups: Record<string, unkno
   return own;
 }
 
-/** A file that a pattern fits. */
+/** A file that matches a pattern. */
 interface FittingFile {
   path: string;
   groups: Record<string, unknown>;
 }
 
-/** The files that the pattern of each entry fits; nothing of entries without one. */
+/** The files that match the pattern of each entry. Entries without a pattern are left out. */
 async function fittingFiles(
   { sources, basePath = '.' }: MultiDescription,
   folder: SourceFolder,
@@ -111,7 +111,7 @@ async function fittingFiles(
   return fitting;
 }
 
-/** The file at a path, or of an item; `null` where a path leads to none. */
+/** The file at a path, or of the item that the path names; `null` when there is no such file. */
 async function found(path: string, folder: SourceFolder): Promise<FolderFile | null> {
   const id = itemPath.exec(path)?.[1];
   if (id === undefined) return folder.file(path);
@@ -122,9 +122,9 @@ async function found(path: string, folder: SourceFolder): Promise<FolderFile | n
 }
 
 /**
- * The files that a description speaks of.
+ * Finds the files that a description names.
  *
- * @throws TileSourceError for paths that are not allowed, MissingPartsError where some are not there.
+ * @throws TileSourceError for paths that are not allowed, MissingPartsError when files are missing.
  */
 export async function findMembers(
   description: MultiDescription,
@@ -152,7 +152,7 @@ export async function findMembers(
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingParts('Files that the image is made of are not there', missing);
-  // A file that fitted a pattern may be gone since.
+  // A file that matched a pattern may have been removed meanwhile.
   return wanted.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;
     return file === null ? [] : [{ entry, file, isItem: itemPath.test(path) }];

@@ -26,11 +26,11 @@ const defaultTile = 256;
 const tileLimits = { least: 64, most: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
-/** Sources that are read at the same time for one tile. */
+/** How many sources are read at the same time for one tile. */
 const sideBySide = 4;
-/** Sources of which the file's own facts are told. */
+/** Most sources whose own metadata are part of the internal metadata. */
 const maxTold = 20;
-/** Memory that is kept for a source and for a frame, in bytes. */
+/** Memory that an open image needs for each source and for each frame, in bytes. */
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
 const placedAtATime = 100;
@@ -64,7 +64,7 @@ function describe(description: MultiDescription, members: readonly MultiMember[]
   };
 }
 
-/** Associated images of all sources; of those of one name the later ones are numbered. */
+/** The associated images of all sources by name. Repeated names get a number. */
 function associatedOf(members: readonly MultiMember[]): Map<string, { member: MultiMember; name: string }> {
   const all = new Map<string, { member: MultiMember; name: string }>();
   const seen = new Set<string>();
@@ -88,7 +88,7 @@ class MultiTileSource implements TileSource {
   readonly #members: readonly MultiMember[];
   readonly #frames: MultiFrames;
   readonly #associated: ReturnType<typeof associatedOf>;
-  /** The one colour profile of all sources; of several, what is drawn is corrected before. */
+  /** The colour profile that all sources share. `null` when they differ; then each source is corrected to sRGB before it is drawn. */
   readonly #profile: Uint8Array | null;
   readonly #isMixed: boolean;
 
@@ -237,7 +237,7 @@ class MultiTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    // What it borrows is closed by those it is borrowed from.
+    // There is nothing to close: the sources are borrowed, and their owners close them.
   }
 }
 
@@ -257,7 +257,7 @@ async function readText(input: SourceInput, signal?: AbortSignal): Promise<strin
 
 const { preferred } = priorities;
 
-/** Reads descriptions, in YAML or JSON, of images that are made of other images of the same folder. */
+/** Reads descriptions, in YAML or JSON, of images that are made of other images in the same folder. */
 export const multiSource: TileSourceDefinition = {
   name: 'multi',
   extensions: { default: priorities.manual, json: preferred, yaml: preferred, yml: preferred },

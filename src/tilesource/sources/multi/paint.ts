@@ -6,17 +6,17 @@ import type { MultiMember, Edges } from './placement.js';
 import type { Affine } from './warp.js';
 import { draw, sampleChange, type Drawing, type SampleChange } from './resample.js';
 
-/** A tile of the image: where it begins in full resolution, and how many pixels of that make one of the tile. */
+/** The rectangle of a tile: its upper left corner in pixels of full resolution, and its scale in such pixels per pixel of the tile. */
 interface Window {
   scale: number;
   left: number;
   top: number;
-  /** Where the image ends: pixels of a tile beside it show only in part. */
+  /** The right and lower edge of the image. Pixels of the tile that cross them are shown only in part. */
   right: number;
   bottom: number;
 }
 
-/** A frame of a source for a tile. */
+/** A frame of a source that is to be drawn. */
 interface Wanted {
   member: MultiMember;
   frame: number;
@@ -26,14 +26,14 @@ interface Wanted {
 
 /** Most pixels of a source that are read for one tile. */
 const maxPartPixels = 2 ** 24;
-/** Pixels read beyond what is drawn, for those between others. */
+/** How many more pixels are read around those that are drawn, because interpolation needs neighbours. */
 const margin = 2;
-/** Averaged along each axis where a pixel shows more than one of the source. */
+/** Samples along each axis that are averaged for a pixel of the tile when it shows more than one pixel of the source. */
 const samplesOfShrunk = 3;
-/** How far a ratio may be from a power of two to count as one. */
+/** Tolerance for rounding errors of ratios and their logarithms. */
 const tolerance = 1e-9;
 
-/** Places along the edges of a part of the tile, in full resolution. */
+/** The points of a grid over a part of the tile, including its edges, in pixels of full resolution. */
 function around({ scale, left, top }: Window, within: Edges): Point[] {
   const steps = 16;
   const points: Point[] = [];
@@ -47,7 +47,7 @@ function around({ scale, left, top }: Window, within: Edges): Point[] {
   return points;
 }
 
-/** Pixels of the source per pixel of the tile, along the axis where they are fewest and where they are most. */
+/** Pixels of the source per pixel of the tile: the smaller and the larger number of both axes. A warp is measured at the middle of the part. */
 function density({ member: { placement } }: Wanted, window: Window, within: Edges): { least: number; most: number } {
   const { scale, left, top } = window;
   const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
@@ -63,7 +63,7 @@ function density({ member: { placement } }: Wanted, window: Window, within: Edge
   return { least: Math.min(x, y), most: Math.max(x, y) };
 }
 
-/** The part of the tile that the source may cover, in pixels of the tile. */
+/** The part of the tile that the source may cover, in pixels of the tile. For a warp this is an estimate, which gets a margin. */
 function covered({ member: { placement } }: Wanted, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
   const slack = placement.affine === null ? margin : 0;
@@ -75,12 +75,12 @@ function covered({ member: { placement } }: Wanted, window: Window, { width, hei
   };
 }
 
-/** The rectangle of a level of the source that holds some of its pixels of full resolution; `null` where it has none of them. */
+/** The rectangle of a level of the source, in pixels of that level, for a rectangle of full resolution, with a margin; `null` when it is empty. */
 function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen: Edges): Box | null {
   const scale = levelScale(facts, level);
   const size = levelSize(facts, level);
   const side = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
-    // What is cropped off does not show at the border either.
+    // The margin stays within the crop, so that pixels that are cropped off do not bleed in by interpolation.
     const start = Math.max(Math.floor(first / scale), Math.floor(from / scale) - margin);
     return [start, Math.min(length, Math.ceil(last / scale), Math.ceil(to / scale) + margin) - start];
   };
@@ -89,7 +89,7 @@ function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen:
   return width > 0 && height > 0 ? { left, top, width, height } : null;
 }
 
-/** Reads what a tile needs of a frame of a source; `null` where it shows nothing of it. */
+/** Reads the part of a frame of a source that a tile shows; `null` when the tile shows nothing of it. */
 export async function readPart(target: Raster, window: Window, wanted: Wanted, signal?: AbortSignal): Promise<Drawing | null> {
   const { member, frame, corrected } = wanted;
   const { facts, placement, entry, file } = member;
@@ -131,7 +131,7 @@ export async function readPart(target: Raster, window: Window, wanted: Wanted, s
   };
 }
 
-/** Past the last pixel of which the crop covers at least half of what the image shows. */
+/** The end of the pixels to draw: a pixel at the edge of the crop is drawn when the crop covers at least half of its part within the image. */
 function lastShown(edge: number, end: number): number {
   const whole = Math.floor(edge);
   const covered = edge - whole;
@@ -142,7 +142,7 @@ function changesNothing({ divisor, offset }: SampleChange): boolean {
   return divisor === 1 && offset === 0;
 }
 
-/** Draws what was read on the tile: copied where pixels lie on pixels, else between them. */
+/** Draws the part that was read on the tile. Pixels are copied when those of source and tile coincide, and otherwise interpolated. */
 export async function paint(target: Raster, drawing: Drawing, signal?: AbortSignal): Promise<void> {
   const { part, affine, crop, scale, within, change } = drawing;
   const { raster } = part;
@@ -158,7 +158,7 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
         (affine.a * drawing.right + affine.x) / part.scale,
         (affine.d * drawing.bottom + affine.y) / part.scale,
       ];
-      // Where the part begins in the tile, and ends.
+      // The rectangle of the tile that is drawn.
       const left = Math.max(within.left, edges[0]! - x);
       const top = Math.max(within.top, edges[1]! - y);
       const right = Math.min(within.right, lastShown(edges[2]!, endX) - x, part.left + raster.width - x);

@@ -2,24 +2,24 @@ import { RE2JS, type RE2JSException } from 're2js';
 import { TileSourceError } from '../../../errors.js';
 import { maxSources } from './description.js';
 
-/** Patterns, and the names of files that they may fit. */
+/** Patterns, and the names of files to match. */
 export interface PatternSearch {
   /** Names by folder. */
   folders: readonly (readonly string[])[];
-  /** Each with the number of the folder that it searches. */
+  /** Each pattern with the index of the folder whose names it is matched with. */
   patterns: readonly { pattern: string; folder: number }[];
 }
 
-/** A name that a pattern fits: its number in the folder, and what the named groups have found. */
+/** A name that matches a pattern: its index in the folder, and the matches of the named groups. */
 export interface FittingName {
   name: number;
   groups: Readonly<Record<string, string | null>>;
 }
 
 /**
- * The names that each pattern fits. A pattern of a thousand characters takes a third of a second to compile: this is work for a thread.
+ * The names that match each pattern. Compiling a pattern of a thousand characters takes a third of a second, so this is called in a thread.
  *
- * @throws TileSourceError for a pattern that cannot be used, and where more names fit than an image may have sources.
+ * @throws TileSourceError for an invalid pattern, and when more names match than an image may have sources.
  */
 export function fittingNames({ folders, patterns }: PatternSearch): FittingName[][] {
   let count = 0;

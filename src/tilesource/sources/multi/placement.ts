@@ -12,27 +12,27 @@ export interface Edges {
   bottom: number;
 }
 
-/** Where a source lies in the image, in pixels of full resolution of both. */
+/** The position of a source in the image. All coordinates are pixels of full resolution. */
 export interface Placement {
-  /** From the image to the source. */
+  /** Maps a point of the image to the source. */
   toSource: Mapping;
-  /** The same where it is affine; `null` for a warp of more than three points. */
+  /** `toSource` as an affine mapping; `null` for a warp of more than three points. */
   affine: Affine | null;
   /** The part of the source that is shown. */
   crop: Edges;
-  /** What it covers of the image. */
+  /** The rectangle of the image that the source covers. */
   box: Edges;
 }
 
-/** Points along each side of a source of which it is found out where a warp brings them. */
+/** Points along each side of the crop that are mapped to find the rectangle which a warped source covers. */
 const perimeterPoints = 16;
 
-/** Applies a matrix and shift. */
+/** Maps a point. */
 function apply({ a, b, c, d, x, y }: Affine, [px, py]: Point): Point {
   return [a * px + b * py + x, c * px + d * py + y];
 }
 
-/** First `inner`, then `outer`. */
+/** The mapping that applies `inner` first and `outer` then. */
 function compose(outer: Affine, inner: Affine): Affine {
   const [x, y] = apply(outer, [inner.x, inner.y]);
   return {
@@ -78,7 +78,7 @@ function boxOf(points: readonly Point[]): Edges {
   throw new TileSourceError('The position of a source cannot be: it lies more than 2147483648 pixels away.');
 }
 
-/** The points of a warp that stand on both sides. */
+/** The pairs of points of a warp. Points with names that only one of `src` and `dst` has are left out. */
 function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
   if (Array.isArray(src) !== Array.isArray(dst)) {
     throw new TileSourceError('The warp of a source is wrong: src and dst must both be lists, or both have names.');
@@ -108,9 +108,9 @@ function perimeter({ left, top, right, bottom }: Edges): Point[] {
 }
 
 /**
- * Where a source of a size lies.
+ * The placement of a source.
  *
- * @throws TileSourceError for positions that cannot be.
+ * @throws TileSourceError for an impossible position.
  */
 export function placementOf(position: Position = {}, size: { width: number; height: number }): Placement {
   const crop = cropOf(position, size);
@@ -141,7 +141,7 @@ export function placementOf(position: Position = {}, size: { width: number; heig
   };
 }
 
-/** How far a source is moved, from the image to the source, where nothing else is done to it and that by whole pixels; else `null`. */
+/** The translation from the image to the source when the placement is only a translation by whole pixels; otherwise `null`. */
 export function shiftOf({ affine }: Placement): { x: number; y: number } | null {
   if (affine === null) return null;
   const { a, b, c, d, x, y } = affine;

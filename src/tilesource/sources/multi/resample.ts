@@ -4,58 +4,57 @@ import type { Point } from './description.js';
 import type { Edges } from './placement.js';
 import type { Affine, Mapping } from './warp.js';
 
-/** A part of a level of a source. */
+/** The pixels of a rectangle of a level of a source. */
 interface SourcePart {
   raster: Raster;
-  /** Where the part begins in the level, in its pixels. */
+  /** The upper left corner of the rectangle, in pixels of the level. */
   left: number;
   top: number;
   /** Pixels of full resolution per pixel of the level, along both axes. */
   scale: number;
 }
 
-/** What samples become before they are drawn. */
+/** The conversion of samples of the source to samples of the image: (sample + offset) / divisor. */
 export interface SampleChange {
   offset: number;
-  /** Samples are divided by it. */
   divisor: number;
-  /** Least and most of the image's samples; whole numbers are rounded. */
+  /** Smallest and largest value of the samples of the image. Results are rounded and clamped when these are whole numbers. */
   least: number;
   most: number;
   isInteger: boolean;
-  /** What is opaque in the source. */
+  /** The value of alpha in the source that means opaque. */
   opaque: number;
 }
 
-/** What is drawn, and where. */
+/** A part of a source, with its position in the target. */
 export interface Drawing {
   part: SourcePart;
-  /** From pixels of full resolution of the image to those of the source. */
+  /** Maps a point of the image to the source, both in pixels of full resolution. */
   toSource: Mapping;
-  /** The same where it is affine. */
+  /** `toSource` as an affine mapping; `null` when it is none. */
   affine: Affine | null;
   /** The part of the source that is shown. */
   crop: Edges;
-  /** Pixels of full resolution of the image per pixel of the target, and where the target begins. */
+  /** Pixels of full resolution of the image per pixel of the target, and the upper left corner of the target in such pixels. */
   scale: number;
   left: number;
   top: number;
-  /** Where the image ends: of pixels beside it, only what lies in the image counts. */
+  /** The right and lower edge of the image. Of a pixel that crosses them only the part within the image counts. */
   right: number;
   bottom: number;
-  /** The rows and columns of the target that the source may meet. */
+  /** The rectangle of the target that the source may cover. */
   within: { left: number; top: number; right: number; bottom: number };
-  /** Samples per pixel of the target that are averaged along each axis. */
+  /** How many samples are averaged along each axis for a pixel of the target. */
   samples: number;
   change: SampleChange;
 }
 
-/** Rows drawn before the time is looked at, at most this many pixels. */
+/** How many pixels are drawn at most before other work on the event loop may run. */
 const pixelsAtOnce = 16_384;
-/** Pixels between two places at which a bent mapping is computed; between them it is taken for straight. */
+/** Distance, in pixels of the target, of the points at which a warp is computed. It is interpolated between them. */
 const meshStep = 16;
 
-/** How samples of one type become those of another. */
+/** The conversion of samples of one type to another. */
 export function sampleChange(
   from: SampleType,
   to: SampleType,
@@ -65,7 +64,7 @@ export function sampleChange(
   const isGiven = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
   return {
     offset: sampleOffset ?? 0,
-    // Whoever says how samples are scaled says what they are in the image.
+    // A scale in the description is taken as a scale to the samples of the image, so the types are not converted in addition.
     divisor: isGiven ? sampleScale || 1 : from === to ? 1 : fullValue(from) / fullValue(to),
     least: isInteger ? leastValue(to) : -Infinity,
     most: isInteger ? fullValue(to) : Infinity,
@@ -74,7 +73,7 @@ export function sampleChange(
   };
 }
 
-/** A mapping that is computed at the corners of a mesh over the target only. */
+/** An approximation of a slow mapping. It is computed at the corners of a mesh over the target, and interpolated between them. */
 function meshed(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
   const known = new Map<string, Point>();
   const node = (column: number, row: number): Point => {
@@ -94,7 +93,7 @@ function meshed(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
   };
 }
 
-/** Draws one pixel at a time; made for each source, so that nothing is allocated for each pixel. */
+/** Draws pixels of a source, one at a time. Its buffer is reused, so that no memory is allocated for each pixel. */
 class Brush {
   readonly #sum: Float64Array;
   readonly #bands: number;
@@ -122,13 +121,13 @@ class Brush {
         if (this.#add(this.map([x, y]))) covered += 1;
       }
     }
-    // A pixel at the border belongs to the source when at least half of it does.
+    // A pixel at the border of the source is drawn when at least half of it lies in the source.
     if (covered * 2 < samples * samples || covered === 0) return;
     for (let band = 0; band < sum.length; band++) sum[band]! /= covered;
     this.#put((row * this.target.width + column) * this.target.bands);
   }
 
-  /** Adds the sample at a place of the source, between the four pixels around it. @returns whether it lies in the source. */
+  /** Adds the samples at a point of the source, interpolated between four pixels. @returns whether the point lies in the source. */
   #add([x, y]: Point): boolean {
     const { part, crop } = this.drawing;
     if (!(x >= crop.left && x < crop.right && y >= crop.top && y < crop.bottom)) return false;
@@ -157,7 +156,7 @@ class Brush {
     return true;
   }
 
-  /** Puts what was added up over what is there. */
+  /** Draws the averaged samples over the pixel of the target, with alpha blending. */
   #put(at: number): void {
     const { data, bands, dtype } = this.target;
     const { change } = this.drawing;
@@ -176,7 +175,7 @@ class Brush {
     if (hasAlpha) data[at + bands - 1] = this.#bounded(over * full);
   }
 
-  /** The sum for a band of the image: gray sources are alike in all colours; of colours, an image of one band has the first. */
+  /** The sample for a band of the image. A gray source has the same sample in all colours. An image of one band shows the first colour. */
   #color(band: number, colors: number): number {
     const sum = this.#sum;
     if (colors > 3) return band < sum.length ? sum[band]! : 0;

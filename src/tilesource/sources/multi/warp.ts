@@ -1,10 +1,10 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Point } from './description.js';
 
-/** Where a point goes. */
+/** Maps a point. */
 export type Mapping = (point: Point) => Point;
 
-/** Solves a system of linear equations for several right sides. @throws TileSourceError where the points do not determine it. */
+/** Solves a system of linear equations for several right sides. @throws TileSourceError when the points do not determine the solution. */
 function solve(matrix: readonly (readonly number[])[], right: readonly (readonly number[])[]): number[][] {
   const count = matrix.length;
   const rows = matrix.map((row, i) => [...row, ...right[i]!]);
@@ -28,7 +28,7 @@ function solve(matrix: readonly (readonly number[])[], right: readonly (readonly
   return rows.map((row, i) => row.slice(count).map((value) => value / row[i]!));
 }
 
-/** The matrix and shift that bring three points to three others. */
+/** The affine mapping of three points to three others. */
 export function fitAffine(from: readonly Point[], to: readonly Point[]): Affine {
   const [first, second, third] = solve(
     from.map(([x, y]) => [x, y, 1]),
@@ -37,7 +37,7 @@ export function fitAffine(from: readonly Point[], to: readonly Point[]): Affine 
   return { a: first![0]!, b: second![0]!, c: first![1]!, d: second![1]!, x: third![0]!, y: third![1]! };
 }
 
-/** The turn, scale and shift that bring two points to two others. */
+/** The rotation, scaling and translation that map two points to two others. */
 export function fitSimilarity([p, q]: readonly Point[], [r, s]: readonly Point[]): Affine {
   const [dx, dy] = [q![0] - p![0], q![1] - p![1]];
   const [ex, ey] = [s![0] - r![0], s![1] - r![1]];
@@ -52,10 +52,10 @@ function radial(squared: number): number {
   return squared === 0 ? 0 : squared * Math.log(squared);
 }
 
-/** The smoothest mapping that brings points to others: a thin-plate spline. */
+/** The thin-plate spline that maps points to others, which is the smoothest such mapping. */
 export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping {
   const count = from.length;
-  // Around zero and of size one, or the equations lose their accuracy.
+  // The points are moved and scaled to be around zero with size one. Otherwise the equations lose accuracy.
   const centre = [0, 1].map((axis) => from.reduce((sum, each) => sum + each[axis]!, 0) / count);
   const extent = Math.max(...from.flatMap(([x, y]) => [Math.abs(x - centre[0]!), Math.abs(y - centre[1]!)])) || 1;
   const normal = ([x, y]: Point): Point => [(x - centre[0]!) / extent, (y - centre[1]!) / extent];
@@ -78,7 +78,7 @@ export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping
   };
 }
 
-/** The matrix (a b; c d) and the shift (x, y). */
+/** An affine mapping: the matrix (a b; c d) and the translation (x, y). */
 export interface Affine {
   a: number;
   b: number;

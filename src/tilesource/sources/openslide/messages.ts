@@ -1,12 +1,12 @@
-/** What a process of OpenSlide is asked. */
+/** A request to a process that runs OpenSlide. */
 export type SlideRequest =
   | { kind: 'open'; path: string }
   | { kind: 'region'; path: string; left: number; top: number; level: number; width: number; height: number }
   | { kind: 'associated'; path: string; name: string; width: number; height: number }
-  /** It is not answered. */
+  /** A request without an answer. */
   | { kind: 'close'; path: string };
 
-/** What OpenSlide says of a slide. */
+/** Facts of a slide as OpenSlide reports them. */
 export interface SlideFacts {
   version: string;
   levels: { width: number; height: number; downsample: number }[];
@@ -14,13 +14,13 @@ export interface SlideFacts {
   associated: Record<string, { width: number; height: number }>;
 }
 
-/** The results of the requests. */
+/** The results of the requests by their kind. */
 export interface SlideResults {
   open: SlideFacts;
-  /** Red, green and blue of each pixel; what the slide does not cover has its background colour. */
+  /** Red, green and blue of each pixel. Pixels that were not scanned have the background colour of the slide. */
   region: Uint8Array;
   associated: Uint8Array;
 }
 
-/** What a process answers: `failed` with what OpenSlide says. */
+/** The answer of a process: a result, or the error message of OpenSlide. */
 export type SlideAnswer = { kind: 'done'; result: SlideResults[keyof SlideResults] } | { kind: 'failed'; reason: string };

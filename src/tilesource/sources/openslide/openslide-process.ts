@@ -1,13 +1,13 @@
-/** The program of the processes in which OpenSlide runs: whatever it does, it ends one request and not the server. */
+/** The program of the processes in which OpenSlide runs. When the library crashes, only one request fails, and not the server. */
 import { createRequire } from 'node:module';
 import { leaveSignalsToParent } from '../../../core/concurrency/left-to-parent.js';
 import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
 
 const require = createRequire(import.meta.url);
 
-/** Slides that are kept open. */
+/** Most slides that a process keeps open. */
 const maxOpen = 16;
-/** Names that the library has on the systems that there are. */
+/** File names of the library on the supported systems. */
 const libraryNames = [
   'libopenslide.so.1',
   'libopenslide.so.0',
@@ -19,7 +19,7 @@ const libraryNames = [
 type Slide = object;
 type Native = (...values: unknown[]) => unknown;
 
-/** The part of koffi that is used. */
+/** The used part of koffi, which calls functions of native libraries. */
 interface Koffi {
   load(path: string): { func(prototype: string): Native };
   decode(pointer: unknown, offset: number, type: string): unknown;
@@ -48,7 +48,7 @@ class Library {
         };
         return;
       } catch {
-        // The next name may be the one.
+        // The library has another name, or is missing; the next name is tried.
       }
     }
     throw new Error(`no OpenSlide library is found (${names.join(', ')})`);
@@ -74,7 +74,7 @@ class Library {
     this.#call('void openslide_close(void *slide)')(slide);
   }
 
-  /** @throws Error with what OpenSlide says, after which the slide is good for nothing. */
+  /** Checks the state of a slide. @throws Error with the message of OpenSlide. The slide cannot be used any more then. */
   check(slide: Slide): void {
     const error = this.#call('const char *openslide_get_error(void *slide)')(slide);
     if (typeof error === 'string') throw new Error(error);
@@ -135,7 +135,7 @@ class Library {
     return this.#onBackground(slide, pixels);
   }
 
-  /** Pixels come as blue, green, red and opacity, multiplied by it. */
+  /** Converts pixels of OpenSlide to RGB. They are stored as blue, green, red and alpha, and the colours are multiplied by alpha. */
   #onBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
     const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
     const color = /^[\da-f]{6}$/i.exec(String(value(slide, 'openslide.background-color')))?.[0] ?? 'ffffff';
@@ -153,7 +153,7 @@ class Library {
 }
 
 let library: Library | null = null;
-/** Open slides by their paths, the one used last at the end. */
+/** The open slides by their paths, in the order of their last use. */
 const slides = new Map<string, Slide>();
 
 function slideOf(path: string, native: Library): Slide {
@@ -188,7 +188,6 @@ function answer(request: Exclude<SlideRequest, { kind: 'close' }>): SlideResults
 }
 
 process.on('message', (request: SlideRequest) => {
-  // Nobody waits for an answer.
   if (request.kind === 'close') return close(request.path);
   let message: SlideAnswer;
   try {

@@ -20,9 +20,9 @@ import { mayHoldPart } from './slide-parts.js';
 import { SlideProcesses } from './slide-processes.js';
 
 const tileSide = 512;
-/** How far the ratio of two levels may be from a power of two, as logarithm. */
+/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
 const ratioTolerance = 0.02;
-/** Most pixels of a label and the like. */
+/** Most pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
 
 const processes = new SlideProcesses();
@@ -32,7 +32,7 @@ function numberOf(facts: SlideFacts, name: string): number | null {
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** The part of the slide that was scanned: all of it where the file does not say. */
+/** The scanned part of the slide, in pixels of full resolution. It is the whole slide when the file does not state a valid one. */
 function boundsOf({ properties, levels }: SlideFacts): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
   const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
@@ -42,13 +42,16 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
   return fits ? { left: left!, top: top!, width: width!, height: height! } : full;
 }
 
-/** Pixels that may be read before a tile to begin at a good place, and how near to a whole number that place is. */
+/** How many more pixels may be read before a tile, and how near to a whole number its start in full resolution has to be. */
 const mostSkipped = 63;
 const nearWhole = 0.03;
 
 /**
- * Where to read from, so that a tile begins at a pixel of its level: OpenSlide takes whole pixels of full resolution, and divides them by the ratio of the
- * sizes, which is seldom whole.
+ * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole pixels of full
+ * resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels would be interpolated. Reading
+ * therefore begins up to {@link mostSkipped} pixels earlier, where the start is nearly whole in both.
+ *
+ * @returns `base`, the start in full resolution, and `skipped`, the pixels of the level that precede the tile.
  */
 function startBefore(position: number, downsample: number): { base: number; skipped: number } {
   const offOf = (skipped: number) => Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
@@ -59,7 +62,7 @@ function startBefore(position: number, downsample: number): { base: number; skip
   return { base: Math.round((position - skipped) * downsample), skipped };
 }
 
-/** How much of a side lies in what is left of a level; at least a pixel. */
+/** The part of a side of a tile that lies within the `left` pixels that remain of a level, but at least one pixel. */
 function within(side: number, left: number): number {
   return Math.max(1, Math.min(side, Math.floor(left + nearWhole)));
 }
@@ -71,7 +74,7 @@ class OpenSlideTileSource implements TileSource {
   readonly #folder: SlideFolder;
   readonly #facts: SlideFacts;
   readonly #bounds: ReturnType<typeof boundsOf>;
-  /** Numbers that OpenSlide gives the levels, by ours. */
+  /** The numbers of levels in OpenSlide by our numbers. */
   readonly #numbers = new Map<number, number>();
 
   constructor(folder: SlideFolder, facts: SlideFacts) {
@@ -108,7 +111,7 @@ class OpenSlideTileSource implements TileSource {
     }
     const { downsample, ...stored } = this.#facts.levels[level]!;
     const [column, row] = [startBefore(address.x * tileSide, downsample), startBefore(address.y * tileSide, downsample)];
-    // Levels are rounded down, where the pyramid has one more column or row: beyond the level there is nothing but background.
+    // OpenSlide rounds sizes of levels down, our pyramid rounds them up. The additional column or row would be background.
     const content = {
       width: within(width, stored.width - this.#bounds.left / downsample - address.x * tileSide),
       height: within(height, stored.height - this.#bounds.top / downsample - address.y * tileSide),
@@ -150,7 +153,7 @@ class OpenSlideTileSource implements TileSource {
 const { preferred } = priorities;
 
 /**
- * Reads what OpenSlide reads, in processes of its own: MIRAX, Hamamatsu, Leica, Ventana, Trestle and others. It needs the package koffi and the
+ * Reads formats of OpenSlide in separate processes: MIRAX, Hamamatsu, Leica, Ventana, Trestle and others. It needs the package koffi and the
  * library, which `OPENSLIDE_LIBRARY` may name.
  */
 export const openSlideSource: TileSourceDefinition = {

@@ -6,7 +6,7 @@ import type { SourceInput } from '../../contract.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { plainName, slideParts } from './slide-parts.js';
 
-/** Files of a slide beside each other under their own names, as OpenSlide looks for them. */
+/** A folder in which the files of a slide have the names by which OpenSlide searches them. */
 export interface SlideFolder {
   /** Path of the file that is opened. */
   path: string;
@@ -14,9 +14,9 @@ export interface SlideFolder {
 }
 
 /**
- * Makes a temporary folder of links to a file and to those that belong to it, or copies where they lie elsewhere.
+ * Makes a temporary folder with links to a slide and the files that belong to it. Files that are not on disk are copied.
  *
- * @throws TileSourceError where there is too much to copy; BusyError; MissingPartsError where files that it names are not there yet.
+ * @throws TileSourceError when there is too much to copy; BusyError; MissingPartsError when files that the slide names are missing.
  */
 export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
   const name = plainName(input.name);
@@ -37,7 +37,7 @@ export async function makeSlideFolder(input: SourceInput, parent: string, signal
   };
   try {
     await put(input, join(folder, name));
-    // Of MIRAX files, the others lie in a folder with the name of the first.
+    // The other files of a MIRAX slide are in a folder with its name.
     const beside = /\.mrxs$/i.test(name) ? join(folder, name.slice(0, -5)) : folder;
     await mkdir(beside, { recursive: true });
     for (const part of parts) await put(part.input, join(beside, part.name));

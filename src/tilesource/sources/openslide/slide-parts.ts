@@ -2,24 +2,24 @@ import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../contract.js';
 import { missingParts } from '../../registry/missing-parts.js';
 
-/** Most files of a slide, and most bytes of the text that names them. */
+/** Most files of a slide, and most bytes of the text file that lists them. */
 const maxParts = 5000;
 const maxTextBytes = 2 ** 20;
 
-/** A file of a slide beside the one that is opened. */
+/** A file of a slide other than the one that is opened. */
 export interface SlidePart {
   /** Its name, without folders. */
   name: string;
   input: SourceInput;
 }
 
-/** A name without folders; `null` for one that cannot be. */
+/** The last segment of a path; `null` for an invalid name. */
 export function plainName(name: string): string | null {
   const plain = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
   return plain === '' || plain === '.' || plain === '..' || plain.includes('\0') || plain.length > 255 ? null : plain;
 }
 
-/** Members of a text of lines `name=value`, the names in lower case. */
+/** Parses lines `name=value`. The names are converted to lower case. */
 function membersOf(text: string): Map<string, string> {
   const members = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
@@ -40,7 +40,7 @@ async function textOf(input: SourceInput): Promise<string> {
   }
 }
 
-/** Names of files that a Hamamatsu slide cannot do without, and of those that it can. */
+/** The names of the files that a Hamamatsu slide requires, and of those that are optional. */
 function hamamatsuNames(text: string): { needed: string[]; others: string[] } {
   const needed: string[] = [];
   const others: string[] = [];
@@ -52,7 +52,7 @@ function hamamatsuNames(text: string): { needed: string[]; others: string[] } {
   return { needed, others };
 }
 
-/** Names of files that a MIRAX slide cannot do without, as its Slidedat.ini has them. */
+/** The names of the files that a MIRAX slide requires, from its Slidedat.ini. */
 function miraxNames(text: string): string[] {
   const members = membersOf(text);
   const count = Number(members.get('file_count') ?? 0);
@@ -61,14 +61,14 @@ function miraxNames(text: string): string[] {
   return names.filter((name) => name !== '');
 }
 
-/** The files of a slide: those of the item first, then those of the folder. */
+/** Finds the files of a slide, first among the files of its item, then in its folder. */
 class Parts {
   readonly found = new Map<string, SlidePart>();
   readonly missing: string[] = [];
 
   private constructor(
     private readonly input: SourceInput,
-    /** Where in the folder they lie, empty or with a slash at its end. */
+    /** The path of the files within the folder, empty or with a slash at its end. */
     private readonly folder: string,
   ) {}
 
@@ -76,13 +76,13 @@ class Parts {
     const parts = new Parts(input, folder);
     for (const companion of ((await input.companions?.()) ?? []).slice(0, maxParts)) {
       const name = plainName(companion.name);
-      // Of two files of one name, the first counts.
+      // When two files have the same name, the first is used.
       if (name !== null && !parts.found.has(name)) parts.found.set(name, { name, input: companion });
     }
     return parts;
   }
 
-  /** Looks for a file by the name that another one gives it. */
+  /** Finds a file by the name that another file of the slide states. */
   async find(given: string, isNeeded: boolean): Promise<SlidePart | null> {
     const name = plainName(given);
     if (name === null) throw new TileSourceError(`The slide names a file that cannot be: "${given.slice(0, 200)}".`);
@@ -100,9 +100,9 @@ class Parts {
 }
 
 /**
- * The files that belong to a slide, whether they are files of its item or of its folder.
+ * Finds the files that belong to a slide, in its item or its folder.
  *
- * @throws MissingPartsError where some of those that it names are not there yet.
+ * @throws MissingPartsError when required files are missing.
  */
 export async function slideParts(input: SourceInput, name: string): Promise<readonly SlidePart[]> {
   const mirax = /^(.*)\.mrxs$/i.exec(name);
@@ -120,7 +120,7 @@ export async function slideParts(input: SourceInput, name: string): Promise<read
   return [...parts.found.values()];
 }
 
-/** Whether a file of the folder may belong to the slide of that name. */
+/** Whether the file at `path` in the folder may belong to the slide with this name. */
 export function mayHoldPart(name: string, path: string): boolean {
   const mirax = /^(.*)\.mrxs$/i.exec(name);
   if (mirax !== null) return path.startsWith(`${mirax[1]!}/`);

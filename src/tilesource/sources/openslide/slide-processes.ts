@@ -4,11 +4,11 @@ import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
 
-/** Processes that run side by side, at most. */
+/** Most processes that run at the same time. */
 const maxProcesses = 2;
-/** What takes longer than this is broken off, with its process. */
+/** Milliseconds after which a request is aborted and its process killed. */
 const answerTimeout = 60_000;
-/** Idle time after which a process is let go. */
+/** Milliseconds after which an idle process is ended. */
 const idleTimeout = 30_000;
 
 const { filename, execArgv } = programOf(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
@@ -18,12 +18,12 @@ function start(): ChildProcess {
   return fork(filename, [], { execArgv, serialization: 'advanced', stdio, env: { ...process.env, NODE_OPTIONS: undefined } });
 }
 
-/** Processes in which OpenSlide runs. One that ends, whatever the reason, takes one request with it and is replaced. */
+/** Runs OpenSlide in processes. When a process ends, only its request fails, and another process replaces it. */
 export class SlideProcesses {
   readonly #waiting = new WorkQueue({ name: 'openslide', running: maxProcesses });
   readonly #idle: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
 
-  /** @throws TileSourceError with what OpenSlide says, or when its process ends or takes too long; the signal's reason. */
+  /** @throws TileSourceError with the message of OpenSlide, or when its process ends or takes too long; the reason of the signal. */
   ask<Kind extends keyof SlideResults>(
     request: Extract<SlideRequest, { kind: Kind }>,
     signal?: AbortSignal,
@@ -67,7 +67,7 @@ export class SlideProcesses {
       child.kill('SIGKILL');
     }, idleTimeout);
     timer.unref();
-    // An idle process does not keep this one alive.
+    // An idle process must not keep this process alive.
     child.unref();
     child.channel?.unref();
     this.#idle.push({ child, timer });
