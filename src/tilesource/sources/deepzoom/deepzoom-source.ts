@@ -26,13 +26,13 @@ import { findDescription, readDescription, type DeepZoomDescription } from './de
 /** Most bytes of a stored tile. */
 const maxTileBytes = 2 ** 27;
 
-/** What all tiles have in common, as the first of them has it. */
+/** Properties that all tiles share. They are read from the first tile. */
 interface TileFormat {
   bands: 1 | 2 | 3 | 4;
   profile: Uint8Array | null;
 }
 
-/** A tile as it is stored: which it is, and how much of it lies before and behind what it shows. */
+/** A stored tile: its address, and the widths of the overlap before and after its own pixels. */
 interface StoredTile {
   path: string;
   before: { x: number; y: number };
@@ -66,7 +66,7 @@ class DeepZoomTileSource implements TileSource {
   readonly #tree: FileTree;
   readonly #description: DeepZoomDescription;
   readonly #format: TileFormat;
-  /** Number that the format gives full resolution: level 0 is a single pixel there. */
+  /** The number of the level of full resolution in the format, whose level 0 is a single pixel. */
   readonly #finest: number;
 
   private constructor(
@@ -104,7 +104,7 @@ class DeepZoomTileSource implements TileSource {
     return this.#tree.retainedBytes;
   }
 
-  /** Where a tile lies, and what it should hold. */
+  /** The stored tile for an address. */
   #tileAt({ level, x, y }: TileAddress): StoredTile & { content: Size } {
     const { levels } = this.metadata;
     const content = tileContent(this.metadata, { level, x, y });
@@ -193,7 +193,7 @@ class DeepZoomTileSource implements TileSource {
   }
 }
 
-/** Whether nothing at the beginning of a JPEG file says that its colours are others than those of JFIF. */
+/** Whether browsers decode the colours of a JPEG file as JFIF: no marker at its beginning states other colours. */
 function isOrdinaryJpeg(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2 ** 16));
   const isPlain = head.readUInt16BE(0) === 0xff_d8 && (head[3] === 0xdb || head.toString('latin1', 6, 10) === 'JFIF');
@@ -218,7 +218,7 @@ async function tileBytes(
   return bytes;
 }
 
-/** Opens the files beside a description. */
+/** The files in the folder of a description. */
 async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<TileSource> {
   const folder = `${input.name.slice(input.name.lastIndexOf('/') + 1, -4)}_files`;
   const reader = await input.open();
@@ -245,7 +245,7 @@ function noTile(path: string, mayCome: boolean): TileSourceError {
   return mayCome ? new MissingPartsError(message, [path]) : new TileSourceError(message);
 }
 
-/** Names the files of a folder by their paths from the one above. */
+/** Presents the files of a folder with paths relative to its parent. */
 function below(tree: FileTree, folder: string): FileTree {
   const { retainedBytes } = tree;
   return {
@@ -256,7 +256,7 @@ function below(tree: FileTree, folder: string): FileTree {
   };
 }
 
-/** Reads Deep Zoom images: a description and its folder of tiles, beside each other or in a ZIP file. */
+/** Reads Deep Zoom images: a description and a folder of tiles, either next to each other or in a ZIP file. */
 export const deepZoomSource: TileSourceDefinition = {
   name: 'deepzoom',
   extensions: { default: priorities.manual, dzi: priorities.high, szi: priorities.high, zip: priorities.low },

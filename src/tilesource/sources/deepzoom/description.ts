@@ -6,7 +6,7 @@ import { attribute, children, parseXml } from '../../xml.js';
 /** Most bytes of a description. */
 const maxBytes = 2 ** 16;
 
-/** What the description of a Deep Zoom image says. */
+/** A parsed description of a Deep Zoom image. */
 export interface DeepZoomDescription {
   /** Path of the folder of its levels, with a slash at its end. */
   folder: string;
@@ -14,7 +14,7 @@ export interface DeepZoomDescription {
   height: number;
   tileSize: number;
   overlap: number;
-  /** Extension of the names of tiles. */
+  /** The file name extension of tiles. */
   format: string;
 }
 
@@ -24,7 +24,7 @@ function integer(text: string | undefined, least: number, most: number, what: st
   throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it has to be from ${least} to ${most}.`);
 }
 
-/** Finds and reads the description among the files. @throws TileSourceError where there is none, or it contradicts itself. */
+/** Finds the description among the files, and reads it. @throws TileSourceError when there is none, or it contradicts itself. */
 export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
   let found: string | null = null;
   for (const path of tree.paths()) {
@@ -36,7 +36,7 @@ export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): 
   return readDescription(file, `${found.slice(0, -4)}_files/`, signal);
 }
 
-/** Reads a description. @throws TileSourceError where it contradicts itself. */
+/** Parses a description. @throws TileSourceError when it contradicts itself. */
 export async function readDescription(
   file: Pick<ByteReader, 'size' | 'read'>,
   folder: string,

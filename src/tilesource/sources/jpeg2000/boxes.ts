@@ -2,45 +2,45 @@ import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 import { exactly, type Stretch } from './markers.js';
 
-/** Boxes of a file that are looked at, and bytes of those that are read. */
+/** Most boxes of a file, and most bytes of its header box and of a text. */
 const maxBoxes = 10_000;
 const maxHeaderBytes = 2 ** 24;
 const maxTextBytes = 2 ** 20;
-/** Most texts that are read, and most pictures. */
+/** Most texts and most code streams that are read. */
 const maxTexts = 100;
 const maxCodeStreams = 10_000;
 
-/** One box: what it is, and where its content lies. */
+/** A box: its type, and the position of its content. */
 interface BoxEntry extends Stretch {
   type: string;
 }
 
-/** Colours for indexes. */
+/** A palette. */
 interface Palette {
   /** Samples of one entry, in order. */
   entries: readonly (readonly number[])[];
   bits: number;
 }
 
-/** How samples are meant, as the boxes have it. */
+/** The interpretation of the samples according to the boxes. */
 export interface ColourFacts {
   /** Number of the enumerated colour space, or `null`. */
   space: number | null;
   profile: Uint8Array | null;
   palette: Palette | null;
-  /** For each output channel, the component that holds it; `null` where they are in order. */
+  /** The component of each output channel; `null` when components and channels have the same order. */
   order: readonly number[] | null;
   /** Samples per metre. */
   perMetreX: number | null;
   perMetreY: number | null;
 }
 
-/** What a file holds around its code streams. */
+/** The code streams of a file, and the facts in its boxes. */
 export interface FileFacts extends ColourFacts {
   codeStreams: Stretch[];
   /** Texts of XML boxes. */
   xml: string[];
-  /** `jp2 ` and the like; `null` for a plain code stream. */
+  /** The brand of the file, such as `jp2 `; `null` for a plain code stream. */
   brand: string | null;
 }
 
@@ -55,7 +55,7 @@ const noFacts: Omit<FileFacts, 'codeStreams'> = {
   brand: null,
 };
 
-/** Reads one head of a box. `null` where there is no room for one. */
+/** Reads the header of a box; `null` when too few bytes are left for one. */
 function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
   if (head.length < 8) return null;
   const given = head.readUInt32BE(0);
@@ -74,7 +74,7 @@ function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: n
   return { type, offset: offset + headBytes, length: next - offset - headBytes, next };
 }
 
-/** Boxes in bytes that have been read. */
+/** The boxes in bytes that have been read. */
 function boxesIn(bytes: Buffer): { type: string; content: Buffer }[] {
   const found: { type: string; content: Buffer }[] = [];
   for (let at = 0; at < bytes.length && found.length < maxBoxes;) {
@@ -107,7 +107,7 @@ function readPalette(content: Buffer): Palette | null {
   return { entries, bits };
 }
 
-/** Pairs of numbers and exponents, as resolutions are written: vertical first. */
+/** Reads a resolution. It is written as fractions with exponents, the vertical one first. */
 function readResolution(content: Buffer): { x: number; y: number } | null {
   if (content.length < 10) return null;
   const at = (offset: number, exponent: number): number =>
@@ -116,7 +116,7 @@ function readResolution(content: Buffer): { x: number; y: number } | null {
   return Number.isFinite(x) && Number.isFinite(y) && x > 0 && y > 0 ? { x, y } : null;
 }
 
-/** What the header box says. */
+/** Reads the header box. */
 function readHeader(bytes: Buffer): ColourFacts {
   const facts: { -readonly [K in keyof ColourFacts]: ColourFacts[K] } = { ...noFacts };
   let isMapped = false;
@@ -134,7 +134,7 @@ function readHeader(bytes: Buffer): ColourFacts {
         type: content.readUInt16BE(4 + i * 6),
         colour: content.readUInt16BE(6 + i * 6),
       }));
-      // Colours in their order, what belongs to the whole picture last.
+      // The colours are sorted by their order, and the channels for the whole picture, such as alpha, are last.
       const rank = (each: { type: number; colour: number }): number =>
         each.type === 0 && each.colour > 0 && each.colour < 65_535 ? each.colour : 65_535;
       facts.order = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);
@@ -146,12 +146,12 @@ function readHeader(bytes: Buffer): ColourFacts {
       facts.perMetreY = perMetre?.y ?? null;
     }
   }
-  // Without a mapping nothing says that components are indexes.
+  // Without a component mapping the components are no indexes of a palette.
   if (!isMapped) facts.palette = null;
   return facts;
 }
 
-/** Finds the code streams of a file and what is said of them. @throws TileSourceError where it is no JPEG 2000 file. */
+/** Finds the code streams of a file and reads its boxes. @throws TileSourceError when it is no JPEG 2000 file. */
 export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): Promise<FileFacts> {
   if (reader.size < 12) throw new OtherFormatError('Not a JPEG 2000 file: it is too short.');
   const start = await exactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);

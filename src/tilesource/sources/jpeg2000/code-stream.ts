@@ -15,12 +15,12 @@ import {
 const maxTileParts = 2 ** 20;
 /** The numbers of tiles have 16 bits. */
 const maxTiles = 65_535;
-/** Bytes of SOT, and of the smallest tile-part. */
+/** Bytes of the segment SOT with its marker, and of the smallest tile-part. */
 const sotBytes = 12;
-/** Most bytes of what is cut out at once. */
+/** Most bytes of a code stream that is assembled from some tiles. */
 const maxCutBytes = 2 ** 28;
 
-/** Columns and rows of tiles of the file; the ends are not part of it. */
+/** A rectangle of tiles of the file, by columns and rows. The ends are exclusive. */
 export interface TileRange {
   left: number;
   top: number;
@@ -28,13 +28,13 @@ export interface TileRange {
   bottom: number;
 }
 
-/** A code stream: its main header, and where the parts of its tiles lie. */
+/** A code stream: its main header, and the positions of its tile-parts. */
 export class CodeStream {
   readonly columns: number;
   readonly rows: number;
   readonly #reader: ByteReader;
   readonly #segments: readonly MarkerSegment[];
-  /** Parts by the number of their tile. */
+  /** The tile-parts by the number of their tile. */
   readonly #parts: ReadonlyMap<number, readonly Stretch[]>;
   readonly partCount: number;
 
@@ -42,7 +42,7 @@ export class CodeStream {
     reader: ByteReader,
     /** Sizes on the reference grid. */
     readonly size: GridSize,
-    /** Halvings that can be left out of decoding. */
+    /** How many times the resolution can be halved when decoding (decomposition levels). */
     readonly decompositions: number,
     segments: readonly MarkerSegment[],
     parts: ReadonlyMap<number, readonly Stretch[]>,
@@ -55,7 +55,7 @@ export class CodeStream {
     this.partCount = [...parts.values()].reduce((sum, each) => sum + each.length, 0);
   }
 
-  /** Reads the header and finds the tile-parts. @throws TileSourceError where they are damaged. */
+  /** Reads the main header and finds the tile-parts. @throws TileSourceError when they are damaged. */
   static async open(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<CodeStream> {
     const { segments, end } = await readMainHeader(reader, stream, signal);
     const size = readGridSize(segments[0]!);
@@ -75,13 +75,13 @@ export class CodeStream {
       if (known === undefined) byTile.set(tile, [stretch]);
       else known.push(stretch);
     }
-    // SIZ, what says how to decode, and no lists of places in the whole file.
+    // SIZ is written anew. Parameters of decoding are kept. Segments with positions and lengths within the whole file are left out.
     const left: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
     const kept = segments.filter(({ marker }) => !left.includes(marker));
     return new CodeStream(reader, size, fewest, kept, byTile);
   }
 
-  /** The grid that some tiles cover. */
+  /** The part of the reference grid that some tiles cover. */
   extent({ left, top, right, bottom }: TileRange): { left: number; top: number; right: number; bottom: number } {
     const { size } = this;
     return {
@@ -93,10 +93,10 @@ export class CodeStream {
   }
 
   /**
-   * A code stream of some tiles only, at the place that they have on the grid, so that they are decoded to the same samples.
+   * Assembles a code stream of some tiles only. They keep their position on the reference grid, so that they are decoded to the same samples.
    *
-   * @returns `null` where the file has none of these tiles.
-   * @throws TileSourceError where a part is not where it should be.
+   * @returns `null` when the file has none of these tiles.
+   * @throws TileSourceError when there is no tile-part at its position.
    */
   async cut(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
     const wanted: { stretch: Stretch; tile: number; index: number }[] = [];
@@ -127,7 +127,7 @@ export class CodeStream {
     return new Uint8Array(Buffer.concat(parts));
   }
 
-  /** The main header with the sizes of some tiles. */
+  /** The main header with the sizes replaced by those of some tiles. */
   #header(range: TileRange): Buffer {
     const { size } = this;
     const { left, top, right, bottom } = this.extent(range);
@@ -141,12 +141,12 @@ export class CodeStream {
   }
 }
 
-/** A part of a tile. */
+/** A tile-part. */
 interface TilePart extends Stretch {
   tile: number;
 }
 
-/** What TLM says of the tile-parts; `null` where there is none, or it does not fit the file: it is only a convenience. */
+/** The tile-parts from the optional list TLM; `null` when there is none, or it contradicts the file. */
 async function listedParts(
   reader: ByteReader,
   segments: readonly MarkerSegment[],
@@ -177,7 +177,7 @@ async function listedParts(
   return fits && offset + length - at <= 2 ** 16 ? parts : null;
 }
 
-/** Follows the tile-parts from one to the next. What a file that was cut short has lost is missing. */
+/** Finds the tile-parts by reading the header of each. Those that a truncated file has lost are missing in the result. */
 async function walkedParts(reader: ByteReader, { offset, length }: Stretch, signal?: AbortSignal): Promise<TilePart[]> {
   const end = offset + length;
   const parts: TilePart[] = [];

@@ -16,14 +16,14 @@ import { readFileFacts, type FileFacts } from './boxes.js';
 import { CodeStream } from './code-stream.js';
 import { CodeStreamPixels, maxDecodedSamples, type Shape } from './pixels.js';
 
-/** Bytes of decoded tiles that are kept for all open files together. */
+/** Most bytes of decoded tiles that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
-/** Tiles of files up to this size are our tiles. */
+/** Side up to which tiles of the file are served as they are. */
 const largestTile = 1024;
 const defaultTile = 512;
-/** Tiles of the file that are decoded for one of a coarser level, at most; still coarser ones are made of those. */
+/** Most tiles of the file that are decoded for one tile of a coarser level. Still coarser levels are computed from that level. */
 const maxTilesAtOnce = 64;
-/** What a tile-part takes in memory. */
+/** Bytes of memory for each tile-part of an open file. */
 const bytesPerPart = 100;
 
 /** Enumerated colour spaces that cannot be shown. */
@@ -37,7 +37,7 @@ interface Parts {
   blocks: FileBlocks;
 }
 
-/** Side of our tiles: the file's own where they are handy. */
+/** The side of our tiles for the side of tiles of the file: the same, a multiple of it when it is small, or a default when it is large. */
 function tileSide(own: number): number {
   if (own > largestTile) return defaultTile;
   return own < defaultTile / 2 ? own * Math.ceil(defaultTile / 2 / own) : own;
@@ -63,7 +63,7 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
   };
 }
 
-/** Levels that the wavelets hold, and for which few enough tiles have to be decoded. */
+/** The levels that are read from the file: those that decoding at reduced resolution gives, with few enough tiles of the file for each tile. */
 function storedLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
   const { size } = stream;
   return Array.from({ length: levels }, (_, level) => level).filter((level) => {
@@ -81,7 +81,7 @@ class Jpeg2000TileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly #pixels: readonly CodeStreamPixels[];
-  /** Whether tiles of the file are larger than ours, and kept for those beside. */
+  /** Whether tiles of the file are larger than ours. They are then cached, because neighbouring tiles need them too. */
   readonly #keep: boolean;
 
   constructor(private readonly parts: Parts) {
@@ -134,7 +134,7 @@ class Jpeg2000TileSource implements TileSource {
   }
 }
 
-/** What the samples become. @throws TileSourceError where they cannot be decoded, by the name of what stands in the way. */
+/** The form of the decoded samples. @throws TileSourceError that names the feature of the file that is not supported. */
 function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   const { components } = size;
   const [first] = components;
@@ -205,7 +205,7 @@ function createJpeg2000Source(): TileSourceDefinition {
         const streams: CodeStream[] = [];
         for (const stretch of facts.codeStreams) {
           const stream = await CodeStream.open(reader, stretch, signal);
-          // Others are thumbnails, masks, and parts of a composition.
+          // Further code streams are thumbnails, masks, and parts of a composition.
           if (streams.length === 0 || isAlike(stream, streams[0]!)) streams.push(stream);
         }
         const shape = shapeOf(streams[0]!, facts);

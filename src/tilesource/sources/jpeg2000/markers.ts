@@ -17,12 +17,12 @@ export const markers = {
   eoc: 0xff_d9,
 } as const;
 
-/** Segments of a main header; files have a handful, and at most 256 of tile lengths. */
+/** Most segments of a main header. Ordinary files have few, and at most 256 with lengths of tile-parts. */
 const maxSegments = 2000;
-/** Bytes of all of them together. */
+/** Most bytes of all segments of a main header together. */
 const maxHeaderBytes = 2 ** 25;
 
-/** A stretch of the file that holds a code stream. */
+/** The part of the file that holds a code stream. */
 export interface Stretch {
   offset: number;
   length: number;
@@ -37,11 +37,11 @@ export interface MarkerSegment {
 /** The segments between SOC and the first tile-part. */
 export interface MainHeader {
   segments: MarkerSegment[];
-  /** Where the first tile-part begins. */
+  /** Position of the first tile-part. */
   end: number;
 }
 
-/** Exactly `length` bytes from `offset`. @throws TileSourceError where the file ends before. */
+/** Reads exactly `length` bytes from `offset`. @throws TileSourceError when the file ends before. */
 export async function exactly(
   reader: ByteReader,
   { offset, length }: Stretch,
@@ -58,7 +58,7 @@ export async function exactly(
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Reads the main header. @throws TileSourceError where it is damaged, endless, or of a kind that is not supported. */
+/** Reads the main header. @throws TileSourceError when it is damaged, too long, or of a kind that is not supported. */
 export async function readMainHeader(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<MainHeader> {
   const streamEnd = stream.offset + stream.length;
   const start = await exactly(reader, { offset: stream.offset, length: 4 }, 'the code stream', signal);
@@ -88,7 +88,7 @@ export async function readMainHeader(reader: ByteReader, stream: Stretch, signal
   }
 }
 
-/** One component, as SIZ has it. */
+/** A component according to SIZ. */
 interface Component {
   bits: number;
   signed: boolean;
@@ -96,7 +96,7 @@ interface Component {
   dy: number;
 }
 
-/** Sizes on the reference grid. */
+/** The contents of SIZ. Sizes are in units of the reference grid. */
 export interface GridSize {
   left: number;
   top: number;
@@ -112,7 +112,7 @@ export interface GridSize {
 /** Most components of an image. */
 const maxComponents = 64;
 
-/** Reads SIZ. @throws TileSourceError where it contradicts itself. */
+/** Reads SIZ. @throws TileSourceError when it contradicts itself. */
 export function readGridSize({ bytes }: MarkerSegment): GridSize {
   const count = bytes.length >= 40 ? bytes.readUInt16BE(38) : 0;
   if (count < 1 || count > maxComponents || bytes.length < 40 + 3 * count) {
@@ -135,7 +135,7 @@ export function readGridSize({ bytes }: MarkerSegment): GridSize {
   return { left, top, right, bottom, tileLeft, tileTop, tileWidth, tileHeight, components };
 }
 
-/** Halvings that every component of every tile has, as COD and COC of the main header say. */
+/** The number of decomposition levels that every component of every tile has, according to COD and COC of the main header. */
 export function decompositions(segments: readonly MarkerSegment[], componentCount: number): number {
   const style = segments.find(({ marker }) => marker === markers.cod)?.bytes;
   if (style === undefined || style.length < 14)

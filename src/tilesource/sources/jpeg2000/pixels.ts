@@ -14,20 +14,20 @@ export const maxDecodedSamples = 2 ** 26;
 /** Number of the enumerated colour space sYCC. */
 const sYcc = 18;
 
-/** What the samples of a file become. */
+/** The form of the decoded samples of a file. */
 export interface Shape {
   bands: number;
   dtype: SampleType;
 }
 
-/** A part of a level, in its own pixels. */
+/** A part of a level, in pixels of the level. */
 export interface Wanted {
   box: Box;
-  /** How often the level is halved. */
+  /** How many times the full resolution is halved to get the level. */
   reduce: number;
 }
 
-/** Reads pixels of a code stream, decoding only the tiles that a part meets. */
+/** Reads pixels of a code stream. Only the tiles that intersect the part are decoded. */
 export class CodeStreamPixels {
   constructor(
     private readonly stream: CodeStream,
@@ -40,7 +40,7 @@ export class CodeStreamPixels {
   async read({ box, reduce }: Wanted, keep: boolean, signal?: AbortSignal): Promise<Raster> {
     const { size } = this.stream;
     const scale = 2 ** reduce;
-    // Pixels of the level on the grid: the origin of the image is a multiple of the scale.
+    // The origin of the image is a multiple of the scale, so positions in pixels of the level are whole numbers.
     const [left, top] = [size.left / scale + box.left, size.top / scale + box.top];
     const range: TileRange = {
       left: Math.floor((left * scale - size.tileLeft) / size.tileWidth),
@@ -65,7 +65,7 @@ export class CodeStreamPixels {
     return result;
   }
 
-  /** Decodes some tiles together. What the file lacks is zero. */
+  /** Decodes some tiles together. Samples that the file lacks are zero. */
   async #decode(range: TileRange, reduce: number, signal: AbortSignal | undefined): Promise<Raster> {
     const { components } = this.stream.size;
     const extent = this.stream.extent(range);
@@ -103,7 +103,7 @@ export class CodeStreamPixels {
         : data;
     const raster: Raster = { ...this.shape, width, height, data: samples };
     if (palette !== null) return throughPalette(raster, palette.entries, order);
-    // The library has turned subsampled colours into RGB.
+    // Of YCbCr, the library converts only subsampled colours to RGB by itself.
     const isPlain = this.stream.size.components.every(({ dx }) => dx === 1);
     if (space === sYcc && isPlain && raster.bands === 3 && (samples instanceof Uint8Array || samples instanceof Uint16Array)) {
       yCbCrToRgb(samples, bits);
@@ -114,7 +114,7 @@ export class CodeStreamPixels {
   }
 }
 
-/** Samples of less than 8 bits over the whole range of a byte. */
+/** Scales samples of less than 8 bits to the whole range of a byte. */
 function spread(samples: Raster['data'], bits: number, signed: boolean): void {
   const factor = signed ? 127 / Math.max(1, 2 ** (bits - 1) - 1) : 255 / (2 ** bits - 1);
   for (let i = 0; i < samples.length; i++) samples[i] = Math.max(signed ? -128 : 0, Math.round(samples[i]! * factor));
@@ -129,7 +129,7 @@ function reorder({ data, bands }: Raster, order: readonly number[]): void {
   }
 }
 
-/** Indexes past the end of a palette are its last entry, as the standard has it. */
+/** Replaces indexes by colours. Indexes past the end of the palette mean its last entry, according to the standard. */
 function throughPalette(indexes: Raster, entries: readonly (readonly number[])[], order: readonly number[] | null): Raster {
   const { width, height, bands, dtype } = indexes;
   const result = createRaster({ width, height, bands, dtype });

@@ -15,7 +15,7 @@ export type Point = readonly [x: number, y: number];
 
 /**
  * The position of a source in the image: (x, y) + scale · (s11 s12; s21 s22) · (point of the source). `crop` is the part of the source that is
- * shown. A `warp` instead maps the points `src` of the source to the points `dst` of the image.
+ * shown. A `warp` moves the points `src` of the source to the points `dst`; `placementOf` says how it combines with the matrix.
  */
 export interface Position {
   x?: number;

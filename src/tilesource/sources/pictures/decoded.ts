@@ -6,19 +6,19 @@ import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../c
 import { processed } from '../../process/processing.js';
 import { sharpSource } from '../sharp/sharp-source.js';
 
-/** Longest file that is read at once. */
+/** Most bytes of a file that is decoded as a whole. */
 const maxFileBytes = 2 ** 27;
 /** Most pixels of a picture that a library decodes as a whole. */
 export const maxPixels = 2 ** 26;
 
-/** A picture that was decoded, and what is said of it in internal metadata. */
+/** A decoded picture, and its internal metadata. */
 export interface DecodedPicture {
   png: Uint8Array;
   icc: Uint8Array | null;
   facts: Record<string, unknown>;
 }
 
-/** All bytes of a file that is decoded as a whole. */
+/** Reads a whole file. */
 export async function wholeFile(
   input: SourceInput,
   is: (head: Buffer) => boolean,
@@ -36,7 +36,7 @@ export async function wholeFile(
   }
 }
 
-/** Decodes a picture in a thread. @throws TileSourceError where it is corrupt or too large, or the library is not installed. */
+/** Decodes a picture in a thread. @throws TileSourceError when it is corrupt or too large, or the library is not installed. */
 export async function decodePicture(
   { format, bytes, what }: Pick<PictureTask, 'format' | 'bytes'> & { what: string },
   signal?: AbortSignal,
@@ -51,7 +51,7 @@ export async function decodePicture(
   return { png: kind === 'png' ? data : await pngOf({ data, width, height, hasAlpha }, signal), icc, facts };
 }
 
-/** Red, green, blue and opacity as PNG. */
+/** Encodes RGB with alpha as PNG. */
 export async function pngOf(
   { data, width, height, hasAlpha }: { data: Uint8Array; width: number; height: number; hasAlpha: boolean },
   signal?: AbortSignal,
@@ -61,7 +61,7 @@ export async function pngOf(
   return processed(() => shown.toBuffer(), signal);
 }
 
-/** Serves a picture that was decoded: small ones as a tile, large ones through a temporary pyramid. */
+/** The source of a decoded picture. A small picture is one tile; of a large one a temporary pyramid is made. */
 export async function openDecoded(
   name: string,
   { png, icc, facts }: DecodedPicture,

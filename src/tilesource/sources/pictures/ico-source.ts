@@ -3,14 +3,14 @@ import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../contract.js';
 import { openDecoded, pngOf, wholeFile } from './decoded.js';
 
-/** Pictures in one file, at most. */
+/** Most pictures in one file. */
 const maxPictures = 256;
 /** Bytes of the header of a bitmap. */
 const leastPicture = 40;
-/** Longest side of a bitmap; those of PNG have the limits of PNG. */
+/** Longest side of a bitmap. Pictures in PNG have the limits of PNG. */
 const maxSide = 1024;
 
-/** Reads icons and cursors: of the pictures in a file the one with most pixels. */
+/** Reads icons and cursors. Of the pictures in a file the one with most pixels is shown. */
 export const icoSource: TileSourceDefinition = {
   name: 'ico',
   extensions: { default: priorities.manual, ico: priorities.low, cur: priorities.low },
@@ -22,7 +22,7 @@ export const icoSource: TileSourceDefinition = {
     if (count === 0 || count > maxPictures || 6 + count * 16 > bytes.length) {
       throw new TileSourceError(`Corrupt ICO: it claims ${count} pictures; it may have 1 to ${maxPictures}.`);
     }
-    // Sides and colours of an entry are bytes, of which 0 stands for 256.
+    // Width, height and number of colours are bytes, in which 0 means 256.
     const entries = Array.from({ length: count }, (_, index) => {
       const entry = bytes.subarray(6 + index * 16, 22 + index * 16);
       return { entry, pixels: (entry[0] || 256) * (entry[1] || 256), bits: entry.readUInt16LE(6) };
@@ -34,7 +34,7 @@ export const icoSource: TileSourceDefinition = {
     const picture = bytes.subarray(offset, offset + length);
     const facts = { pictures: count };
     if (picture.readUInt32BE(0) === 0x89504e47) return openDecoded('ico', { png: picture, icc: null, facts }, options);
-    // The height counts the mask, too.
+    // The height in the header includes the mask, which is as high as the picture.
     const sides = [picture.readInt32LE(4), Math.abs(picture.readInt32LE(8)) / 2];
     if (sides.some((side) => side < 1 || side > maxSide)) {
       throw new TileSourceError(`Corrupt ICO: its largest picture has ${sides.join(' by ')} pixels; sides may have ${maxSide}.`);

@@ -6,12 +6,12 @@ import { createRaster, type Raster } from '../../raster.js';
 import { openDecoded, wholeFile } from './decoded.js';
 
 const headerBytes = 128;
-/** The palette of 256 colours lies at the end of the file, behind a byte of this value. */
+/** The palette of 256 colours is at the end of the file, and is preceded by a byte of this value. */
 const paletteMark = 12;
 const maxPixels = 2 ** 26;
-/** Of all rows and planes, with what stands behind each row. */
+/** Most unpacked bytes of all rows and planes, with the padding of each row. */
 const maxUnpackedBytes = 4 * maxPixels;
-/** Rows that are unpacked before other work gets its turn. */
+/** How many rows are unpacked before other work on the event loop may run. */
 const rowsAtOnce = 64;
 
 interface Pcx {
@@ -19,10 +19,10 @@ interface Pcx {
   height: number;
   bits: number;
   planes: number;
-  /** Of a row of one plane. */
+  /** Bytes of a row of one plane, with padding. */
   rowBytes: number;
   isPacked: boolean;
-  /** `null`: samples are not indexes of colours. */
+  /** `null` when the samples are no indexes. */
   palette: Uint8Array | null;
 }
 
@@ -57,12 +57,12 @@ function paletteOf(bytes: Buffer, bits: number, planes: number): Uint8Array | nu
     const at = bytes.length - 769;
     return planes === 1 && at >= headerBytes && bytes[at] === paletteMark ? bytes.subarray(at + 1) : null;
   }
-  // Two colours without a palette of their own are black and white.
+  // Pictures of two colours without a palette are black and white.
   const palette = bytes.subarray(16, 64);
   return bits * planes > 1 ? palette : Buffer.from([0, 0, 0, 255, 255, 255]);
 }
 
-/** Unpacks rows of all planes: a byte of which the two upper bits are set says how often the next one stands. */
+/** Unpacks the rows of all planes. A byte whose two upper bits are set is the number of repetitions of the next byte. */
 async function unpack(bytes: Buffer, pcx: Pcx, signal: AbortSignal | undefined): Promise<Uint8Array> {
   const row = pcx.rowBytes * pcx.planes;
   const out = new Uint8Array(row * pcx.height);
@@ -118,7 +118,7 @@ async function rasterOf(rows: Uint8Array, pcx: Pcx, signal: AbortSignal | undefi
   return raster;
 }
 
-/** Reads PCX of 1 to 8 bits, with palettes or in planes of colours. */
+/** Reads PCX of 1 to 8 bits, with a palette or with planes of colours. */
 export const pcxSource: TileSourceDefinition = {
   name: 'pcx',
   extensions: { default: priorities.manual, pcx: priorities.low },

@@ -69,7 +69,7 @@ function masks(
   if (compression === 0) {
     return bits === 16 ? [0x7c_00, 0x3_e0, 0x1f].map(fieldOf) : [0xff_00_00, 0xff_00, 0xff].map(fieldOf);
   }
-  // The masks follow the header of 40 bytes, or are part of longer ones.
+  // The masks follow a header of 40 bytes. They are a part of longer headers, at the same position.
   const hasAlpha = headerBytes >= 56 || compression === 6;
   if (head.length < 70) throw new TileSourceError('Truncated or corrupt BMP: its masks are missing.');
   const fields = [54, 58, 62].map((at) => fieldOf(head.readUInt32LE(at)));

@@ -4,7 +4,7 @@ import type { HeaderReader, Rows } from './rows.js';
 
 const blockBytes = 2880;
 const cardBytes = 80;
-/** Most blocks of one header, and most headers that are looked at. */
+/** Most blocks of one header, and most headers that are read. */
 const maxBlocks = 1000;
 const maxUnits = 1000;
 const maxFrames = 100_000;
@@ -20,7 +20,7 @@ const readers: Readonly<Record<string, { dtype: SampleType; read: (bytes: Buffer
   '-64': { dtype: 'float64', read: (bytes, at) => bytes.readDoubleBE(at) },
 };
 
-/** Offsets by which numbers without sign are stored as such with one. */
+/** Offsets (BZERO) with which unsigned numbers are stored as signed ones. */
 const shiftedTypes: Readonly<Record<string, SampleType>> = { '8/-128': 'int8', '16/32768': 'uint16', '32/2147483648': 'uint32' };
 
 async function readCards(
@@ -75,7 +75,7 @@ function imageOf(cards: Cards, start: number, size: number): Rows {
     dtype,
     frames,
     pixelBits: bytes * 8,
-    // The first row is the lowest.
+    // The first row in the file is the lowest row of the picture.
     first: (frame) => start + rowBytes * (height * (frame + 1) - 1),
     step: -rowBytes,
     unpack: (row, { skip, count }, out, at) => {
@@ -88,7 +88,7 @@ function imageOf(cards: Cards, start: number, size: number): Rows {
   };
 }
 
-/** Reads the first image of a FITS file; further axes are frames. */
+/** Reads the first image of a FITS file. Axes beyond x and y become frames. */
 export const readFits: HeaderReader = async ({ head, size, read }) => {
   if (!head.toString('latin1', 0, 10).startsWith('SIMPLE  = ')) return null;
   let start = 0;

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { bitsAt, type HeaderReader, type Rows } from './rows.js';
 
-/** The next words of a header, and where the samples begin behind them; `#` begins a comment. */
+/** Reads the next words of a header, and the position of the samples that follow. `#` begins a comment. */
 function words(text: string, start: number, count: number): { found: string[]; end: number } | null {
   const pattern = /(?:[\t\n\v\f\r ]|#[^\n]*\n)*([^\t\n\v\f\r #]+)/y;
   const found: string[] = [];
@@ -13,7 +13,7 @@ function words(text: string, start: number, count: number): { found: string[]; e
     found.push(match[1]!);
     end = pattern.lastIndex;
   }
-  // Exactly one blank stands between the header and the samples.
+  // Exactly one whitespace character separates the header from the samples.
   return { found, end: end + 1 };
 }
 
@@ -43,7 +43,7 @@ function pam(text: string): (Shape & { type: string }) | null {
   return { width, height, bands, most, start: end + 7, type: values.get('TUPLTYPE') ?? '' };
 }
 
-/** Whole numbers of one or two bytes, high byte first, spread over the range of their type. */
+/** A converter for integers of one or two bytes, big-endian, which are scaled to the range of their type. */
 function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
   const bytes = most > 255 ? 2 : 1;
   const factor = (bytes === 2 ? 65_535 : 255) / most;
@@ -121,7 +121,7 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
     bands,
     frames: 1,
     ...samples,
-    // Floats lie upside down.
+    // In files with floats the lowest row is first.
     first: () => start + (isFloat ? rowBytes * (height - 1) : 0),
     step: isFloat ? -rowBytes : rowBytes,
     header: { kind, most },

@@ -1,6 +1,6 @@
 import type { SampleType, Samples } from '../../raster.js';
 
-/** A picture whose file holds its rows one after the other. */
+/** A picture whose rows are stored one after the other. */
 export interface Rows {
   format: string;
   width: number;
@@ -8,32 +8,32 @@ export interface Rows {
   bands: number;
   dtype: SampleType;
   frames: number;
-  /** Bits of a pixel in the file; fewer than 8 lie from the highest bit down. */
+  /** Bits of a pixel in the file. With fewer than 8 the first pixel has the highest bits of a byte. */
   pixelBits: number;
-  /** Where the upper row of a frame begins, and how far it is from one row to the next below: negative where they lie upside down. */
+  /** The position of the uppermost row of a frame, and the distance to the next lower row in bytes. It is negative when the lowest row is first. */
   first: (frame: number) => number;
   step: number;
-  /** Turns pixels into samples: `count` of them from the pixel `skip` of these bytes. */
+  /** Converts `count` pixels to samples, beginning with pixel `skip` of the bytes. */
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
   /** The rows, where the file holds them packed: `first` is a place in them. */
   unpacked?: Buffer;
-  /** What the header says, for internal metadata. */
+  /** Facts of the header for the internal metadata. */
   header: Record<string, unknown>;
 }
 
-/** Reads the header of a format. `null` where the bytes are of another. */
+/** Reads the header of a format; `null` when the file has another format. */
 export type HeaderReader = (file: HeaderBytes) => Promise<Rows | null> | Rows | null;
 
-/** The beginning of a file, and how to read more of it. */
+/** The first bytes of a file, and a function that reads more. */
 export interface HeaderBytes {
   name: string;
   size: number;
-  /** The first bytes, some thousand of them. */
+  /** The first bytes of the file, some thousand. */
   head: Buffer;
   read: (offset: number, length: number) => Promise<Buffer>;
 }
 
-/** Indexes of colours, which are bytes side by side; a palette of grays alone gives one band. */
+/** A converter for indexes of a palette, whose colours are consecutive bytes. A palette with only grays gives one band. */
 export function indexed(palette: Uint8Array, bits: number): Pick<Rows, 'bands' | 'unpack'> {
   const last = palette.length / 3 - 1;
   const isGray = palette.every((value, i) => value === palette[i - (i % 3)]);
@@ -55,7 +55,7 @@ export function bitsAt(bytes: Buffer, pixel: number, bits: number): number {
   return (bytes[bit >> 3]! >> (8 - bits - (bit & 7))) & (2 ** bits - 1);
 }
 
-/** A field of some bits of a pixel, spread over a byte. */
+/** A field of some bits of a pixel, which is scaled to a byte. */
 export interface BitField {
   shift: number;
   bits: number;
@@ -69,7 +69,7 @@ export function fieldOf(mask: number): BitField {
   return { shift, bits: 32 - Math.clz32(unsigned >>> shift) };
 }
 
-/** Pixels of 16 or 32 bits with a field for each band. */
+/** A converter for pixels of 16 or 32 bits with a field for each band. */
 export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows['unpack'] {
   return (bytes, { skip, count }, out, at) => {
     for (let i = 0; i < count; i++) {
@@ -82,7 +82,7 @@ export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows
   };
 }
 
-/** Bytes in another order: `order[band]` is where the byte of a band lies in a pixel. */
+/** A converter for bytes in another order. `order[band]` is the position of the byte of a band in a pixel. */
 export function bytewise(order: readonly number[], bytesPerPixel: number): Rows['unpack'] {
   if (order.length === bytesPerPixel && order.every((from, band) => from === band)) {
     return (bytes, { skip, count }, out, at) => {

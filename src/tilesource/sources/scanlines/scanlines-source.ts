@@ -19,11 +19,11 @@ import type { HeaderBytes, Rows } from './rows.js';
 import { readTga } from './tga.js';
 
 const tileSide = 512;
-/** Bytes of a header that are read at once: with the palettes of all formats. */
+/** Bytes at the beginning of a file that are read at once. They include the palettes of all formats. */
 const headBytes = 2 ** 13;
-/** Bytes of whole rows up to which they are read together. */
+/** Most bytes of whole rows that are read with one request. */
 const togetherBytes = 2 ** 22;
-/** Rows that are read at the same time where each is read by itself. */
+/** How many rows are read at the same time when each needs a request. */
 const rowsAtOnce = 8;
 /** Longest side. */
 const maxSide = 2 ** 31;
@@ -75,7 +75,7 @@ class ScanlinesTileSource implements TileSource {
     return raster;
   }
 
-  /** The same stretch of each row: read together where that is not much more. */
+  /** Reads the same columns of some rows. Whole rows are read with one request when that is not much more. */
   async #parts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
     const first = Math.min(...offsets);
     const all = Math.max(...offsets) + length - first;
@@ -107,7 +107,7 @@ class ScanlinesTileSource implements TileSource {
 }
 
 async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSignal): Promise<Rows> {
-  // Behind the end of the file there is nothing; headers may point there.
+  // A damaged header may point behind the end of the file, where nothing can be read.
   const read = async (offset: number, length: number): Promise<Buffer> => {
     const within = Math.min(length, reader.size - offset);
     return within > 0 ? Buffer.from(await reader.read(offset, within, signal && { signal })) : Buffer.alloc(0);
@@ -129,7 +129,7 @@ const types = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 
 const netpbmTypes = ['bitmap', 'graymap', 'pixmap', 'anymap'].map((kind) => `image/x-portable-${kind}`);
 const low = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
 
-/** Reads pictures that are stored in rows, those of a tile at a time where they are not compressed: BMP, Netpbm, FITS, TGA. */
+/** Reads formats that store pictures in rows: BMP, Netpbm, FITS, TGA. Without compression, only the rows of a tile are read for it. */
 export const scanlinesSource: TileSourceDefinition = {
   name: 'scanlines',
   extensions: { default: priorities.fallback, ...low(extensions) },

@@ -2,7 +2,7 @@ import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { bytewise, fielded, fieldOf, indexed, type HeaderReader, type Rows } from './rows.js';
 
-/** Reads the header of a TGA file, which nothing but its name and its plausibility show to be one. */
+/** Reads the header of a TGA file. The format has no signature, so files are recognized by their name and by a plausible header. */
 export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   if (!/\.(tga|icb|vda|vst)$/i.test(name) || head.length < 18) return null;
   const [idBytes, mapType] = [head[0]!, head[1]!];
@@ -39,11 +39,11 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   };
 };
 
-/** Rows are packed in runs of equal pixels and stretches of others. */
+/** The bit of the image type that means run-length encoding: pixels are stored as runs of equal pixels and sequences of other pixels. */
 const packedFlag = 8;
-/** Bytes of pixels that are unpacked and kept: runs tell nothing of where a row begins. */
+/** Most bytes of unpacked pixels. The whole picture is unpacked and kept, because positions of rows in packed data are unknown. */
 const mostUnpacked = 2 ** 26;
-/** Bytes that are unpacked before other work gets its turn. */
+/** How many bytes are unpacked before other work on the event loop may run. */
 const unpackedAtOnce = 2 ** 16;
 
 async function unpackRuns(
@@ -52,7 +52,7 @@ async function unpackRuns(
 ): Promise<Buffer> {
   if (length > mostUnpacked)
     throw new TileSourceError(`The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${mostUnpacked} are read.`);
-  // At worst each pixel is a stretch of its own.
+  // In the worst case each pixel is a sequence of its own, with one more byte.
   const bytes = await read(length + Math.ceil(length / pixelBytes));
   const out = Buffer.alloc(length);
   let [at, to] = [0, 0];

@@ -8,25 +8,25 @@ import { vipsReason } from '../../process/vips-reason.js';
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
 
-/** A file as libvips is given it. */
+/** The input of libvips: the path or the bytes of a file. */
 export type VipsFile = Pick<Material, 'input' | 'format'>;
 
-/** Most pixels of formats of which libvips holds the whole picture while it decodes. */
+/** Most pixels of pictures that libvips must decode as a whole in memory. */
 const maxDecodedPixels = 2 ** 26;
 
-/** Side of the tiles that large pictures are turned into. */
+/** Side of the tiles of the pyramids that are made of large pictures. */
 export const tileSide = 256;
 
-/** Formats of which libvips needs the whole picture in memory. */
+/** Formats that libvips must decode as a whole in memory. */
 const decodedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
 
-/** Errors of libvips as what they mean for the file. */
+/** Converts an error of libvips to one that says what is wrong with the file. */
 export function explain(error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || error.name === 'AbortError') return error;
   return new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
 }
 
-/** What libvips says of a file, checked against the limits before anything is decoded. */
+/** Reads the header of a file with libvips, and checks the limits before anything is decoded. */
 export async function readFacts(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
   const facts = await sharp(material.input, settings).metadata();
   const { width, height } = facts.autoOrient;
@@ -38,7 +38,7 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
     throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
   }
   const tilePixels = Math.ceil(width / tileSide) * Math.ceil(height / tileSide) * tileSide ** 2;
-  // At the edges of usual pictures tiles are partly empty; those of a picture of two columns nearly are.
+  // Tiles at the edges are partly empty, so a narrow picture becomes many more pixels of tiles than it has. Therefore they are limited, too.
   if (tilePixels > 2 * limit) {
     throw new TileSourceError(
       `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made of a file of this kind.`,
@@ -47,17 +47,17 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   return facts;
 }
 
-/** How samples are decoded: bands and type, and whether libvips has to convert colours (CMYK and the like) itself. */
+/** The form of decoded samples: bands, type, and whether libvips must convert the colours, such as CMYK. */
 export interface SampleForm {
   bands: 1 | 2 | 3 | 4;
   dtype: 'uint8' | 'uint16';
   converted: boolean;
 }
 
-/** Depths, by libvips name, that come through: libvips would cut all others off at 0 and 255. */
+/** Types of samples, by their names in libvips, that are decoded exactly. libvips would clamp all others to 0 … 255. */
 const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
 
-/** How the samples of a file are decoded. @throws TileSourceError for depths that would come out wrong. */
+/** The form of the decoded samples of a file. @throws TileSourceError for types of samples that libvips would clamp. */
 export function sampleForm(facts: Metadata): SampleForm {
   if (facts.depth !== undefined && !keptDepths.has(facts.depth)) {
     throw new TileSourceError(`Samples of type ${facts.depth} are not read by libvips here, but by the tiff source.`);
@@ -72,7 +72,7 @@ export function sampleForm(facts: Metadata): SampleForm {
   };
 }
 
-/** Opens the picture, upright unless `turn` is false, colours untouched where they can be. */
+/** Opens the picture with libvips. It is rotated upright unless `turn` is false. Colours are not converted, unless they must be. */
 export function upright(
   material: VipsFile,
   settings: SharpOptions,
@@ -92,7 +92,7 @@ export async function decode(
   settings: SharpOptions,
   { form, page, signal }: { form: SampleForm; page: number; signal?: AbortSignal | undefined },
 ): Promise<Raster> {
-  // Of gray with alpha, libvips gives the gray alone where samples are to be raw.
+  // For raw output libvips drops the alpha of gray pictures, so these are decoded as RGB with alpha.
   const image = upright(material, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
   const raw = image.raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' });
   const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
@@ -101,7 +101,7 @@ export async function decode(
   return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);
 }
 
-/** Gray with alpha comes as RGB with alpha. */
+/** Converts RGB with alpha back to gray with alpha. */
 function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
   if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
   const kept = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
@@ -115,7 +115,7 @@ function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
   return { ...raster, data, bands };
 }
 
-/** What internal metadata say of a file. */
+/** The internal metadata of a file. */
 export function describeFacts(facts: Metadata): Record<string, unknown> {
   const { format, space, channels, depth, density, pages, orientation, width, height, xmpAsString: xmp } = facts;
   return {

@@ -8,17 +8,17 @@ import { explain, readFacts } from './decode.js';
 import type { Material } from './material.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
-/** How long a drawing may take: what it costs is not to be seen from its text, and filters can cost hours. */
+/** Milliseconds after which rendering a drawing is aborted. Its cost cannot be told from its text, and filters can take hours. */
 const drawingMs = 30_000;
 
-/** Each is a process of its own. */
+/** How many drawings are rendered at the same time. Each is rendered in a process of its own. */
 const drawings = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
- * The pixels of an SVG, measured and drawn in a process of its own, which can be ended; the drawing library itself cannot. Of a drawing that
- * does not say how large it is, measuring alone can take hours.
+ * Renders an SVG in a separate process, because a process can be ended and the library offers no way to abort. Its size is also computed there:
+ * when the drawing does not state it, this alone can take hours.
  *
- * @throws TileSourceError where it has too many pixels, takes longer than `timeoutMs`, more memory than a conversion may, or cannot be drawn; the
+ * @throws TileSourceError when it has too many pixels, takes longer than `timeoutMs`, needs more memory than a conversion may, or is invalid; the
  * signal's reason when it was aborted.
  */
 export async function drawSvg(
@@ -64,7 +64,7 @@ async function draw(
   }
 }
 
-/** Draws one file; runs in the process. */
+/** Renders one file. This runs in the separate process. */
 export async function runDrawing({
   bytes,
   output,

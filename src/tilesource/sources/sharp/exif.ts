@@ -1,4 +1,4 @@
-/** Tags that people look for, by their numbers in Exif 2.32. */
+/** The shown tags, by their numbers in Exif 2.32. */
 const names: Readonly<Record<number, string>> = {
   0x10e: 'ImageDescription',
   0x10f: 'Make',
@@ -34,7 +34,7 @@ const exifDirectory = 0x8769;
 const maxEntries = 200;
 const maxTextLength = 1024;
 
-/** The usual tags of an Exif block, by name; what is damaged is left out. */
+/** The shown tags of an Exif block, by name. Damaged ones are left out. */
 export function readExif(block: Buffer): Record<string, string | number | number[]> {
   const found: Record<string, string | number | number[]> = {};
   const start = block.toString('latin1', 0, 6) === 'Exif\0\0' ? 6 : 0;
@@ -48,7 +48,7 @@ export function readExif(block: Buffer): Record<string, string | number | number
   return found;
 }
 
-/** @returns where the directory of Exif's own tags lies */
+/** @returns the position of the directory with the tags of Exif */
 function readDirectory(
   view: DataView,
   at: number,

@@ -1,7 +1,7 @@
-/** Formats that the source hands to libvips. */
+/** Formats that are read with libvips. */
 export type FileFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'tiff' | 'avif' | 'svg';
 
-/** Beginnings of files as text of one byte per character. */
+/** The first bytes of files of each format, as Latin-1 text. */
 const beginnings: readonly [start: string, format: FileFormat][] = [
   ['\xff\xd8\xff', 'jpeg'],
   ['\x89PNG\r\n\x1a\n', 'png'],
@@ -13,10 +13,10 @@ const beginnings: readonly [start: string, format: FileFormat][] = [
   ['MM\0+', 'tiff'],
 ];
 
-/** Beginning of JPEG-LS, which begins like JPEG. */
+/** The first bytes of JPEG-LS, which JPEG files share except for the last. */
 const jpegLs = '\xff\xd8\xff\xf7';
 
-/** The format that the first bytes (some thousand of them) of a file show, whatever it is called; `null` for others. */
+/** The format of a file by its first bytes, of which some thousand are enough; `null` for formats that are not read with libvips. */
 export function recognizeFormat(head: Uint8Array): FileFormat | null {
   const text = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1');
   if (text.startsWith(jpegLs)) return null;
@@ -29,7 +29,7 @@ export function recognizeFormat(head: Uint8Array): FileFormat | null {
   return isMarkup && /<(?:[\w-]+:)?svg[\s>/]/.test(text) ? 'svg' : null;
 }
 
-/** Beginnings of files that nothing here reads: pictures, and images of microscopes. */
+/** The first bytes of formats that no source reads, by the name of the format. */
 const foreignBeginnings: readonly [start: string, name: string, kind?: 'microscope'][] = [
   ['8BPS\0', 'Photoshop'],
   ['\x76\x2f\x31\x01', 'OpenEXR'],
@@ -55,7 +55,7 @@ const foreignBeginnings: readonly [start: string, name: string, kind?: 'microsco
   ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'Compound (OIB, ZVI and others)', 'microscope'],
 ];
 
-/** Why a file is not read, by its first bytes; `null` where it is no format that nothing here reads. */
+/** The message that says that a format is not supported, when the first bytes are of such a format; otherwise `null`. */
 export function foreignFormat(head: Uint8Array): string | null {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(16, head.byteLength)).toString('latin1');
   const found = foreignBeginnings.find(([start]) => text.startsWith(start));

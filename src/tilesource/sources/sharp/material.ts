@@ -8,18 +8,18 @@ import { refuseStoredInTiles } from './stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from './svg.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
-/** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
+/** Files up to this length are passed to libvips as bytes, so that its cache of operations keeps neither the file nor its path. */
 const maxBufferedBytes = 2 ** 26;
 
-/** A file as libvips is given it. */
+/** A file in the form that libvips is given: bytes or a path. */
 export interface Material {
   input: Buffer | string;
   format: FileFormat;
-  /** Removes what was made on disk. */
+  /** Removes temporary files. */
   release(): Promise<void>;
 }
 
-/** Makes a file ready for libvips. @throws TileSourceError where it is none of the formats that it reads. */
+/** Prepares a file for libvips. @throws TileSourceError when its format is not read with libvips. */
 export async function prepare(file: SourceInput, directory: string, signal: AbortSignal | undefined): Promise<Material> {
   const reader = await file.open();
   try {
@@ -40,7 +40,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
       if (format === 'svg') await checkSvg(input, signal);
       return { input, format, release: async () => {} };
     }
-    // A name of its own: libvips must never take another file, or another state of it, for this one.
+    // The path is used only once, so that libvips cannot find another file, or another state of it, in its cache by this path.
     const path = temporaryPath(directory);
     const local = await makeLocal(file, path, maxCopiedBytes, signal);
     const release = async () => {

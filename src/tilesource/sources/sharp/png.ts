@@ -1,17 +1,17 @@
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 
-/** Most bytes of compressed text: each may become a thousand, and libvips inflates them whenever it opens the file. */
+/** Most bytes of compressed texts. A byte may inflate to a thousand, and libvips inflates them each time that it opens the file. */
 const maxCompressedText = 2 ** 20;
 
-/** Bytes that are read at once while looking for the beginnings of chunks. */
+/** How many bytes are read at once when chunks are searched. */
 const windowLength = 2 ** 16;
 
-/** Longest beginning of an `iTXt` chunk that says whether its text is compressed: a keyword, a zero and the flag. */
+/** Most bytes of the beginning of an `iTXt` chunk that is needed to see whether its text is compressed: keyword, a zero and the flag. */
 const textHeadLength = 81;
 
 /**
- * Refuses a PNG whose texts would take minutes to inflate. Nobody asks for them, but libvips cannot be told to leave them out.
+ * Refuses a PNG whose compressed texts would take minutes to inflate. They are not used, but libvips has no option to ignore them.
  *
  * @throws TileSourceError
  */
@@ -27,7 +27,7 @@ export async function checkPng(reader: ByteReader, signal: AbortSignal | undefin
 
 interface Chunk {
   type: string;
-  /** Where its data begin in the file. */
+  /** Position of its data in the file. */
   start: number;
   length: number;
 }

@@ -11,13 +11,13 @@ import { describeFacts, sampleForm, tileSide, upright } from './decode.js';
 import type { Material } from './material.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
-/** Longest that a conversion may take, in seconds. */
+/** Seconds after which a conversion is aborted. */
 const conversionSeconds = 900;
 
-/** One conversion to a pyramid at a time: each uses all the threads that libvips has. */
+/** Only one pyramid is made at a time, because each uses all threads of libvips. */
 const conversions = new WorkQueue({ name: 'conversions', running: 1 });
 
-/** Turns a large picture into a temporary pyramid of tiles and reads that. */
+/** Converts a large picture to a temporary pyramidal TIFF, from which its tiles are read. */
 export async function openPyramid(
   material: Material,
   settings: SharpOptions,
@@ -46,7 +46,7 @@ export async function openPyramid(
         }, signal),
       { signal },
     );
-    // What has been converted is kept even if nobody waits any more.
+    // A finished pyramid is kept even when the caller has aborted meanwhile.
     const { signal: _signal, ...lasting } = options;
     const pyramid = await tiffSource.open(fileInput(path), lasting);
     await material.release();
@@ -57,7 +57,7 @@ export async function openPyramid(
   }
 }
 
-/** A temporary pyramid that answers for the file it was made from. */
+/** Presents a temporary pyramid as the file from which it was made. */
 class PyramidImage implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -73,7 +73,7 @@ class PyramidImage implements TileSource {
     this.#facts = facts;
     this.#profile = profile;
     this.#discard = discard;
-    // The resolution that libvips writes is made up.
+    // The resolution in the pyramid is a default of libvips, and not that of the file.
     this.metadata = { ...pyramid.metadata, levels: levelCount(pyramid.metadata), magnification: null, mmX: null, mmY: null };
     this.populatedLevels = pyramid.populatedLevels;
     this.readStoredTile = pyramid.readStoredTile && ((address, options) => pyramid.readStoredTile!(address, options));

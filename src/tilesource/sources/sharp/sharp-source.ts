@@ -14,7 +14,7 @@ import { prepare } from './material.js';
 import { openPyramid } from './pyramid.js';
 import { SmallImage } from './small-image.js';
 
-/** Longest side of an image served as one tile, where the options do not say. */
+/** Longest side of an image that is served as one tile, when the options state none. */
 const defaultMaxSmallImageSize = 4096;
 
 async function open(file: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
@@ -44,7 +44,7 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
   }
 }
 
-/** What libvips reads: JPEG, PNG, WebP, AVIF, GIF, SVG and untiled TIFF, within limits of pixels. */
+/** Reads formats of libvips: JPEG, PNG, WebP, AVIF, GIF, SVG and untiled TIFF, up to a number of pixels. */
 export const sharpSource: TileSourceDefinition = {
   name: 'sharp',
   ...(sharp.versions.sharp !== undefined && { version: sharp.versions.sharp }),

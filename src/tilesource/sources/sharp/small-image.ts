@@ -10,16 +10,16 @@ import type { Material } from './material.js';
 /** Most pages that are served as frames. */
 const maxFrames = 1000;
 
-/** Most pixels of all frames of an animation: each frame is drawn on the ones before it, so the last one costs as much as all. */
+/** Most pixels of all frames of an animation. Each frame is drawn over those before it, so decoding the last one costs as much as decoding all. */
 const maxAnimationPixels = 2 ** 30;
 
-/** Bytes of decoded frames kept per open image. */
+/** Most bytes of decoded frames that are cached for an open image. */
 const keptFrameBytes = 2 ** 26;
 
 /** Formats whose pages are frames. */
 const framedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['gif', 'webp', 'tiff']);
 
-/** An image of which each frame is a single tile. */
+/** An image whose frames are single tiles. */
 export class SmallImage implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels = [0];
@@ -33,7 +33,7 @@ export class SmallImage implements TileSource {
     sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),
   });
 
-  /** Decodes the first frame, so that a file that cannot be shown is refused at once. */
+  /** Decodes the first frame, so that a file that cannot be decoded is refused when it is opened. */
   static async open(
     material: Material,
     settings: SharpOptions,
@@ -107,7 +107,7 @@ export class SmallImage implements TileSource {
   }
 }
 
-/** Pages that can be served as frames: those of equal size. */
+/** How many pages are served as frames. It is only the first one when the pages of a TIFF differ in size. */
 export async function countFrames(material: VipsFile, settings: SharpOptions, facts: Metadata): Promise<number> {
   const { pages = 1 } = facts;
   if (!framedFormats.has(material.format) || pages <= 1) return 1;

@@ -3,8 +3,8 @@ import type { ByteReader } from '../../contract.js';
 import { TiffBytes } from '../tiff/file/tiff-bytes.js';
 
 /**
- * Refuses a TIFF whose first picture is stored in tiles: libvips shows a tile black that it cannot decode, and reports no error. The
- * `tiff` source reads such files, and where it does not it says why.
+ * Refuses a TIFF whose first picture is stored in tiles. libvips shows tiles that it cannot decode in black, without an error. Such files are
+ * read by the `tiff` source, or refused with its reason.
  *
  * @throws TileSourceError
  */
@@ -14,12 +14,12 @@ export async function refuseStoredInTiles(reader: ByteReader): Promise<void> {
   }
 }
 
-/** Whether the first picture of a TIFF is stored in tiles; `false` where its first directory cannot be read. */
+/** Whether the first picture of a TIFF is stored in tiles; `false` when its first directory cannot be read. */
 export async function isStoredInTiles(reader: ByteReader): Promise<boolean> {
   try {
     return (await (await TiffBytes.open(reader)).firstDirectory()).isTiled;
   } catch (error) {
-    // libvips says in its own words what is wrong with it.
+    // libvips will report what is wrong with the file.
     if (error instanceof TileSourceError) return false;
     throw error;
   }

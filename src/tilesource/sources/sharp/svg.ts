@@ -1,12 +1,12 @@
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 
-/** Longest drawing, in bytes: its text is looked through by several searches, each in one go. */
+/** Most bytes of a drawing. Its text is searched several times, each time without a pause. */
 export const maxDrawingBytes = 8 * 2 ** 20;
 
 /**
- * Refuses drawings that need other files. librsvg does not load them when it gets bytes instead of a path, so they could not be
- * reached anyway; a drawing with holes would be wrong, though, and must be said.
+ * Refuses drawings that refer to other files. librsvg is given bytes instead of a path, and then does not load them. The drawing would lack parts,
+ * so an error is better.
  *
  * @throws TileSourceError naming the reference.
  */
@@ -16,7 +16,8 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
     if (isThere(text)) throw new TileSourceError(message);
     if (isSliceOver()) await nextSlice(signal);
   }
-  // Where the tag begins that the attribute stands in; found going forward, so that long tags cost no more than short ones.
+  // The start of the tag with the attribute. It is searched forwards, along with the attributes, so that the time does not grow with the square of
+  // the length of tags.
   let [tag, next] = [-1, text.indexOf('<')];
   for (const match of text.matchAll(/\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)) {
     if (isSliceOver()) await nextSlice(signal);
@@ -32,7 +33,7 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
   }
 }
 
-/** What a text may not hold, each looked for in one go. */
+/** Patterns of references that are refused. Each is searched in the whole text at once. */
 const refusals: readonly [isThere: (text: string) => boolean, message: string][] = [
   [(text) => text.includes('\0'), 'SVG is read as UTF-8 only.'],
   [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not read.'],
@@ -45,7 +46,7 @@ function isInternal(target: string): boolean {
   return target === '' || target.startsWith('#') || /^data:/i.test(target);
 }
 
-/** Whether a tag is that of a hyperlink, which shows nothing of its target. */
+/** Whether a tag is a hyperlink, which needs no file to be rendered. */
 function isLink(text: string, tag: number): boolean {
   return tag >= 0 && /^<(?:[\w-]{1,100}:)?a\s/i.test(text.slice(tag, tag + 110));
 }

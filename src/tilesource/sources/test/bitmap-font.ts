@@ -1,6 +1,6 @@
 import type { Raster } from '../../raster.js';
 
-/** Rows of five pixels, from the top; `#` is ink. */
+/** Glyphs as rows of five pixels, from the top. `#` is a drawn pixel. */
 const glyphs: Readonly<Record<string, readonly string[]>> = {
   '0': ['.###.', '#...#', '#..##', '#.#.#', '##..#', '#...#', '.###.'],
   '1': ['..#..', '.##..', '..#..', '..#..', '..#..', '..#..', '.###.'],
@@ -19,15 +19,15 @@ const glyphs: Readonly<Record<string, readonly string[]>> = {
   y: ['.....', '.....', '#...#', '#...#', '.####', '....#', '.###.'],
   z: ['.....', '.....', '#####', '...#.', '..#..', '.#...', '#####'],
 };
-/** Drawn for what has no glyph. */
+/** The glyph for characters that have none. */
 const unknownGlyph = ['#####', '#...#', '#...#', '#...#', '#...#', '#...#', '#####'];
 
 const cellWidth = 6;
 const cellHeight = 9;
 
 /**
- * Writes lines of text in the middle of an area of `width` by `height` pixels at the upper left of a raster, as large as fits
- * well. What lies outside the raster is cut off.
+ * Draws lines of text in the centre of an area of `width` by `height` pixels at the upper left of a raster, in the largest size that fits well. Parts
+ * outside the raster are clipped.
  */
 export function drawText(
   raster: Raster,

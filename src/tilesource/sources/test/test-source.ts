@@ -12,23 +12,23 @@ import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { drawText } from './bitmap-font.js';
 
-/** What a generated image is like. */
+/** Parameters of a generated image. */
 export interface TestImageParameters {
-  /** Coarser levels do not exist (to be passed on to `openLargeImage`); default 0. */
+  /** The coarsest level, which the caller passes on to `openLargeImage`. Default 0. */
   minLevel?: number;
-  /** Finest level, where not both sizes are given; default 9. */
+  /** The finest level, when not both sizes are given. Default 9. */
   maxLevel?: number;
   /** Default 256. */
   tileWidth?: number;
   tileHeight?: number;
-  /** Default: what `maxLevel` and the tile size make. */
+  /** Default: the size that follows from `maxLevel` and the size of tiles. */
   sizeX?: number;
   sizeY?: number;
   /** Nested squares instead of plain tiles. */
   fractal?: boolean;
   /** One gray band. */
   monochrome?: boolean;
-  /** `n`; counts of c, z, t and xy as `4,3,2`; or `axis=n,…`. The first axis changes fastest. */
+  /** A number of frames; numbers along c, z, t and xy as `4,3,2`; or `axis=n,…`. The first axis varies fastest. */
   frames?: string;
 }
 
@@ -88,8 +88,8 @@ function describe(parameters: TestImageParameters): ImageMetadata {
 }
 
 /**
- * A generated image: tiles that show their position as text on a colour that depends on it. The same parameters always give the
- * same pixels; nothing is kept.
+ * A generated image. Each tile shows its position as text, on a colour that depends on the position. The same parameters always give the same
+ * pixels.
  *
  * @throws BadValueError for sizes, levels or frames out of range.
  */
@@ -111,7 +111,7 @@ export function openTestImage(parameters: TestImageParameters = {}): TileSource 
   };
 }
 
-/** Middle of a tile in the whole image, from 0 to 1 along both axes. */
+/** The centre of a tile in the image, from 0 to 1 along both axes. */
 function centre(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
   const scale = levelScale(metadata, level);
   return {
@@ -157,7 +157,7 @@ function sidesOf({ tileWidth, tileHeight }: ImageMetadata): number[] {
   return sides;
 }
 
-/** For each pixel of a row, 1 where it lies in an odd number of squares. */
+/** For each pixel of a row, 1 when an odd number of squares contains it. */
 function squaresAlong(width: number, row: number, sides: readonly number[]): Uint8Array {
   const inside = new Uint8Array(width);
   for (const side of sides) {
@@ -171,7 +171,7 @@ function squaresAlong(width: number, row: number, sides: readonly number[]): Uin
   return inside;
 }
 
-/** Samples of a row of the ground, or of the figure where `inside` is 1. */
+/** The samples of a row: the colour of the figure for pixels whose `inside` is 1, and otherwise the colour of the background. */
 function rowOf(
   width: number,
   ground: readonly number[],
@@ -195,7 +195,7 @@ function hslBytes(hue: number, saturation: number, lightness: number): number[] 
   });
 }
 
-/** The generated image as a source. It is never chosen by itself; opened by name it ignores the file. */
+/** The definition of the source. It is used only when it is requested by name, and ignores the file. */
 export const testSource: TileSourceDefinition = {
   name: 'test',
   extensions: { default: priorities.manual },

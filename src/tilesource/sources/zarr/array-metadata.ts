@@ -10,23 +10,23 @@ const maxChunkBytes = 2 ** 28;
 /** Most chunks of a shard: its index holds 16 bytes for each. */
 const maxChunksOfShard = 2 ** 20;
 
-/** How an array is cut into pieces, and how those are packed. */
+/** How chunks are encoded. */
 interface ChunkPacking {
   codecs: readonly ByteCodec[];
   bigEndian: boolean;
   order: readonly number[] | null;
 }
 
-/** What the metadata of an array say. */
+/** The metadata of an array. */
 export interface ArrayMetadata extends ChunkPacking {
   shape: readonly number[];
-  /** Size of what is decoded at once. */
+  /** Size of a chunk in samples. */
   chunk: readonly number[];
-  /** Where several chunks lie in one file: its size in samples, and where and how its index lies. */
+  /** For arrays with several chunks in one file: the size of such a shard in samples, and the position and encoding of its index. */
   shard: { shape: readonly number[]; indexAtEnd: boolean; hasChecksum: boolean } | null;
   type: ZarrType;
   fill: number;
-  /** Path of the file of a chunk or shard, from that of the array. */
+  /** The path of the file of a chunk or shard, relative to the array. */
   fileOf: (position: readonly number[]) => string;
 }
 
@@ -83,7 +83,7 @@ function refuseType(type: unknown): never {
   );
 }
 
-/** Reads `.zarray`. @throws TileSourceError where it contradicts itself, or is of a kind that is not supported. */
+/** Reads `.zarray`. @throws TileSourceError when it contradicts itself, or is of a kind that is not supported. */
 export function readArrayV2(json: JsonObject): ArrayMetadata {
   const dtype = textOf(json, 'dtype') ?? '';
   const type = plainTypes.get(dtype.slice(1)) ?? refuseType(json.dtype);
@@ -126,7 +126,7 @@ function readPacking(codecs: readonly unknown[], axes: number): ChunkPacking {
   return packing;
 }
 
-/** Reads `zarr.json` of an array. @throws TileSourceError where it contradicts itself, or is of a kind that is not supported. */
+/** Reads `zarr.json` of an array. @throws TileSourceError when it contradicts itself, or is of a kind that is not supported. */
 export function readArrayV3(json: JsonObject): ArrayMetadata {
   const type = json.data_type as ZarrType;
   if (typeof type !== 'string' || !Object.hasOwn(zarrTypeBytes, type)) refuseType(json.data_type);

@@ -1,10 +1,10 @@
 import { TileSourceError } from '../../../errors.js';
 import { isObject, list, member, textOf, type JsonObject } from './json.js';
 
-/** Most levels that are looked at, and most channels. */
+/** Most levels and most channels of an image. */
 const maxDatasets = 64;
 
-/** Millimetres of the units of length that axes have. */
+/** Units of length in millimetres. */
 const millimetres: Readonly<Record<string, number>> = {
   angstrom: 1e-7,
   nanometer: 1e-6,
@@ -21,17 +21,17 @@ interface Axis {
   unit: string | null;
 }
 
-/** What `omero` says of a channel. */
+/** A channel as `omero` describes it. */
 interface OmeChannel {
   name: string | null;
   color: string | null;
 }
 
-/** What the metadata of an image say. */
+/** The metadata of an image. */
 export interface OmeImage {
   name: string | null;
   axes: Axis[];
-  /** Paths of the arrays from the group, the finest first, and what a step along each axis is there. */
+  /** The arrays, the finest first: the path relative to the group, and the size of a step along each axis. */
   datasets: { path: string; scale: readonly number[] | null }[];
   channels: OmeChannel[];
   /** As they stand in the file. */
@@ -50,7 +50,7 @@ function readAxes(multiscale: JsonObject): Axis[] {
     if (typeof axis === 'string') return { name: axis.toLowerCase(), unit: null };
     return { name: (textOf(axis, 'name') ?? '').toLowerCase(), unit: textOf(axis, 'unit') };
   });
-  // Versions before 0.3 have these five.
+  // Versions before 0.3 do not list the axes. They always have these five.
   return axes.length > 0 ? axes : ['t', 'c', 'z', 'y', 'x'].map((name) => ({ name, unit: null }));
 }
 
@@ -83,7 +83,7 @@ export function readOme(attributes: JsonObject): OmeImage | null {
   return { name: textOf(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
 }
 
-/** Millimetres per pixel along an axis, or `null` where the file does not say. */
+/** Millimetres per pixel along an axis; `null` when the file does not state it. */
 export function millimetresAlong({ axes, datasets }: OmeImage, name: string): number | null {
   const axis = axes.findIndex((each) => each.name === name);
   const unit = millimetres[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];

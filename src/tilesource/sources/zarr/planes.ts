@@ -5,15 +5,15 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { sampleTypeOf } from './array-metadata.js';
 import type { ZarrArray } from './zarr-array.js';
 
-/** Chunks that are decoded side by side for one tile. */
+/** How many chunks are decoded at the same time for one tile. */
 const sideBySide = 4;
 /** Most chunks for one tile. */
 const maxChunks = 4096;
 
-/** What is read of an array: a rectangle of x and y at a position on all other axes. */
+/** A part of an array: a rectangle of x and y at a position on all other axes. */
 export interface PlanePart {
   box: Box;
-  /** Position on every axis; those of x and y do not count. */
+  /** The position on every axis. Those on x and y are ignored. */
   position: readonly number[];
   xAxis: number;
   yAxis: number;
@@ -22,7 +22,7 @@ export interface PlanePart {
   bands: number;
 }
 
-/** Samples of a part of a plane. */
+/** Reads the samples of a part of a plane. */
 export async function readPlane(array: ZarrArray, part: PlanePart, signal?: AbortSignal): Promise<Raster> {
   const { chunk, type, fill } = array.metadata;
   const { box, xAxis, yAxis, bandAxis, bands } = part;
@@ -62,7 +62,7 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
   return target;
 }
 
-/** Whether the samples of the chunk are those of the part, in the same order. */
+/** Whether the chunk has exactly the samples of the part, in the same order. */
 function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, bandAxis }: PlanePart): boolean {
   const isAligned = box.left % chunk[xAxis]! === 0 && box.top % chunk[yAxis]! === 0;
   const isAlone = position.every((_, axis) => axis === xAxis || axis === yAxis || chunk[axis] === 1);
@@ -70,7 +70,7 @@ function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, b
   return isAligned && isAlone && isFilled && bandAxis === null && yAxis < xAxis;
 }
 
-/** Copies what a chunk has of the part. */
+/** Copies the samples of a chunk that belong to the part. */
 function copyChunk(target: Raster, samples: Raster, chunk: readonly number[], cell: readonly number[], part: PlanePart): void {
   const { box, xAxis, yAxis, bandAxis, bands } = part;
   const steps = chunk.map((_, axis) => chunk.slice(axis + 1).reduce((product, size) => product * size, 1));

@@ -7,7 +7,7 @@ import { isObject, readJson, type JsonObject } from './json.js';
 import { readOme, type OmeImage } from './ome.js';
 import { ZarrArray } from './zarr-array.js';
 
-/** Files that a group of either version begins with. */
+/** Names of the metadata files of a group, in both versions. */
 const groupFiles = ['zarr.json', '.zattrs', '.zgroup'];
 
 /** An image of a group: its description, and its arrays, the finest first. */
@@ -18,7 +18,7 @@ export interface ZarrImage {
   arrays: readonly ZarrArray[];
 }
 
-/** The path of the group that contains all others, empty or with a slash at its end. @throws TileSourceError where there is none. */
+/** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError when there is none. */
 export function rootOf(tree: ArchiveTree): string {
   let best: string | null = null;
   for (const path of tree.paths()) {
@@ -31,7 +31,7 @@ export function rootOf(tree: ArchiveTree): string {
   return best;
 }
 
-/** Attributes of a group; empty where it has none. */
+/** The attributes of a group, which are empty when it has none. */
 async function attributesOf(tree: FileTree, group: string, signal?: AbortSignal): Promise<JsonObject> {
   const json = await readJson(tree, `${group}zarr.json`, signal);
   if (json !== null) return isObject(json.attributes) ? json.attributes : {};

@@ -21,25 +21,25 @@ import { readPlane } from './planes.js';
 import type { ZarrArray } from './zarr-array.js';
 import { openZarrImage, rootOf, type ZarrImage } from './zarr-group.js';
 
-/** Bytes of decoded chunks that are kept for all open files together. */
+/** Most bytes of decoded chunks that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
 const defaultTile = 512;
 /** Most bytes of the description of a group. */
 const maxGroupBytes = 2 ** 22;
 /** Most frames of an image. */
 const maxFrames = 100_000;
-/** How far the ratio of two levels may be from a power of two, as logarithm. */
+/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
 const ratioTolerance = 0.02;
-/** Colours of three channels that are one picture. */
+/** The colours of three channels that together are an RGB picture. */
 const pictureColors = '#ff0000,#00ff00,#0000ff';
 
-/** How the axes of an image become frames and bands. */
+/** The assignment of the axes of an image to frames and bands. */
 interface Planes {
   xAxis: number;
   yAxis: number;
   bandAxis: number | null;
   bands: number;
-  /** Axes that frames count, the fastest last, by number and by name. */
+  /** The axes along which the frames are numbered, by index and by name. The last one varies fastest. */
   counted: readonly { axis: number; name: string; length: number }[];
 }
 
@@ -50,7 +50,7 @@ function planesOf({ ome, arrays }: ZarrImage): Planes {
   const colors = ome.channels.map(({ color }) => color).join();
   const isPicture = channelAxis >= 0 && shape[channelAxis] === 3 && type === 'uint8' && colors === pictureColors;
   const bandAxis = isPicture ? channelAxis : null;
-  // Channels change fastest, as in other formats, wherever their axis stands.
+  // Channels vary fastest, as in other formats, whatever the position of their axis.
   const order = ['c', 'z', 't'];
   const rank = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
   const counted = names
@@ -103,7 +103,7 @@ function describe(image: ZarrImage, planes: Planes): ImageMetadata {
   };
 }
 
-/** Arrays by the power of two by which they are reduced. */
+/** The arrays by the power of two by which they are reduced. */
 function levelsOf({ arrays }: ZarrImage, { xAxis, yAxis }: Planes): Map<number, ZarrArray> {
   const [base] = arrays;
   const levels = new Map<number, ZarrArray>();
@@ -163,7 +163,7 @@ class ZarrTileSource implements TileSource {
       position[axis] = Math.min(shape[axis]! - 1, Math.floor(((rest % length) * shape[axis]!) / full[axis]!));
       rest = Math.floor(rest / length);
     }
-    // Reduced levels may be a pixel smaller than the pyramid has it.
+    // A reduced level of the file may be a pixel smaller than that level of our pyramid.
     const left = Math.min(address.x * tileWidth, shape[xAxis]! - 1);
     const top = Math.min(address.y * tileHeight, shape[yAxis]! - 1);
     const box = { left, top, width: Math.min(width, shape[xAxis]! - left), height: Math.min(height, shape[yAxis]! - top) };
@@ -194,7 +194,7 @@ class ZarrTileSource implements TileSource {
   }
 }
 
-/** Files that stand for the folder in which they lie. */
+/** Names of files that represent the folder that contains them. */
 const groupNames = ['zarr.json', '.zattrs'];
 
 function isGroup({ name }: SourceInput): boolean {
@@ -208,7 +208,7 @@ async function folderOf(input: SourceInput): Promise<FileTree> {
   return withOwn(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
 }
 
-/** The files of a folder, with the one that stands for it as it was given. */
+/** The files of a folder. The file that represents it is the given one, which need not be found again. */
 function withOwn(tree: FileTree, name: string, input: SourceInput): FileTree {
   return {
     mayGrow: true,
