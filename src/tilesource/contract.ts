@@ -23,7 +23,7 @@ export const priorities = {
 /** One of the numbers of {@link priorities}. */
 export type Priority = (typeof priorities)[keyof typeof priorities];
 
-/** How bytes are read. */
+/** Options of reading bytes. */
 export interface ReadOptions {
   signal?: AbortSignal | undefined;
   /** Memory into which the reader may put the bytes, from its beginning, if they fit. It saves allocating memory for each read. */
@@ -42,7 +42,7 @@ export interface ByteReader {
   close(): Promise<void>;
 }
 
-/** What a tile source is given to open. */
+/** The file that a tile source is to open, with the files around it. */
 export interface SourceInput {
   /** File name with extension. */
   name: string;
@@ -142,7 +142,7 @@ export interface FrameMetadata {
   extra?: Readonly<Record<string, unknown>>;
 }
 
-/** What an image is, in base-layer pixels. */
+/** Metadata of an image. Sizes are in pixels of full resolution. */
 export interface ImageMetadata {
   sizeX: number;
   sizeY: number;
@@ -164,7 +164,7 @@ export interface ImageMetadata {
   frames?: readonly FrameMetadata[];
   /** Channel names in the order of axis C, when the file names them. */
   channels?: readonly string[];
-  /** Where the image lies on the earth, when the file gives it. */
+  /** The position of the image on the earth, when the file states it. */
   geo?: GeoReference;
   /** Whether the image has a palette. Its colours must not be mixed then, because a colour between two of the palette means nothing. */
   indexed?: boolean;
@@ -237,7 +237,7 @@ export interface TileSource {
   close(): Promise<void>;
 }
 
-/** A way of reading files. The registry consists of these, and authors of further sources write one. */
+/** The definition of a tile source, of which the registry has a list. Authors of further sources write one. */
 export interface TileSourceDefinition {
   /** Unique; stored as `largeImage.sourceName`. */
   readonly name: string;

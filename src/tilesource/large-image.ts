@@ -33,7 +33,7 @@ import {
 } from './requests.js';
 import { tileFrames } from './render/tile-frames.js';
 
-/** Serves an opened tile source. The caller closes the source. */
+/** Makes an image of an opened tile source. The caller closes the source. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
   return serve(source, options, new Renderer(source, options));
 }
@@ -160,7 +160,7 @@ async function renderAssociated(
   return { kind: 'bytes', bytes, type: encoding.type };
 }
 
-/** An image in another projection. */
+/** The image in another projection. */
 interface Projected {
   image: LargeImage;
   /** Position of the image in the pixels of the projected pyramid. */
@@ -168,7 +168,7 @@ interface Projected {
   metadata: LargeImageMetadata;
 }
 
-/** The same image in other projections, made when first asked for. */
+/** Returns the image in other projections. Each is made when it is requested first. */
 function projections(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
   let made: Projected | undefined;
   return (projection) => {
@@ -191,7 +191,7 @@ function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
   return ['L', 'LA', 'RGB', 'RGBA'][bands - 1] ?? 'RGB';
 }
 
-/** Whether the stored bytes of a tile are what was asked for. */
+/** Whether the stored bytes of a tile are the requested picture. */
 function answers(stored: EncodedImage, options: EncodingOptions): boolean {
   if (stored.encoding === 'PNG') return options.encoding === 'PNG';
   if (!hasDefaultQuality(options)) return false;

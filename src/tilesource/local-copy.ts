@@ -28,7 +28,7 @@ export interface LocalFile {
  * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, else by a copy. When it fails, it leaves nothing.
  *
  * @param most bytes that may be copied, `maxCopiedBytes` where nothing of the image was copied before.
- * @throws TileSourceError where that is not enough; BusyError where other images have taken the room for copies.
+ * @throws TileSourceError when the file is larger than `most`; BusyError when copies of other images use up the capacity.
  */
 export async function makeLocal(input: SourceInput, path: string, most: number, signal?: AbortSignal): Promise<LocalFile> {
   if (input.path !== null) {

@@ -6,7 +6,7 @@ import { bandInterpretations } from './measure/histogram.js';
 /** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */
 type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
 
-/** What GET tiles answers. */
+/** The answer of GET tiles. */
 export interface LargeImageMetadata {
   levels: number;
   sizeX: number;
@@ -31,9 +31,9 @@ export interface LargeImageMetadata {
   sourceSizeX?: number;
   sourceSizeY?: number;
   projection?: string | null;
-  /** Where the image lies, in the projection it is shown in. */
+  /** The bounds of the image in the projection in which it is shown. */
   bounds?: Bounds;
-  /** Where the image lies, in its own projection. */
+  /** The bounds of the image in its own projection. */
   sourceBounds?: Bounds;
   bands?: Record<string, { interpretation: string; nodata?: number }>;
 }

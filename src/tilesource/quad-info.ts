@@ -23,7 +23,7 @@ export interface QuadInfoOptions {
   maxFrameSize?: number | null;
 }
 
-/** Where a frame lies in its texture. */
+/** The position of a frame in its texture. */
 interface Quad {
   ul: { x: number; y: number; z: number };
   lr: { x: number; y: number; z: number };
@@ -199,7 +199,7 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
       if (fitting > 0 && fitting * textures >= frames) perTexture = fitting;
     }
     if (textures > 1 && frames <= perTexture * (textures - 1)) {
-      // More textures than frames leave each its own: one less changes nothing but the count.
+      // One texture less is enough. There are never more textures than frames.
       textures = Math.min(textures - 1, frames);
       continue;
     }

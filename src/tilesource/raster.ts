@@ -17,7 +17,7 @@ interface SampleArrays {
 export type Samples = SampleArrays[SampleType];
 
 /**
- * Decoded pixels: row by row, samples of one pixel side by side (`data[(y * width + x) * bands + band]`).
+ * Decoded pixels, row by row. The samples of a pixel are consecutive: `data[(y * width + x) * bands + band]`.
  * One band is gray, two gray and alpha, three RGB, four RGB and alpha; more are plain bands. Alpha is not premultiplied.
  */
 export interface Raster {

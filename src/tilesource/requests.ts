@@ -9,7 +9,7 @@ import type { RegionBounds } from './geometry.js';
 /** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
-/** How an image becomes bytes. Values come straight from the wire and are checked when used. */
+/** Parameters of the encoding. They are not checked before they are used, because they come directly from requests. */
 export interface EncodingRequest {
   /** `JPEG` (default), `JFIF`, `PNG`, `TIFF`, `TILED`, `WEBP`, `AVIF`, `GIF`, `BMP`, `PPM`: upper case, as on the wire. */
   encoding?: string;
@@ -25,14 +25,14 @@ export interface EncodingRequest {
 export interface RenderRequest extends EncodingRequest {
   /** Plane, from 0 (the default). */
   frame?: number;
-  /** `EPSG:3857`: the image in tiles of the world map, where it has a place on the earth. */
+  /** `EPSG:3857` for the tiles of the world map, which images with a position on the earth have; absent for those of the image. */
   projection?: string;
   /** Style as JSON text or as the parsed object (docs/pictures.md); absent: the image as it is. */
   style?: string | object;
   signal?: AbortSignal;
 }
 
-/** A tile by its place in the pyramid. */
+/** A tile by its level, column and row. */
 export interface TileRequest extends RenderRequest {
   level: number;
   x: number;
@@ -53,7 +53,7 @@ export interface RegionOutput {
   magnification?: number;
   mmX?: number;
   mmY?: number;
-  /** Only where the scale is that of a level; else the result is empty. */
+  /** Whether the result is empty unless the scale is that of a level. */
   exact?: boolean;
   /** 0 or `false` nearest, 1 Lanczos, 2 bilinear, 3 bicubic; `true` or absent: Lanczos to shrink, bicubic to enlarge. */
   resample?: number | boolean;
@@ -92,7 +92,7 @@ export interface PixelValue {
   a?: number;
 }
 
-/** The samples of a region counted in bins. */
+/** A histogram of the samples of a region. */
 export interface HistogramRequest extends RegionBounds, RegionOutput {
   frame?: number;
   style?: string | object;
@@ -194,14 +194,14 @@ export interface LargeImageOptions {
 /** Default of {@link LargeImageOptions.maxOutputPixels}: 134 million. */
 export const defaultMaxOutputPixels = 2 ** 27;
 
-/** Everything that routes serve from one opened tile source. The caller caches encoded pictures. */
+/** An opened image, with everything that routes answer from it. Encoded pictures are not cached here, but by the caller. */
 export interface LargeImage {
   /** Facts of the image as on the wire; with a projection those of the image in it. @throws BadValueError, TileSourceError */
   metadata(projection?: string): LargeImageMetadata;
   /** Facts of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
   internalMetadata(): Promise<Record<string, unknown>>;
   /**
-   * One tile. Stored bytes are handed through untouched where style, profile, edge and encoding allow it.
+   * One tile. The bytes stored in the file are returned without decoding when style, profile, edge and encoding allow it.
    *
    * @throws TileOutsideError where there is no such tile or frame.
    */

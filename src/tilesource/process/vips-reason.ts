@@ -4,7 +4,7 @@
  */
 export function vipsReason(error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-  // Which of its parts says so, and how it was given the file, tells nobody anything.
+  // The prefixes, which name a part of libvips and the kind of input, are removed, because they help no user.
   const reason = first
     .trim()
     .replace(/^Input (?:buffer|file) has corrupt header: /, '')

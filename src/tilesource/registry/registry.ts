@@ -10,7 +10,7 @@ import {
   type TileSourceDefinition,
 } from '../contract.js';
 
-/** What the order depends on in which sources try a file. */
+/** The facts on which the order depends in which sources try a file. */
 export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;
 
 /** An opened file and the source that reads it. */
@@ -41,7 +41,7 @@ export interface RegistryOptions {
 interface Candidate {
   definition: TileSourceDefinition;
   priority: Priority;
-  /** Whether only the default priority speaks for it. */
+  /** Whether it has only its default priority for the file, and knows neither extension nor mime type. */
   fallback: boolean;
 }
 
@@ -52,7 +52,7 @@ function isNamed(name: string, expression: string): boolean {
   return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
 }
 
-/** The sources that files are tried with. A registry never changes: `register` returns a new one. */
+/** A list of sources that try to open files. A registry is immutable: `register` returns a new one. */
 export class TileSourceRegistry {
   readonly #definitions: ReadonlyMap<string, TileSourceDefinition>;
   readonly #options: RegistryOptions;

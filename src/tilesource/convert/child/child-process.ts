@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { programOf } from '../../../core/concurrency/program.js';
 import { BadValueError, LargeImageError, TileSourceError } from '../../../errors.js';
 import type { ConversionTask } from '../options.js';
@@ -57,6 +58,28 @@ const keptErrorLength = 4096;
 
 const program = programOf(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
 
+function environmentOf(task: ChildTask, threads: number): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    // libvips prints its progress only with this variable. Other tasks call libvips for each tile, whose progress would be noise.
+    VIPS_PROGRESS: task.kind === 'vips' ? '1' : undefined,
+    UV_THREADPOOL_SIZE: String(Math.max(2, threads)),
+    // By default the C library keeps a separate store of freed memory for each thread.
+    MALLOC_ARENA_MAX: '2',
+    NODE_OPTIONS: undefined,
+  };
+}
+
+/** Passes on the percentages that libvips prints. */
+function reportProgress(stdout: Readable | null, listener: ChildListener): void {
+  let output = '';
+  stdout?.on('data', (chunk: Buffer) => {
+    output = (output + chunk.toString('latin1')).slice(-200);
+    const percent = [...output.matchAll(/(?<!\d)(\d+)% complete/g)].at(-1)?.[1];
+    if (percent !== undefined) listener.progress(Number(percent) / 100);
+  });
+}
+
 /**
  * Runs a task in a child process and waits for its end. Aborting the signal kills the child at once.
  *
@@ -73,15 +96,7 @@ export async function runInChild(
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Typed arrays of samples are sent without being turned into JSON.
     serialization: 'advanced',
-    env: {
-      ...process.env,
-      // libvips prints its progress only with this variable. Other tasks call libvips for each tile, whose progress would be noise.
-      VIPS_PROGRESS: task.kind === 'vips' ? '1' : undefined,
-      UV_THREADPOOL_SIZE: String(Math.max(2, threads)),
-      // By default the C library keeps a separate store of freed memory for each thread.
-      MALLOC_ARENA_MAX: '2',
-      NODE_OPTIONS: undefined,
-    },
+    env: environmentOf(task, threads),
   });
   const kill = () => child.kill('SIGKILL');
   signal?.addEventListener('abort', kill, { once: true });
@@ -107,12 +122,7 @@ export async function runInChild(
     await new Promise<void>((resolve, reject) => {
       let outcome: Extract<ChildMessage, { kind: 'done' | 'failed' }> | null = null;
       let errors = '';
-      let output = '';
-      child.stdout?.on('data', (chunk: Buffer) => {
-        output = (output + chunk.toString('latin1')).slice(-200);
-        const percent = [...output.matchAll(/(?<!\d)(\d+)% complete/g)].at(-1)?.[1];
-        if (percent !== undefined) listener.progress(Number(percent) / 100);
-      });
+      reportProgress(child.stdout, listener);
       child.stderr?.on('data', (chunk: Buffer) => {
         errors = (errors + chunk.toString('utf8')).slice(-keptErrorLength);
       });

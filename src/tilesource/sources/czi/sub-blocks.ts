@@ -8,22 +8,22 @@ const maxSubBlocks = 2 ** 20;
 const maxPlanes = 100_000;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
-/** Bytes in front of the entries of the directory. */
+/** Bytes of the directory before its entries. */
 const directoryHeaderBytes = 128;
-/** Fixed part of an entry, and each of its dimensions. */
+/** Bytes of the fixed part of an entry, and of each of its dimensions. */
 const entryBytes = 32;
 const dimensionBytes = 20;
-/** Dimensions that exist are fewer than 20. */
+/** Most dimensions of an entry. The format has fewer than 20. */
 const maxDimensions = 40;
-/** Entries after which others get their turn. */
+/** How many entries are read before other work on the event loop may run. */
 const entriesAtOnce = 256;
 
 /** A plane: its position on every axis but X, Y, M (tile) and S (scene). */
 type PlanePosition = ReadonlyMap<string, number>;
 
-/** One sub-block: pixels of a rectangle of the plane, perhaps reduced. */
+/** A sub-block: the pixels of a rectangle of a plane, of full resolution or reduced. */
 export interface SubBlock {
-  /** Where its segment begins. */
+  /** Position of its segment in the file. */
   position: number;
   /** Number of its plane among {@link SubBlocks.planes}. */
   plane: number;
@@ -48,7 +48,7 @@ export interface SubBlocks {
   planes: readonly PlanePosition[];
 }
 
-/** Numbers of 32 bits in the directory that stand for one axis each. */
+/** A dimension of an entry: the name of its axis, its first position, and its size in units of the axis and as stored. */
 interface Dimension {
   name: string;
   start: number;
@@ -56,7 +56,7 @@ interface Dimension {
   storedSize: number;
 }
 
-/** Collects entries, giving each plane that is met its number. */
+/** Collects the entries, and numbers the planes in the order of their first entry. */
 class Collector {
   readonly blocks: SubBlock[] = [];
   readonly planes: PlanePosition[] = [];
@@ -105,7 +105,7 @@ class Collector {
   }
 }
 
-/** Reads the directory of sub-blocks. @throws TileSourceError where it is corrupt, empty, or larger than is supported. */
+/** Reads the directory of sub-blocks. @throws TileSourceError when it is corrupt, empty, or too large. */
 export async function readSubBlocks(file: CziBytes, position: number, signal?: AbortSignal): Promise<SubBlocks> {
   if (position === 0) throw new TileSourceError('The CZI has no directory of sub-blocks: it was not written to its end.');
   const segment = await file.segment(position, 'ZISRAWDIRECTORY', signal);

@@ -147,27 +147,35 @@ type Shape = Pick<
   'decoding' | 'photometric' | 'samplesPerPixel' | 'bits' | 'sampleFormat' | 'compression' | 'planes'
 >;
 
+/** Whether the samples are unsigned and have 8 bits. */
+function isByte({ bits, sampleFormat }: Shape): boolean {
+  return bits === 8 && sampleFormat === 1;
+}
+
+/** {@link outputOf} for strips and tiles that libvips decodes as pictures: CCITT, JPEG and YCbCr. */
+function pictureOutput(shape: Shape): { bands: number; dtype: SampleType } {
+  const { photometric, samplesPerPixel: samples, bits, compression, planes } = shape;
+  if (faxCompressions.has(compression)) {
+    if (bits !== 1 || samples !== 1) refuse(`CCITT compression goes with 1-bit samples, not ${samples} of ${bits} bits`);
+    return { bands: 1, dtype: 'uint8' };
+  }
+  if (!isByte(shape)) refuse(`${samples} samples of ${bits} bits in JPEG or YCbCr; only 8-bit ones are supported`);
+  if (photometric === photometrics.yCbCr) {
+    if (samples !== 3 || planes !== 1) refuse('YCbCr goes with three samples, stored together');
+    return { bands: 3, dtype: 'uint8' };
+  }
+  if (samples > 4) refuse(`JPEG holds at most four samples per pixel, not ${samples}`);
+  if (photometric === photometrics.separated && samples === 4 && planes === 1) return { bands: 3, dtype: 'uint8' };
+  if (photometric > photometrics.rgb) refuse(`photometric interpretation ${photometric} is not supported with JPEG`);
+  return { bands: samples, dtype: 'uint8' };
+}
+
 /** Bands and type after colour interpretation. Colour spaces that browsers cannot display become 8-bit sRGB, converted by libvips. */
 function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
   const { decoding, photometric, samplesPerPixel: samples, bits, sampleFormat } = shape;
-  const eight = bits === 8 && sampleFormat === 1;
-  if (decoding === 'picture') {
-    if (faxCompressions.has(shape.compression)) {
-      if (bits !== 1 || samples !== 1) refuse(`CCITT compression goes with 1-bit samples, not ${samples} of ${bits} bits`);
-      return { bands: 1, dtype: 'uint8' };
-    }
-    if (!eight) refuse(`${samples} samples of ${bits} bits in JPEG or YCbCr; only 8-bit ones are supported`);
-    if (photometric === photometrics.yCbCr) {
-      if (samples !== 3 || shape.planes !== 1) refuse('YCbCr goes with three samples, stored together');
-      return { bands: 3, dtype: 'uint8' };
-    }
-    if (samples > 4) refuse(`JPEG holds at most four samples per pixel, not ${samples}`);
-    if (photometric === photometrics.separated && samples === 4 && shape.planes === 1) return { bands: 3, dtype: 'uint8' };
-    if (photometric > photometrics.rgb) refuse(`photometric interpretation ${photometric} is not supported with JPEG`);
-    return { bands: samples, dtype: 'uint8' };
-  }
+  if (decoding === 'picture') return pictureOutput(shape);
   if (decoding === 'interchange') {
-    if (!eight || (samples !== 1 && samples !== 3) || shape.planes !== 1)
+    if (!isByte(shape) || (samples !== 1 && samples !== 3) || shape.planes !== 1)
       refuse('old-style JPEG goes with one or three 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
@@ -179,7 +187,7 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
   }
   if (decoding === 'webp') {
-    if (!eight || (samples !== 3 && samples !== 4) || shape.planes !== 1)
+    if (!isByte(shape) || (samples !== 3 && samples !== 4) || shape.planes !== 1)
       refuse('WebP goes with three or four 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
@@ -225,6 +233,19 @@ function checkPredictor(layout: ImageLayout): void {
   refuse(`predictor ${predictor} does not go with ${bits}-bit samples of format ${sampleFormat}`);
 }
 
+function checkPalette({ photometric, decoding, colorMap, bits }: ImageLayout): void {
+  if (photometric === photometrics.palette && decoding === 'bytes' && (colorMap?.length ?? 0) < 3 * 2 ** bits) {
+    refuse(`its palette has ${colorMap?.length ?? 0} numbers where ${3 * 2 ** bits} are needed`);
+  }
+}
+
+function checkTileSize({ tiled, chunkWidth, chunkHeight, bits, samplesPerPixel, bands }: ImageLayout): void {
+  const decodedBytes = chunkWidth * chunkHeight * Math.max(1, bits / 8) * Math.max(samplesPerPixel, bands);
+  if (tiled && decodedBytes > maxDecodedBytes) {
+    refuse(`one tile of ${chunkWidth} by ${chunkHeight} would take ${decodedBytes} bytes, more than ${maxDecodedBytes}`);
+  }
+}
+
 /**
  * Reads and checks how a directory stores its pixels.
  *
@@ -232,6 +253,46 @@ function checkPredictor(layout: ImageLayout): void {
  * @throws TileSourceError if tags contradict each other, demand absurd sizes, or use unsupported features.
  */
 export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
+  const chunks = await readChunks(directory);
+  const shape = await readShape(directory, inherited);
+  const { photometric, compression } = shape;
+  const orientation = await directory.number(tags.orientation, 1);
+  const subsampling = await directory.numbers(tags.yCbCrSubSampling);
+  const blackWhite = await directory.rationals(tags.referenceBlackWhite);
+  const fullRange = photometric === photometrics.yCbCr ? [0, 255, 128, 255, 128, 255] : [0, 255, 0, 255, 0, 255];
+  const layout: ImageLayout = {
+    ...shape,
+    ...outputOf(shape),
+    directory,
+    ...chunks,
+    predictor: await directory.number(tags.predictor, 1),
+    fillOrder: await directory.number(tags.fillOrder, 1),
+    // Some writers leave 0 here; libtiff, too, takes anything outside 1 to 8 as 1.
+    orientation: orientation >= 1 && orientation <= 8 ? orientation : 1,
+    extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
+    colorMap: await directory.numbers(tags.colorMap, 3 * 65_536),
+    jpegTables: compression === compressions.jpeg ? await directory.bytes(tags.jpegTables) : null,
+    lercPacking:
+      lercPackings[(await directory.numbers(tags.lercParameters))?.[1] ?? 0] ?? refuse('LERC is packed in an unknown way'),
+    subsampling: [subsampling?.[0] ?? 2, subsampling?.[1] ?? 2],
+    hasReferenceBlackWhite: blackWhite !== null && blackWhite.some((value, i) => value !== fullRange[i]),
+    t4Options: await directory.number(compression === compressions.ccittFax4 ? tags.t6Options : tags.t4Options, 0),
+    inkSet: await directory.number(tags.inkSet, 1),
+    icc: await directory.bytes(tags.iccProfile),
+  };
+  checkPredictor(layout);
+  checkPalette(layout);
+  checkTileSize(layout);
+  checkCounts(layout);
+  return layout;
+}
+
+/** Reads the size of the picture and of its tiles or strips. A complete picture of old-style JPEG counts as one strip. */
+async function readChunks(
+  directory: Directory,
+): Promise<
+  Pick<ImageLayout, 'width' | 'height' | 'tiled' | 'chunkWidth' | 'chunkHeight' | 'chunksAcross' | 'chunksDown' | 'interchange'>
+> {
   const { width, height } = await directory.size();
   if (width < 1 || height < 1 || width > maxSide || height > maxSide) refuse(`its size is ${width} by ${height} pixels`);
   const interchange = await readInterchange(directory);
@@ -241,7 +302,12 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
   const stripHeight = interchange === null ? Math.min(height, rowsPerStrip) : height;
   const chunkHeight = tiled ? await directory.number(tags.tileLength, 0) : stripHeight;
   if (chunkWidth < 1 || chunkHeight < 1) refuse(`its tiles or strips are ${chunkWidth} by ${chunkHeight} pixels`);
+  const [chunksAcross, chunksDown] = [Math.ceil(width / chunkWidth), Math.ceil(height / chunkHeight)];
+  return { width, height, tiled, chunkWidth, chunkHeight, chunksAcross, chunksDown, interchange };
+}
 
+/** Reads the type, number, compression and interpretation of the samples. */
+async function readShape(directory: Directory, inherited: { sampleFormat?: number }): Promise<Shape> {
   const compression = await directory.number(tags.compression, compressions.none);
   const bits = await sameForAll(directory, tags.bitsPerSample, 1, 'depth');
   const samplesPerPixel = await directory.number(tags.samplesPerPixel, 1);
@@ -253,11 +319,7 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
   );
   const planar = await directory.number(tags.planarConfiguration, 1);
   if (planar !== 1 && planar !== 2) refuse(`planar configuration ${planar} does not exist`);
-  const orientation = await directory.number(tags.orientation, 1);
-  const subsampling = await directory.numbers(tags.yCbCrSubSampling);
-  const blackWhite = await directory.rationals(tags.referenceBlackWhite);
-  const fullRange = photometric === photometrics.yCbCr ? [0, 255, 128, 255, 128, 255] : [0, 255, 0, 255, 0, 255];
-  const shape: Shape = {
+  return {
     decoding: decodingOf(compression, photometric),
     photometric,
     samplesPerPixel,
@@ -267,43 +329,6 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
     compression,
     planes: planar === 2 ? samplesPerPixel : 1,
   };
-  const layout: ImageLayout = {
-    ...shape,
-    ...outputOf(shape),
-    directory,
-    width,
-    height,
-    tiled,
-    chunkWidth,
-    chunkHeight,
-    chunksAcross: Math.ceil(width / chunkWidth),
-    chunksDown: Math.ceil(height / chunkHeight),
-    predictor: await directory.number(tags.predictor, 1),
-    fillOrder: await directory.number(tags.fillOrder, 1),
-    // Some writers leave 0 here; libtiff, too, takes anything outside 1 to 8 as 1.
-    orientation: orientation >= 1 && orientation <= 8 ? orientation : 1,
-    extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
-    colorMap: await directory.numbers(tags.colorMap, 3 * 65_536),
-    jpegTables: compression === compressions.jpeg ? await directory.bytes(tags.jpegTables) : null,
-    interchange,
-    lercPacking:
-      lercPackings[(await directory.numbers(tags.lercParameters))?.[1] ?? 0] ?? refuse('LERC is packed in an unknown way'),
-    subsampling: [subsampling?.[0] ?? 2, subsampling?.[1] ?? 2],
-    hasReferenceBlackWhite: blackWhite !== null && blackWhite.some((value, i) => value !== fullRange[i]),
-    t4Options: await directory.number(compression === compressions.ccittFax4 ? tags.t6Options : tags.t4Options, 0),
-    inkSet: await directory.number(tags.inkSet, 1),
-    icc: await directory.bytes(tags.iccProfile),
-  };
-  checkPredictor(layout);
-  if (photometric === photometrics.palette && layout.decoding === 'bytes' && (layout.colorMap?.length ?? 0) < 3 * 2 ** bits) {
-    refuse(`its palette has ${layout.colorMap?.length ?? 0} numbers where ${3 * 2 ** bits} are needed`);
-  }
-  const decodedBytes = chunkWidth * chunkHeight * Math.max(1, bits / 8) * Math.max(samplesPerPixel, layout.bands);
-  if (tiled && decodedBytes > maxDecodedBytes) {
-    refuse(`one tile of ${chunkWidth} by ${chunkHeight} would take ${decodedBytes} bytes, more than ${maxDecodedBytes}`);
-  }
-  checkCounts(layout);
-  return layout;
 }
 
 const lercPackings = ['none', 'deflate', 'zstd'] as const;

@@ -182,36 +182,22 @@ export function isOme(description: string): boolean {
   return /<(?:\w+:)?OME\b/.test(description.slice(0, 8192)) && description.trimEnd().endsWith('>');
 }
 
-/**
- * Reads OME-XML: the directory of each plane of the largest image, and its physical size. Further images of the same size count as positions
- * (axis XY).
- *
- * @throws TileSourceError if it is not well formed, contradicts itself, or refers to planes in other files.
- */
-export function readOme(description: string): OmeDescription {
-  const document = parseXml(description);
-  const [ome] = children(document, 'OME');
-  const images = ome === undefined ? [] : children(ome, 'Image');
-  const described = images.flatMap((image) =>
-    children(image, 'Pixels')
-      .slice(0, 1)
-      .map((pixels) => ({ image, pixels })),
-  );
-  if (ome === undefined || described.length === 0) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
-  refuseOtherFiles(ome, images);
-  const area = ({ pixels }: { pixels: XmlElement }): number => integer(pixels, 'SizeX', 0) * integer(pixels, 'SizeY', 0);
+/** An image of the document, with the element that describes its pixels. */
+interface DescribedImage {
+  image: XmlElement;
+  pixels: XmlElement;
+}
+
+function largestOf(described: readonly DescribedImage[]): DescribedImage {
+  const area = ({ pixels }: DescribedImage): number => integer(pixels, 'SizeX', 0) * integer(pixels, 'SizeY', 0);
   let main = described[0];
   for (const candidate of described) if (main === undefined || area(candidate) > area(main)) main = candidate;
   if (main === undefined) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
-  const { image, pixels } = main;
-  const sizeX = integer(pixels, 'SizeX', 0);
-  const sizeY = integer(pixels, 'SizeY', 0);
-  const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
-  const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
+  return main;
+}
 
-  const same = described.filter(
-    (each) => integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY,
-  );
+/** The planes of images of the same size. With several images, each is a position along the axis XY. `names` are those of the channels. */
+function planesOf(same: readonly DescribedImage[], names: readonly (string | undefined)[] | null): OmePlane[] {
   const planes: OmePlane[] = [];
   for (const [position, each] of same.entries()) {
     const axes = axesOf(each.pixels);
@@ -233,12 +219,48 @@ export function readOme(description: string): OmeDescription {
       });
     }
   }
+  return planes;
+}
+
+/** The directories of associated images, by the names of the images. */
+function associatedOf(images: readonly DescribedImage[]): Map<string, number> {
   const associated = new Map<string, number>();
-  for (const each of described.filter((candidate) => !same.includes(candidate))) {
+  for (const each of images) {
     const name = associatedNames.exec(attribute(each.image, 'Name') ?? '')?.[1]?.toLowerCase();
     const placement = name === undefined ? undefined : placementsOf(each.pixels, axesOf(each.pixels))[0];
     if (name !== undefined && placement !== undefined && !associated.has(name)) associated.set(name, placement.directory);
   }
+  return associated;
+}
+
+/**
+ * Reads OME-XML: the directory of each plane of the largest image, and its physical size. Further images of the same size count as positions
+ * (axis XY).
+ *
+ * @throws TileSourceError if it is not well formed, contradicts itself, or refers to planes in other files.
+ */
+export function readOme(description: string): OmeDescription {
+  const document = parseXml(description);
+  const [ome] = children(document, 'OME');
+  const images = ome === undefined ? [] : children(ome, 'Image');
+  const described = images.flatMap((image) =>
+    children(image, 'Pixels')
+      .slice(0, 1)
+      .map((pixels) => ({ image, pixels })),
+  );
+  if (ome === undefined || described.length === 0) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
+  refuseOtherFiles(ome, images);
+  const { image, pixels } = largestOf(described);
+  const sizeX = integer(pixels, 'SizeX', 0);
+  const sizeY = integer(pixels, 'SizeY', 0);
+  const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
+  const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
+
+  const same = described.filter(
+    (each) => integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY,
+  );
+  const planes = planesOf(same, names);
+  const associated = associatedOf(described.filter((each) => !same.includes(each)));
   return {
     sizeX,
     sizeY,

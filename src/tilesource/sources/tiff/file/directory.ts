@@ -13,15 +13,15 @@ interface Entry {
   count: number;
   /** Bytes of all values. */
   bytes: number;
-  /** Where the values lie in the file. */
+  /** Position of the values in the file. */
   position: number;
-  /** Place of the values in {@link Directory} itself when they fit into the entry, else -1. */
+  /** Position of the values within the raw entries when they fit into their entry, otherwise -1. */
   inline: number;
 }
 
 /**
- * One image file directory. It keeps the raw entries, some 250 bytes, and reads values when asked: a file may hold a hundred
- * thousand directories, and arrays of millions of tile offsets that nobody asks for.
+ * An image file directory. It keeps only the raw entries, some 250 bytes, and reads values when they are requested, because a file may have a hundred
+ * thousand directories, and arrays of millions of tile offsets that are never needed.
  */
 export class Directory {
   readonly offset: number;

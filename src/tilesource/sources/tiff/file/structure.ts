@@ -20,21 +20,21 @@ import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { childText } from '../../../xml.js';
 
-/** One frame: its full-resolution directory, or `null` where the file has none for it. */
+/** A frame: its directory of full resolution, or `null` when the file has none for it. */
 interface Frame {
   directory: Directory | null;
   metadata: FrameMetadata;
 }
 
-/** Where the reduced images of one level are: one main directory per frame, or the SubIFD of this number in each frame's directory. */
+/** The directories of the reduced images of a level: main directories, one for each frame, or the SubIFD of this index in the directory of each frame. */
 type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; index: number };
 
-/** How the directories of a file make an image. */
+/** The image that the directories of a file form. */
 export interface TiffStructure {
   main: readonly Directory[];
   base: ImageLayout;
   frames: readonly Frame[];
-  /** By the power of two by which the reduced images are smaller, without 0. */
+  /** The reduced levels by the power of two by which they are smaller. */
   reductions: ReadonlyMap<number, Reduction>;
   /** Whether the frames are in strips and too large to be served as one tile each. */
   largeStrips: boolean;
@@ -44,15 +44,15 @@ export interface TiffStructure {
   ome: Record<string, unknown> | null;
 }
 
-/** What bounds images in strips. */
+/** Limits of images in strips. */
 interface StructureLimits {
-  /** Longest side in pixels of one that is served as a single tile. */
+  /** Longest side, in pixels, of an image that is served as a single tile. */
   maxUntiledSide: number;
-  /** Most pixels of one that tiles are made of. */
+  /** Most pixels of an image of which tiles are made. */
   maxPixels: number;
 }
 
-/** What is needed of every directory to sort them, without reading its arrays. */
+/** The values of a directory from which its role follows. They are read without its arrays. */
 interface Summary {
   directory: Directory;
   width: number;
@@ -65,9 +65,9 @@ interface Summary {
 
 /** Largest side in pixels of a label, macro or thumbnail. */
 const maxAssociatedSide = 16_384;
-/** Directories looked at for associated images and channel names; writers put a handful at the end. */
+/** Most directories that are searched for associated images and channel names. Ordinary files have few, at the end. */
 const maxDescribed = 2048;
-/** A reduced image qualifies when the logarithm of its ratio is this near to a whole number (spec 2.3). */
+/** How far the binary logarithm of the ratio of a reduced image may be from a whole number (spec 2.3). */
 const ratioTolerance = 0.02;
 
 async function summarise(directory: Directory): Promise<Summary | null> {
@@ -83,7 +83,7 @@ async function summarise(directory: Directory): Promise<Summary | null> {
       bits: await directory.number(tags.bitsPerSample, 1),
     };
   } catch (error) {
-    // A corrupt directory behind good ones costs only itself.
+    // A corrupt directory behind valid ones is ignored.
     if (error instanceof TileSourceError) return null;
     throw error;
   }
@@ -114,7 +114,7 @@ function mainReductions(base: Summary, frames: number, others: readonly Summary[
   const byPower = new Map<number, Directory[]>();
   for (const other of others) {
     const power = sameKind(base, other) ? reductionOf(base, other) : null;
-    // Untiled reduced images count only where the file calls them that: else they are thumbnails.
+    // Images without tiles are levels only when the file marks them as reduced images. Others are thumbnails.
     if (power === null || (!other.tiled && (other.subfileType & 1) === 0)) continue;
     byPower.set(power, [...(byPower.get(power) ?? []), other.directory]);
   }
@@ -179,7 +179,7 @@ async function describeFrames(directories: readonly Directory[], description: st
   return frames;
 }
 
-/** Whether tiles have to be made of an image. @throws TileSourceError where that would take too much. */
+/** Whether an image is in strips and too large for a single tile. @throws TileSourceError when it is too large to make tiles of it. */
 function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
   if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
   checkStrips(layout, limits.maxPixels);
@@ -201,7 +201,10 @@ async function quickReductions(
   return quick;
 }
 
-/** The directory of the picture itself: the largest in tiles, unless the first one is larger and what is in tiles are smaller versions of it. */
+/**
+ * The directory of the main image. It is the largest image in tiles, or the first one when that is larger and the images in tiles are reduced
+ * versions of it.
+ */
 function mainSummary(summaries: readonly Summary[], description: string): Summary | undefined {
   const [leading] = summaries;
   const tiled = largest(summaries.filter((each) => each.tiled));
@@ -219,14 +222,14 @@ async function genericStructure(
   const summaries: Summary[] = [];
   for (const directory of main) {
     const summary = await summarise(directory);
-    // Transparency masks (bit 2) are no pictures.
+    // Bit 2 marks a transparency mask.
     if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
     if (isSliceOver()) await nextSlice();
   }
   const base = mainSummary(summaries, description);
   const [first] = main;
   if (base === undefined || first === undefined) {
-    // Reading it once more says what is wrong with it.
+    // The directory is read again, so that the error says what is wrong with it.
     if (first !== undefined) await readLayout(first);
     throw new TileSourceError('No directory of this TIFF holds a picture.');
   }
@@ -340,9 +343,9 @@ async function omeStructure(
 }
 
 /**
- * Works out what the directories of a TIFF file mean: frames, levels, associated images.
+ * Assigns the directories of a TIFF file to frames, levels and associated images.
  *
- * @throws TileSourceError where the main image cannot be read here.
+ * @throws TileSourceError when the main image cannot be read.
  */
 export async function readStructure(
   file: TiffBytes,
@@ -357,7 +360,7 @@ export async function readStructure(
   return genericStructure(file, main, description.slice(0, longestText), options);
 }
 
-/** OME-XML of up to so many characters is read at once. */
+/** OME-XML of at most so many characters is parsed on the main thread. */
 const quickText = 32 * 1024;
 /** Of other descriptions no more is read: those of slides have some kilobytes. */
 const longestText = 256 * 1024;

@@ -4,20 +4,20 @@ import type { ByteReader } from '../../../contract.js';
 import { Directory } from './directory.js';
 import { tags } from './tags.js';
 
-/** More directories than any writer makes; bounds the time that opening may take. */
+/** Most main directories, more than any program writes. It limits the time for opening a file. */
 const maxDirectories = 100_000;
-/** More entries than the tags that exist. */
+/** Most entries of a directory, more than there are tags. */
 const maxEntries = 4096;
-/** Directories and their arrays lie side by side: one read of this many bytes usually serves several of them. */
+/** Bytes that are read at once. Directories and their arrays are next to each other, so one read usually holds several of them. */
 const windowBytes = 32 * 1024;
-/** Such parts kept: what the tags of a directory point at is asked for after all directories have been found. */
+/** How many such parts are cached. The values of tags are read after all directories have been found, and then often from the same parts. */
 const keptWindows = 8;
 
 /**
  * The bytes of a TIFF or BigTIFF file and their byte order.
  *
- * Directories are read by this code, not by a library: those looked at follow a loop of directories for ever, allocate what
- * a corrupt file claims, and know nothing of SubIFDs.
+ * Directories are read by this code, not by a library. The libraries that were examined follow a loop of directories for ever, allocate as much memory
+ * as a corrupt file claims, and do not read SubIFDs.
  */
 export class TiffBytes {
   readonly littleEndian: boolean;
@@ -26,7 +26,7 @@ export class TiffBytes {
   readonly size: number;
   readonly #reader: ByteReader;
   readonly #first: number;
-  /** The last parts that directories were read from, newest first. */
+  /** The cached parts of the file, the newest first. */
   #windows: readonly { offset: number; bytes: Uint8Array }[] = [];
 
   private constructor(reader: ByteReader, header: DataView) {
@@ -77,7 +77,7 @@ export class TiffBytes {
     return this.#windows.find((each) => offset >= each.offset && offset + length <= each.offset + each.bytes.length);
   }
 
-  /** Memory that is kept for reads to come. */
+  /** Memory of the cached parts in bytes. */
   get retainedBytes(): number {
     return this.#windows.reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
@@ -106,7 +106,7 @@ export class TiffBytes {
     return { directory: new Directory(this, offset, offset + countBytes, new Uint8Array(body.subarray(0, entryBytes))), next };
   }
 
-  /** The first main directory. @throws TileSourceError where there is none that can be read. */
+  /** The first main directory. @throws TileSourceError when it cannot be read. */
   async firstDirectory(): Promise<Directory> {
     if (this.#first === 0) throw new TileSourceError('The TIFF file holds no directory.');
     return (await this.#directory(this.#first)).directory;
