@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { projects } from './test/support/projects.js';
+import { longest, projects } from './test/support/projects.js';
 
 const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -14,10 +14,12 @@ const alias = [
   { find: /^\.{1,2}\/.*\bconcurrency\/program\.js$/, replacement: inPackage('test/support/built-threads-and-children.ts') },
 ];
 
-/** Vitest's order by time or size within each project, and the projects as they stand in their table. */
+/** The projects as they stand in their table, in each the files that take longest, and the others in Vitest's order by time or size. */
 class ProjectsInOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
+    const ranks = new Map(longest.map((path, rank) => [inPackage(path), rank]));
+    const rankOf = ({ moduleId }: TestSpecification) => ranks.get(moduleId) ?? longest.length;
+    const sorted = (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other));
     return Object.keys(projects).flatMap((name) => sorted.filter(({ project }) => project.name === name));
   }
 }
@@ -31,8 +33,7 @@ export default defineConfig({
         include: folders.map((folder) => `${folder}/**/*.test.ts`),
         exclude: except.map((folder) => `${folder}/**`),
         setupFiles: ['test/support/setup.ts'],
-        // Jobs of killed processes are taken up when their leases have run out.
-        testTimeout: name === 'kills' ? 180_000 : 60_000,
+        testTimeout: 60_000,
         hookTimeout: 120_000,
         pool: 'forks' as const,
         // A process runs many files: loading everything anew for each takes longer than most tests.
@@ -41,8 +42,8 @@ export default defineConfig({
     })),
     sequence: { sequencer: ProjectsInOrder },
     globalSetup: ['test/support/global-setup.ts'],
-    // Two processors are busy with three: many tests wait for servers, jobs and killed processes.
-    maxWorkers: 3,
+    // Two processors are busy with four: many tests wait for servers, jobs and killed processes.
+    maxWorkers: 4,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary'] },
   },
 });

@@ -1,14 +1,29 @@
 /**
  * The parts of the suite by name, with the folders of their test files, in the order in which they run: files that take minutes and mostly
- * wait begin first, and the many short ones fill the processors to the end.
+ * wait begin first, and the many short ones fill the processors to the end. Processes are shared within a project: each further one costs
+ * seconds, in which its processes load everything.
  */
 export const projects: Readonly<Record<string, { folders: readonly string[]; except?: readonly string[] }>> = {
-  /** The package as users install it, and the code that its documentation shows. */
-  package: { folders: ['test/package'] },
-  /** Processes that are killed. */
-  kills: { folders: ['test/rest/kills'] },
-  /** `npm start`, and pages in a browser. */
-  e2e: { folders: ['test/e2e'] },
+  /** The package as users install it, `npm start`, pages in a browser, and processes that are killed. */
+  slow: { folders: ['test/package', 'test/e2e', 'test/rest/kills'] },
   /** What one runs while one works. */
   fast: { folders: ['test/unit', 'test/contract', 'test/rest'], except: ['test/rest/kills'] },
 };
+
+/** Files that take longest begin first, whatever their size: one that begins late would run on alone. */
+export const longest: readonly string[] = [
+  'test/package/package.test.ts',
+  'test/e2e/accessibility.test.ts',
+  'test/e2e/viewer-annotations.test.ts',
+  'test/e2e/start.test.ts',
+  'test/e2e/viewer-together.test.ts',
+  'test/e2e/viewer.test.ts',
+  'test/package/documentation.test.ts',
+  'test/rest/kills/job-processes.test.ts',
+  'test/unit/reference-host/database.test.ts',
+  'test/rest/conversion.test.ts',
+  'test/rest/host-system.test.ts',
+  'test/rest/job-runner.test.ts',
+  'test/rest/access-matrix.test.ts',
+  'test/rest/rights-table.test.ts',
+];

@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { programOf } from '../../src/core/concurrency/program.js';
-import { projects } from '../support/projects.js';
+import { longest, projects } from '../support/projects.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
@@ -31,13 +31,14 @@ function supportOf(file: string, seen = new Set<string>()): Set<string> {
 it('every test file belongs to one project', () => {
   expect(files.length).toBeGreaterThan(100);
   expect(files.filter((file) => projectsOf(file).length !== 1)).toEqual([]);
+  expect(longest.filter((file) => !files.includes(file))).toEqual([]);
 });
 
 it('the fast tests start no browser, no `npm start`, and nothing that is killed at a step', () => {
   const slow = ['chromium', 'server-process', 'steps', 'built-program'].map((name) => `test/support/${name}.ts`);
   const isSlow = (file: string) => slow.some((path) => supportOf(file).has(path));
   expect(files.filter((file) => projectsOf(file)[0] === 'fast' && isSlow(file))).toEqual([]);
-  expect(files.filter((file) => projectsOf(file)[0] === 'kills').some(isSlow)).toBe(true);
+  expect(files.filter((file) => projectsOf(file)[0] === 'slow').some(isSlow)).toBe(true);
 });
 
 it('threads and processes run what was built for the run, not the sources', () => {

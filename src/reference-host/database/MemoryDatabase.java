@@ -21,7 +21,6 @@ public class MemoryDatabase {
             }
         });
         MongoServer server = new MongoServer(backend);
-        server.enableOplog();
         server.bind(new InetSocketAddress("127.0.0.1", 0));
         System.out.println("PORT " + server.getLocalAddress().getPort());
         System.out.flush();
