@@ -20,10 +20,12 @@ export const longest: readonly string[] = [
   'test/e2e/viewer.test.ts',
   'test/package/documentation.test.ts',
   'test/rest/kills/job-processes.test.ts',
+  'test/rest/costly-annotations.test.ts',
   'test/unit/reference-host/database.test.ts',
   'test/rest/conversion.test.ts',
   'test/rest/host-system.test.ts',
   'test/rest/job-runner.test.ts',
   'test/rest/access-matrix.test.ts',
   'test/rest/rights-table.test.ts',
+  'test/rest/costly-images.test.ts',
 ];
