@@ -44,6 +44,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // Two processors are busy with four: many tests wait for servers, jobs and killed processes.
     maxWorkers: 4,
+    // The second project, and later runs, need not translate the sources again.
+    experimental: { fsModuleCache: true },
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary'] },
   },
 });
