@@ -12,6 +12,9 @@ export const projects: Readonly<Record<string, { folders: readonly string[]; exc
 
 /** Files that take longest begin first, whatever their size: one that begins late would run on alone. */
 export const longest: readonly string[] = [
+  // They wait for leases to run out, most of a minute.
+  'test/rest/kills/plugin-kills.test.ts',
+  'test/rest/kills/host-kills.test.ts',
   'test/package/package.test.ts',
   'test/e2e/accessibility.test.ts',
   'test/e2e/viewer-annotations.test.ts',
