@@ -101,7 +101,7 @@ export default defineConfig({
   },
   format: ['esm', 'cjs'],
   target: 'node20',
-  // tsup bundles declarations of the compiler's: to make them itself takes it three times as long.
+  // tsup bundles declarations of the compiler's: making them itself takes it more than twice as long.
   dts: {
     entry: {
       index: `${types}/index.d.ts`,
