@@ -82,7 +82,7 @@ describe('what web clients ask beside the API of images', () => {
   it('has every call that the table of HistomicsUI says is answered, and none that only its own server part provides', async () => {
     const page = await readFile('docs/reference-host.md', 'utf8');
     const plain = (method: string, path: string) => `${method.toUpperCase()} ${path.replaceAll(/:\w+/g, ':')}`;
-    const [answered, foreign] = ['| Call | Where it is made | Answer |', '| Call | What for |'].map((head) => {
+    const [answered, foreign] = ['| Call | Where it is made | Answer |', '| Call | Purpose |'].map((head) => {
       const table = page.slice(page.indexOf(head)).split('\n\n')[0]!;
       return table
         .split('\n')

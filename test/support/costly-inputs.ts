@@ -13,7 +13,7 @@ const maxWaitMs = 250;
 const maxStretchMs = 50;
 const collectionMs = 50;
 /** After how long the next tile is asked for: whoever had asked in between would have waited longer by as much. */
-const gapMs = 50;
+const gapMs = 20;
 
 export const repeated = (text: string, length: number) => text.repeat(Math.ceil(length / text.length));
 export const list = (entry: string, length: number) => `[${repeated(`${entry},`, length)}${entry}]`;
