@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { cellLayer, type Cell, type Cut, type Ground } from '../../../src/viewer/stage/cells.js';
+import type { Paint } from '../../../src/viewer/stage/contract.js';
+
+/** As much of a matrix as a view needs that is only moved. */
+class Moved {
+  readonly a = 1;
+  readonly b = 0;
+
+  constructor(
+    readonly e = 0,
+    readonly f = 0,
+  ) {}
+
+  multiply(other: Moved) {
+    return new Moved(this.e + other.e, this.f + other.f);
+  }
+
+  inverse() {
+    return new Moved(-this.e, -this.f);
+  }
+
+  transformPoint({ x, y }: { x: number; y: number }) {
+    return { x: x + this.e, y: y + this.f };
+  }
+}
+
+/** A layer of cells of 100 pixels on a stage of 400 by 200; what is drawn of it, as `column row`. */
+function layerOf(isReady: (cell: Cell) => boolean) {
+  let at = new Moved(-10, -10);
+  let paint: Paint;
+  let settle: () => void;
+  const drawn: string[] = [];
+  const stage = {
+    canvas: { isConnected: true },
+    size: () => ({ width: 400, height: 200 }),
+    placement: () => at as unknown as DOMMatrix,
+    paintOn: (given: Paint) => ((paint = given), () => {}),
+    repaint: () => paint({ drawImage() {}, resetTransform() {} } as unknown as CanvasRenderingContext2D, 1),
+    onRest: (given: () => void) => (settle = given),
+  } as unknown as Ground;
+  const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+  const cut: Cut = {
+    toImage: new Moved() as unknown as DOMMatrix,
+    width: 100,
+    height: 100,
+    origin: { x: 0, y: 0 },
+    range: endless,
+    isReady,
+    draw: async ({ column, row }) => (drawn.push(`${column} ${row}`), { close() {} } as ImageBitmap),
+  };
+  const layer = cellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
+  const taken = async () => {
+    await new Promise(setImmediate);
+    return drawn.splice(0);
+  };
+  layer.redraw();
+  return {
+    /** Moves the image, and says what was drawn. */
+    move(x: number, y: number) {
+      at = new Moved(x, y);
+      stage.repaint();
+      return taken();
+    },
+    rest() {
+      settle();
+      return taken();
+    },
+    repaint: () => (stage.repaint(), taken()),
+  };
+}
+
+const cells = (columns: number[], rows: number[]) => columns.flatMap((x) => rows.map((y) => `${x} ${y}`)).toSorted();
+
+beforeAll(() => {
+  vi.stubGlobal('devicePixelRatio', 1);
+  vi.stubGlobal('requestAnimationFrame', (call: () => void) => call());
+});
+afterAll(() => vi.unstubAllGlobals());
+
+it('while the view moves only what lies on its way is drawn, and all that is near when it rests, each once', async () => {
+  const layer = layerOf(() => true);
+  expect((await layer.repaint()).toSorted()).toEqual(cells([-1, 0, 1, 2, 3, 4, 5], [-1, 0, 1, 2]));
+  expect((await layer.move(-150, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
+  expect((await layer.move(-250, -10)).toSorted()).toEqual(cells([7], [0, 1, 2]));
+  expect((await layer.rest()).toSorted()).toEqual(cells([6, 7], [-1]));
+  expect((await layer.move(-250, -120)).toSorted()).toEqual(cells([2, 3, 4, 5, 6], [3]));
+  expect(await layer.repaint()).toEqual([]);
+});
+
+it('what is seen on the way is drawn when all of it is there, and when the view rests as far as it is there', async () => {
+  let known = 6;
+  const layer = layerOf(({ column }) => column < known);
+  await layer.repaint();
+  expect(await layer.move(-250, -10)).toEqual([]);
+  known = 7;
+  expect((await layer.move(-251, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
+  expect((await layer.move(-350, -10)).toSorted()).toEqual([]);
+  expect((await layer.rest()).toSorted()).toEqual([...cells([6], [-1]), ...cells([7], [0, 1, 2])].toSorted());
+});
