@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { cellLayer, type Cell, type Cut, type Ground } from '../../../src/viewer/stage/cells.js';
-import type { Paint } from '../../../src/viewer/stage/contract.js';
+
+type Cell = { column: number; row: number };
+
+// By a name that only the running test knows: types of the browser are no part of those of tests.
+const path: string = '../../../src/viewer/stage/cells.js';
+const { cellLayer } = (await import(path)) as { cellLayer: (options: object) => { redraw: () => void } };
 
 /** As much of a matrix as a view needs that is only moved. */
 class Moved {
@@ -28,26 +32,26 @@ class Moved {
 /** A layer of cells of 100 pixels on a stage of 400 by 200; what is drawn of it, as `column row`. */
 function layerOf(isReady: (cell: Cell) => boolean) {
   let at = new Moved(-10, -10);
-  let paint: Paint;
+  let paint: (context: object, ratio: number) => void;
   let settle: () => void;
   const drawn: string[] = [];
   const stage = {
     canvas: { isConnected: true },
     size: () => ({ width: 400, height: 200 }),
-    placement: () => at as unknown as DOMMatrix,
-    paintOn: (given: Paint) => ((paint = given), () => {}),
-    repaint: () => paint({ drawImage() {}, resetTransform() {} } as unknown as CanvasRenderingContext2D, 1),
+    placement: () => at,
+    paintOn: (given: typeof paint) => ((paint = given), () => {}),
+    repaint: () => paint({ drawImage() {}, resetTransform() {} }, 1),
     onRest: (given: () => void) => (settle = given),
-  } as unknown as Ground;
+  };
   const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
-  const cut: Cut = {
-    toImage: new Moved() as unknown as DOMMatrix,
+  const cut = {
+    toImage: new Moved(),
     width: 100,
     height: 100,
     origin: { x: 0, y: 0 },
     range: endless,
     isReady,
-    draw: async ({ column, row }) => (drawn.push(`${column} ${row}`), { close() {} } as ImageBitmap),
+    draw: async ({ column, row }: Cell) => (drawn.push(`${column} ${row}`), { close() {} }),
   };
   const layer = cellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
   const taken = async () => {
