@@ -37,7 +37,7 @@ export interface Cut {
   range: Box;
   /** @returns `null`: nothing is to be seen there */
   draw: (cell: Cell, signal: AbortSignal) => Promise<ImageBitmap | null>;
-  /** Whether a cell can be drawn as a whole; others are left until they can, or are seen while the view rests. */
+  /** Whether a cell can be drawn as a whole; others are left until they can, or until they are seen. */
   isReady?: (cell: Cell) => boolean;
   /** Takes another placement without being drawn anew; answers whether it can. */
   refit?: (placement: DOMMatrix) => boolean;
@@ -278,10 +278,8 @@ export function cellLayer(options: {
     const { left, top, right, bottom } = seen;
     const { cut, ahead } = sheet;
     const away = ({ box }: Held) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
-    // On the way, parts of those that are seen are not drawn: soon the whole can be.
-    const needsWhole = ahead !== null && sheet === shown;
     const isDue = (cell: Held) =>
-      (!ahead || overlaps(cell.box, ahead)) && ((!needsWhole && overlaps(cell.box, seen)) || (cut.isReady?.(cell) ?? true));
+      (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, seen) || (cut.isReady?.(cell) ?? true));
     let found: Held | null = null;
     for (const cell of sheet.cells.values())
       if (cell.state === 'asked' && (!found || away(cell) < away(found)) && isDue(cell)) found = cell;
