@@ -323,6 +323,23 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await until('no shapes are drawn', async () => (await inkOf(page)) === 0);
     await drag([0, 0], [90, 60]);
     await until('the view is moved through the picture', () => page.url().includes('at='));
+    // The level that is nearest to this zoom is seen enlarged; panning copies pictures of the size that they are seen in.
+    const { width } = (await page.locator('.stage').boundingBox())!;
+    await page.evaluate(`{
+      const { drawImage } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.drawImage = function (picture, ...place) {
+        if (picture instanceof ImageBitmap) copied.push(place[2] === picture.width && place[3] === picture.height);
+        return drawImage.call(this, picture, ...place);
+      };
+    }`);
+    let x = size / 2;
+    await until('pictures are copied as they are', async () => {
+      await page.evaluate('globalThis.copied = []');
+      x += 10;
+      await page.goto(`${testHost.url}/#item/${itemId}?at=${x},${size / 2},${width / 0.3}`);
+      const copied = await page.evaluate<boolean[]>('copied');
+      return copied.length > 0 && copied.every(Boolean);
+    });
     await look(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);

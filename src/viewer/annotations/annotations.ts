@@ -16,7 +16,7 @@ import type { Item } from '../browse/model.js';
 import { annotationTexts } from '../texts.js';
 
 /** Interval in milliseconds at which annotations are updated while the view moves. */
-const refreshMs = 150;
+const refreshMs = 50;
 
 /** The annotations of an image, on the stage and in the panel beside it. */
 export function showAnnotations(options: {
@@ -69,9 +69,9 @@ export function showAnnotations(options: {
       for (const sheet of sheets.values()) yield* sheet.overlays();
     },
     picture: (element) => pictures.of(element),
-    *shapes() {
+    *shapes(box) {
       for (const sheet of sheets.values())
-        if (sheet.visible) yield { elements: sheet.elements(), opacity: sheet.display.opacity };
+        if (sheet.visible) yield { elements: sheet.elements(box), opacity: sheet.display.opacity };
     },
     covers: (box) => [...sheets.values()].every((sheet) => sheet.covers(box)),
     live: () => (tools.draft && tools.tool !== 'measure' && work?.sheet.visible ? [tools.draft] : []),

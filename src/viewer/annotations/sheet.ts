@@ -99,10 +99,12 @@ export class Sheet {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
   }
 
-  /** The elements that this page draws. */
-  *elements(): Generator<Element, void> {
+  /** The elements that this page draws; at least those that meet a box of the image, where one is given. */
+  *elements(box?: Box): Generator<Element, void> {
     const { hidden } = this.display;
-    for (const element of this.all()) if (!hidden.has(element.group ?? null)) yield element;
+    const isKnown = box && this.hasShapes && this.edits.size === 0 && this.#has(box);
+    const elements = isKnown ? this.#patches.within(box).values() : this.all();
+    for (const element of elements) if (!hidden.has(element.group ?? null) && !isOverlay(element)) yield element;
   }
 
   /** The loaded elements that show other images over this one. */
@@ -114,7 +116,12 @@ export class Sheet {
   /** Whether all shapes in a box are loaded, or tiles are shown. */
   covers(box: Box) {
     if (!this.visible || !this.hasShapes) return true;
-    return this.#near !== null && contains(this.#near, box) && this.#patches.missing(box).length === 0;
+    return this.#has(box) && (this.edits.size === 0 || (this.#near !== null && contains(this.#near, box)));
+  }
+
+  /** Whether all that is stored of a box has come. */
+  #has(box: Box) {
+    return this.#patches.missing(box).length === 0;
   }
 
   find(id: string) {
@@ -161,8 +168,9 @@ export class Sheet {
     }
     const region = this.#region();
     const soon = widened(view, margin / 2);
-    const isCovered = this.#patches.missing(view).length === 0;
-    const isElsewhere = !this.#near || !contains(this.#near, soon) || this.#stored.size > maxShapes;
+    const isCovered = this.#has(view);
+    // What is changed is drawn from what is near, and else only grasped there.
+    const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? soon : view) || this.#stored.size > maxShapes;
     if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather(region);
     if (isCovered) this.#present(this.#stored.size > maxShapes ? 'tiles' : 'shapes');
     for (const { box, end } of this.#asking) if (!overlaps(box, region)) end.abort();
@@ -238,7 +246,7 @@ export class Sheet {
       } else this.#refused = { covers: region, share };
       this.#gather(this.#region());
       if (this.#refused) this.#overlays = found?.elements.filter(isOverlay) ?? [];
-      const isPart = this.#refused !== null && this.#patches.missing(this.options.stage.view()).length > 0;
+      const isPart = this.#refused !== null && !this.#has(this.options.stage.view());
       this.#present(isPart || this.#stored.size > maxShapes ? 'tiles' : 'shapes');
       if (this.#refused) this.options.redraw();
       if (box === everywhere && this.#isOutside()) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));

@@ -14,6 +14,9 @@ const maxKept = 16 * 1024 * 1024;
 /** While the user zooms, cells are drawn anew when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
+/** Movements of a frame that say nothing of the direction of the view, in pixels. */
+const noMove = 0.05;
+
 /** A cell: its box in pixels of the cut, and its picture. */
 export interface Cell {
   column: number;
@@ -54,6 +57,9 @@ export function snapped(value: number) {
 /** The cells of one cut. */
 class Sheet {
   readonly cells: Map<string, Held> = new Map();
+  /** What is to be drawn while the view moves; `null`: all */
+  ahead: Box | null = null;
+  #seen: Box | null = null;
 
   constructor(readonly cut: Cut) {}
 
@@ -88,6 +94,23 @@ class Sheet {
     const [left, right] = [column, column + 1].map((index) => snapped(origin.x + index * width)) as [number, number];
     const [top, bottom] = [row, row + 1].map((index) => snapped(origin.y + index * height)) as [number, number];
     return { left, top, right, bottom };
+  }
+
+  /** Follows what is seen: while it moves, only cells ahead of it are drawn, and when it rests all that are near. */
+  look(seen: Box, near: Box) {
+    const before = this.#seen ?? seen;
+    this.#seen = seen;
+    const [left, top, right, bottom] = (['left', 'top', 'right', 'bottom'] as const).map((side) => {
+      const move = seen[side] - before[side];
+      return Math.abs(move) < noMove ? 0 : move;
+    }) as [number, number, number, number];
+    if (!left && !top && !right && !bottom) return;
+    this.ahead = {
+      left: left < 0 ? near.left : seen.left,
+      top: top < 0 ? near.top : seen.top,
+      right: right > 0 ? near.right : seen.right,
+      bottom: bottom > 0 ? near.bottom : seen.bottom,
+    };
   }
 
   /** Moves all cells to their positions in the present cut. */
@@ -204,7 +227,9 @@ export function cellLayer(options: {
     const moved = newest.placed(placement);
     const scaling = Math.hypot(moved.a, moved.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return start();
-    newest.fill(around(moved, beyond), around(moved, awaited));
+    const near = around(moved, beyond);
+    newest.fill(near, around(moved, awaited));
+    newest.look(around(moved, 0), near);
     work();
     swap();
   }
@@ -223,6 +248,8 @@ export function cellLayer(options: {
   function settle() {
     const newest = next ?? shown;
     if (!newest) return;
+    newest.ahead = null;
+    work();
     const placement = stage.placement();
     const { a, b, e, f } = newest.placed(placement);
     const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapped(e), f - snapped(f)) < 0.02;
@@ -249,13 +276,13 @@ export function cellLayer(options: {
   function nearest(sheet: Sheet) {
     const seen = around(sheet.placed(stage.placement()), 0);
     const { left, top, right, bottom } = seen;
-    const { isReady = () => true } = sheet.cut;
+    const { cut, ahead } = sheet;
     const away = ({ box }: Held) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
+    const isDue = (cell: Held) =>
+      (!ahead || overlaps(cell.box, ahead)) && (overlaps(cell.box, seen) || (cut.isReady?.(cell) ?? true));
     let found: Held | null = null;
-    for (const cell of sheet.cells.values()) {
-      if (cell.state !== 'asked' || (found && away(cell) >= away(found))) continue;
-      if (overlaps(cell.box, seen) || isReady(cell)) found = cell;
-    }
+    for (const cell of sheet.cells.values())
+      if (cell.state === 'asked' && (!found || away(cell) < away(found)) && isDue(cell)) found = cell;
     return found;
   }
 

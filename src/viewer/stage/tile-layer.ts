@@ -9,6 +9,9 @@ const parallel = 6;
 /** Number of tiles that are kept, the same as by OpenSeadragon. */
 const maxKnown = 200;
 
+/** A tile of the level that is nearest to the screen is seen enlarged by at most the root of two; only those of full resolution by more. */
+const maxEnlarged = 1.5;
+
 /** Address of a tile; level 0 is the coarsest. */
 export type TileUrl = (level: number, x: number, y: number) => string;
 
@@ -76,15 +79,16 @@ export function tileLayer(
     return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
   }
 
-  /** A tile at its size on the screen, so that it need not be scaled in each frame. A tile that is displayed enlarged keeps its size. */
+  /** A tile at its size on the screen, so that it need not be scaled in each frame. A tile that is displayed much enlarged keeps its size. */
   async function draw(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
     try {
       const picture = known.get(url) ?? (await requestPicture(url, signal));
       known.delete(url);
       known.set(url, picture);
       for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest);
-      const resizeWidth = Math.min(picture.width, Math.round((right - left) * devicePixelRatio));
-      const resizeHeight = Math.min(picture.height, Math.round((bottom - top) * devicePixelRatio));
+      const seen = [right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio)) as [number, number];
+      const isSmall = seen[0] > maxEnlarged * picture.width;
+      const [resizeWidth, resizeHeight] = isSmall ? [picture.width, picture.height] : seen;
       return await createImageBitmap(picture, { resizeWidth, resizeHeight });
     } catch (error) {
       if (!signal.aborted) onProblem();

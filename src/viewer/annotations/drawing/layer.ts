@@ -9,7 +9,8 @@ import type { OverlayPicture } from './overlay-pictures.js';
 export type Content = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
-  shapes: () => Iterable<{ elements: Iterable<Element>; opacity: number }>;
+  /** @param box of the image: at least those that meet it; all that are at hand without one */
+  shapes: (box?: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
   /** whether all shapes that meet a box of the image are at hand */
   covers: (box: Box) => boolean;
   /** shapes that are being changed: these are drawn in each frame */
@@ -21,6 +22,9 @@ export type Content = {
 
 /** Side of a cell, in CSS pixels. */
 const cellSide = 256;
+
+/** How far beyond a cell shapes are taken, whose lines reach into it, in CSS pixels. */
+const cellMargin = cellSide / 8;
 
 /** Points that are drawn in one frame, so that none keeps the page busy. */
 const pointsAtATime = 6000;
@@ -39,7 +43,6 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   let labelled: Element[] = [];
   /** Those that the shapes were drawn without. */
   let left = '';
-  let lists: { elements: Element[]; opacity: number }[] = [];
   /** Points that may still be drawn in this frame. */
   let room = pointsAtATime;
   const easel = new OffscreenCanvas(1, 1);
@@ -69,13 +72,11 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   }
 
   function list() {
-    const without = content.live();
-    left = idsOf(without);
-    lists = [...content.shapes()].map(({ elements, opacity }) => ({
-      elements: [...elements].filter(({ id }) => !without.some((shape) => shape.id === id)),
-      opacity,
-    }));
-    labelled = lists.flatMap(({ elements }) => elements.filter(({ label }) => label?.visibility === 'always'));
+    const without = content.live().map(({ id }) => id);
+    left = without.join(' ');
+    labelled = [];
+    for (const { elements } of content.shapes())
+      for (const shape of elements) if (shape.label?.visibility === 'always' && !without.includes(shape.id)) labelled.push(shape);
   }
 
   function cut(placement: DOMMatrix): Cut {
@@ -89,24 +90,25 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
       origin: { x: 0, y: 0 },
       range: endless,
       draw: (cell, signal) => drawCell(cell, placement, signal),
-      isReady: (cell) => content.covers(inImage(cell, placement)),
+      isReady: ({ box }) => content.covers(inImage(box, placement, cellMargin)),
     };
   }
 
   async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal) {
     const { left: x, top: y, right, bottom } = cell.box;
     const placed = new DOMMatrix().translate(-x, -y).multiply(placement);
-    const box = inImage(cell, placement);
-    cell.isWhole = content.covers(box);
-    const painter = painterOf(easel, { width: right - x, height: bottom - y }, placed, box);
+    const around = inImage(cell.box, placement, cellMargin);
+    const without = content.live().map(({ id }) => id);
+    cell.isWhole = content.covers(around);
+    const painter = painterOf(easel, { width: right - x, height: bottom - y }, placed, inImage(cell.box, placement));
     let isEmpty = true;
     for (const overlay of content.overlays()) {
       const picture = content.picture(overlay);
       if (picture) painter.overlay(overlay, picture);
       isEmpty = false;
     }
-    for (const { elements, opacity } of lists) {
-      const seen = elements.filter((shape) => painter.reaches(shape));
+    for (const { elements, opacity } of content.shapes(around)) {
+      const seen = [...elements].filter((shape) => painter.reaches(shape) && !without.includes(shape.id));
       isEmpty &&= seen.length === 0;
       for (let start = 0, end = 0; start < seen.length; start = end) {
         if (room <= 0) {
@@ -135,10 +137,14 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   }
 }
 
-/** The box of the image that a cell shows. */
-function inImage({ box: { left, top, right, bottom } }: Cell, placement: DOMMatrix) {
+/** The box of the image around one of the stage, and around what lies so far beyond its sides. */
+function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond: number = 0) {
   const back = placement.inverse();
-  return boxAround([left, right].flatMap((x) => [top, bottom].map((y) => back.transformPoint({ x, y }))));
+  const [columns, rows] = [
+    [left - beyond, right + beyond],
+    [top - beyond, bottom + beyond],
+  ];
+  return boxAround(columns.flatMap((x) => rows.map((y) => back.transformPoint({ x, y }))));
 }
 
 /** `isWhole`: whether all shapes were at hand when it was drawn. */

@@ -22,8 +22,7 @@ export class Patches {
   change(box: Box, elements: readonly Element[]) {
     const known = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => known.get(id) ?? Infinity);
-    const used = this.#patches.filter((patch) => overlaps(patch.box, box));
-    this.#patches = used.map((patch) => ({ box: shared(patch.box, box), elements, orders }));
+    this.#patches = this.#meeting(box).map((patch) => ({ box: shared(patch.box, box), elements, orders }));
   }
 
   add(patch: Patch) {
@@ -36,16 +35,25 @@ export class Patches {
 
   /** What is at hand of a box, by id and in the order of the annotation. Of what lies elsewhere, much is let go, longest unused first. */
   near(box: Box): Map<string, Element> {
-    const used = this.#patches.filter((patch) => overlaps(patch.box, box));
+    const used = this.#meeting(box);
     this.#patches = [...lately(this.#patches.filter((patch) => !used.includes(patch))), ...used];
+    return this.within(box);
+  }
+
+  /** What is at hand of a box, by id and in the order of the annotation. */
+  within(box: Box): Map<string, Element> {
     const found: Map<string, [order: number, element: Element]> = new Map();
-    for (const { elements, orders } of used)
+    for (const { elements, orders } of this.#meeting(box))
       for (const [index, element] of elements.entries())
-        if (!found.has(element.id) && (isOverlay(element) || overlaps(boxOf(element), box)))
+        if ((isOverlay(element) || overlaps(boxOf(element), box)) && !found.has(element.id))
           found.set(element.id, [orders[index] ?? index, element]);
     // Two that are new stay as they are: the difference is no number.
     const sorted = [...found.values()].sort(([a], [b]) => a - b || 0);
     return new Map(sorted.map(([, element]) => [element.id, element]));
+  }
+
+  #meeting(box: Box) {
+    return this.#patches.filter((patch) => overlaps(patch.box, box));
   }
 }
 

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+
+type Cell = { column: number; row: number };
+
+// By a name that only the running test knows: types of the browser are no part of those of tests.
+const path: string = '../../../src/viewer/stage/cells.js';
+const { cellLayer } = (await import(path)) as { cellLayer: (options: object) => { redraw: () => void } };
+
+/** As much of a matrix as a view needs that is only moved. */
+class Moved {
+  readonly a = 1;
+  readonly b = 0;
+
+  constructor(
+    readonly e = 0,
+    readonly f = 0,
+  ) {}
+
+  multiply(other: Moved) {
+    return new Moved(this.e + other.e, this.f + other.f);
+  }
+
+  inverse() {
+    return new Moved(-this.e, -this.f);
+  }
+
+  transformPoint({ x, y }: { x: number; y: number }) {
+    return { x: x + this.e, y: y + this.f };
+  }
+}
+
+/** A layer of cells of 100 pixels on a stage of 400 by 200; what is drawn of it, as `column row`. */
+function layerOf(isReady: (cell: Cell) => boolean) {
+  let at = new Moved(-10, -10);
+  let paint: (context: object, ratio: number) => void;
+  let settle: () => void;
+  const drawn: string[] = [];
+  const stage = {
+    canvas: { isConnected: true },
+    size: () => ({ width: 400, height: 200 }),
+    placement: () => at,
+    paintOn: (given: typeof paint) => ((paint = given), () => {}),
+    repaint: () => paint({ drawImage() {}, resetTransform() {} }, 1),
+    onRest: (given: () => void) => (settle = given),
+  };
+  const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+  const cut = {
+    toImage: new Moved(),
+    width: 100,
+    height: 100,
+    origin: { x: 0, y: 0 },
+    range: endless,
+    isReady,
+    draw: async ({ column, row }: Cell) => (drawn.push(`${column} ${row}`), { close() {} }),
+  };
+  const layer = cellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
+  const taken = async () => {
+    await new Promise(setImmediate);
+    return drawn.splice(0);
+  };
+  layer.redraw();
+  return {
+    /** Moves the image, and says what was drawn. */
+    move(x: number, y: number) {
+      at = new Moved(x, y);
+      stage.repaint();
+      return taken();
+    },
+    rest() {
+      settle();
+      return taken();
+    },
+    repaint: () => (stage.repaint(), taken()),
+  };
+}
+
+const cells = (columns: number[], rows: number[]) => columns.flatMap((x) => rows.map((y) => `${x} ${y}`)).toSorted();
+
+beforeAll(() => {
+  vi.stubGlobal('devicePixelRatio', 1);
+  vi.stubGlobal('requestAnimationFrame', (call: () => void) => call());
+});
+afterAll(() => vi.unstubAllGlobals());
+
+it('while the view moves only what lies on its way is drawn, and all that is near when it rests, each once', async () => {
+  const layer = layerOf(() => true);
+  expect((await layer.repaint()).toSorted()).toEqual(cells([-1, 0, 1, 2, 3, 4, 5], [-1, 0, 1, 2]));
+  expect((await layer.move(-150, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
+  expect((await layer.move(-250, -10)).toSorted()).toEqual(cells([7], [0, 1, 2]));
+  expect((await layer.rest()).toSorted()).toEqual(cells([6, 7], [-1]));
+  expect((await layer.move(-250, -120)).toSorted()).toEqual(cells([2, 3, 4, 5, 6], [3]));
+  expect(await layer.repaint()).toEqual([]);
+});
+
+it('on the way, what is not all there is drawn when it is, or when it is seen', async () => {
+  let known = 6;
+  const layer = layerOf(({ column }) => column < known);
+  await layer.repaint();
+  expect(await layer.move(-150, -10)).toEqual([]);
+  known = 7;
+  expect((await layer.move(-151, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
+  expect((await layer.move(-350, -10)).toSorted()).toEqual(cells([7], [0, 1, 2]));
+  expect((await layer.rest()).toSorted()).toEqual(cells([6], [-1]));
+});
