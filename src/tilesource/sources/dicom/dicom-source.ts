@@ -222,7 +222,7 @@ function createDicomSource(): TileSourceDefinition {
       let instances: readonly DicomInstance[] = [opened];
       try {
         instances = await openSeries(input, opened, signal);
-        return new DicomTileSource(instances, layOut(instances, opened), decoded.ofFile());
+        return new DicomTileSource(instances, await layOut(instances, opened), decoded.ofFile());
       } catch (error) {
         await closeAll(instances);
         throw error;
