@@ -75,6 +75,14 @@ class DicomTileSource implements TileSource {
     this.populatedLevels = stored.toSorted((a, b) => a - b);
   }
 
+  get partsPerTile(): number {
+    const { tileWidth, tileHeight } = this.metadata;
+    const parts = [...this.#layout.levels.values()].map(
+      (level) => Math.ceil(tileWidth / level.tileWidth) * Math.ceil(tileHeight / level.tileHeight),
+    );
+    return Math.max(1, ...parts);
+  }
+
   get retainedBytes(): number {
     return this.#instances.reduce((sum, { facts }) => sum + 2000 + facts.frames * 100, 0);
   }
