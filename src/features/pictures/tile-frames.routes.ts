@@ -129,9 +129,10 @@ const quadInfo = defineRoute({
       entries.map((entry) => pictureName(entry).key),
     );
     const missing = entries.filter((entry) => !kept.has(`${item.id}\n${pictureName(entry).key}`));
+    const isMissing = new Set(missing);
     return {
       ...info,
-      cached: entries.map((entry) => !missing.includes(entry)),
+      cached: entries.map((entry) => !isMissing.has(entry)),
       ...(cache === 'schedule' && (await schedule(services, 'tileFrames', item, missing, caller?.id ?? null))),
     };
   },

@@ -7,15 +7,11 @@ import { sampleShape } from './pixels.js';
 const maxPlanes = 100_000;
 /** Most tiles of one level whose positions are listed in the file. */
 const maxListedTiles = 10_000_000;
-<<<<<<< HEAD
-/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
-=======
 /** Frames that are listed before the time is looked at. */
 const listedAtOnce = 1024;
 /** Most frames of which one tile is made: levels may have frames of single pixels. */
 const maxFramesOfTile = 4096;
-/** How far the ratio of two levels may be from a power of two, as logarithm. */
->>>>>>> cd8ef17 (DICOM of millions of frames: where they lie is looked up, not listed, tiles of very many frames are refused, and sparse levels are laid out in slices; folders in ZIP files count as entries)
+/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
 const ratioTolerance = 0.02;
 
 /** Names of associated images by the flavor of their instances. */
@@ -91,19 +87,14 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   };
 }
 
-<<<<<<< HEAD
-/** A level whose frames state their positions. */
-function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): DicomLevel {
-=======
 /** @throws TileSourceError when a tile would be made of too many frames. */
 function requireFewFrames(count: number): void {
   if (count > maxFramesOfTile)
     throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesOfTile}.`);
 }
 
-/** A level whose frames say where they lie. */
+/** A level whose frames state their positions. */
 async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Promise<DicomLevel> {
->>>>>>> cd8ef17 (DICOM of millions of frames: where they lie is looked up, not listed, tiles of very many frames are refused, and sparse levels are laid out in slices; folders in ZIP files count as entries)
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
   // Frames need not be aligned. They are indexed by the cell of a grid that holds their upper left pixel.
   const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
@@ -153,13 +144,8 @@ function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
 }
 
-<<<<<<< HEAD
-/** The layout of a slide. The instances of its volume are levels, the others are associated images. */
-function slideLayout(instances: readonly DicomInstance[]): DicomLayout {
-=======
 /** A slide: its volume in levels, its other pictures as associated images. */
 async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLayout> {
->>>>>>> cd8ef17 (DICOM of millions of frames: where they lie is looked up, not listed, tiles of very many frames are refused, and sparse levels are laid out in slices; folders in ZIP files count as entries)
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
     const name = associatedFlavors[instance.facts.flavor];
@@ -228,13 +214,8 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-<<<<<<< HEAD
-/** Arranges the files of one series as an image. @throws TileSourceError when they form no image. */
-export function layOut(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
-=======
 /** Puts the files of one series in order. @throws TileSourceError where they make up no image. */
 export async function layOut(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
->>>>>>> cd8ef17 (DICOM of millions of frames: where they lie is looked up, not listed, tiles of very many frames are refused, and sparse levels are laid out in slices; folders in ZIP files count as entries)
   const { isSlide } = opened.facts;
   const seen = new Set<string>();
   const distinct = instances.filter(({ facts }) => {
