@@ -12,7 +12,10 @@ describe('a queue that is full', () => {
   beforeAll(async () => {
     const full = { running: 1, waiting: 1 };
     at = await startAnnotated({
-      install: { tileSources: [held.definition], queues: { tiles: full, pictures: full, keptFiles: full, elements: full, edits: full } },
+      install: {
+        tileSources: [held.definition],
+        queues: { tiles: full, pictures: full, keptFiles: full, elements: full, edits: full },
+      },
     });
     item = await uploadItem(at.admin, at.publicFolder, 'a.held', Buffer.from('x'));
     annotation = (await at.annotate({ name: 'a', elements: [point(1, { id: elementId(1) })] }))._id;

@@ -197,7 +197,14 @@ describe('DICOM', () => {
 });
 
 it('refuses tiles of very many frames, and joins the fragments of one', async () => {
-  const point = { ...plain, rows: 1, columns: 1, frames: [new Uint8Array(2 ** 18)], claimedFrames: 2 ** 18, instanceUid: '1.2.6' };
+  const point = {
+    ...plain,
+    rows: 1,
+    columns: 1,
+    frames: [new Uint8Array(2 ** 18)],
+    claimedFrames: 2 ** 18,
+    instanceUid: '1.2.6',
+  };
   const { file: points } = writeDicom({ ...point, bits: 8, matrix: { columns: 512, rows: 512 } });
   const large = { ...plain, rows: 512, columns: 512, frames: Array.from({ length: 4 }, () => new Uint8Array(2 ** 18)) };
   const { file: slideFile } = writeDicom({ ...large, bits: 8, matrix: { columns: 1024, rows: 1024 } });
