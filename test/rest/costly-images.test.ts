@@ -139,7 +139,14 @@ const rows: CostlyRow[] = [
     404,
     async ({ upload }, send) => {
       const axes = ['y', 'x'].map((name) => ({ name, type: 'space' }));
-      const array = { zarr_format: 2, shape: [60_000, 60_000], chunks: [side, side], dtype: '|u1', compressor: null, fill_value: 0 };
+      const array = {
+        zarr_format: 2,
+        shape: [60_000, 60_000],
+        chunks: [side, side],
+        dtype: '|u1',
+        compressor: null,
+        fill_value: 0,
+      };
       const { file } = writeZip({
         'a.zarr/.zgroup': '{"zarr_format":2}',
         'a.zarr/.zattrs': JSON.stringify({ multiscales: [{ version: '0.4', axes, datasets: [{ path: '0' }] }] }),
