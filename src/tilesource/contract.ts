@@ -209,6 +209,8 @@ export interface TileSource {
    * list.
    */
   readonly populatedLevels: readonly number[];
+  /** Of how many parts of the file a tile is made where it is more than one: chunks or frames that are smaller than tiles. */
+  readonly partsPerTile?: number;
   /**
    * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right and bottom border.
    * The address has been checked.

@@ -1,3 +1,4 @@
+import { inRuns, isSliceOver, nextSlice } from '../core/concurrency/slices.js';
 import { BadValueError } from '../errors.js';
 import { axisRange, type LargeImageMetadata } from './metadata.js';
 
@@ -62,6 +63,8 @@ const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
 /** Most frames that are laid out for one answer. */
 const maxLaidOut = 500_000;
+/** Frames that are laid out before the time is looked at. */
+const laidOutAtOnce = 1024;
 /** Largest count, texture side and stride: far more than any graphics card or image has. */
 const largest = 2 ** 20;
 
@@ -127,7 +130,7 @@ function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): Resolv
  *
  * @throws BadValueError for options out of range.
  */
-export function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions = {}): QuadInfo {
+export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions = {}): Promise<QuadInfo> {
   const options = resolve(metadata, request);
   const shown = { ...options };
   if (typeof options.frameBase === 'string') {
@@ -138,11 +141,15 @@ export function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions 
         `frameBase=${options.frameBase} lays out ${frames} frames ${bases} times; at most ${maxLaidOut} are laid out.`,
       );
     }
-    const src = Array.from({ length: bases }, (_, base) => layOut(metadata, { ...options, frameBase: base }).src).flat();
+    const src: Record<string, unknown>[] = [];
+    for (let base = 0; base < bases; base += 1) {
+      src.push(...texturesOf(fit(metadata, { ...options, frameBase: base })));
+      if (isSliceOver()) await nextSlice();
+    }
     return { metadata, options: shown, src };
   }
   const frameBase = atLeast(options.frameBase, 0, 'frameBase');
-  return { metadata, options: shown, ...layOut(metadata, { ...options, frameBase }) };
+  return { metadata, options: shown, ...(await layOut(metadata, { ...options, frameBase })) };
 }
 
 /** Numbers of the frames that are covered, in the order in which they are laid out. */
@@ -211,24 +218,30 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
   }
 }
 
-function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }) {
-  const width = metadata.sizeX;
-  const height = metadata.sizeY;
+/** The frames that are covered, and the grid in which they lie. */
+interface Fit {
+  frames: number[];
+  /** Frames of the image. */
+  total: number;
+  grid: Grid;
+  options: ResolvedOptions;
+}
+
+function fit(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }): Fit {
   const total = metadata.frames?.length ?? 1;
   const frames = chosenFrames(total, options);
   if (frames.length === 0) {
     throw new BadValueError(`Invalid frameBase: ${options.frameBase}. The image has ${total} frame${total === 1 ? '' : 's'}.`);
   }
-  const grid = fitGrid({ width, height }, frames.length, options);
-  const shrink = Math.max(width / grid.cellWidth, height / grid.cellHeight);
-  const usedWidth = Math.floor(width / shrink);
-  const usedHeight = Math.floor(height / shrink);
+  const grid = fitGrid({ width: metadata.sizeX, height: metadata.sizeY }, frames.length, options);
+  return { frames, total, grid, options };
+}
+
+/** Parameters of each texture. */
+function texturesOf({ frames, total, grid, options }: Fit): Record<string, unknown>[] {
   const src: Record<string, unknown>[] = [];
-  const quads: Quad[] = [];
-  const quadsToIdx: number[] = [];
   for (let first = 0; first < frames.length; first += grid.perTexture) {
     const list = frames.slice(first, first + grid.perTexture);
-    const rows = Math.ceil(list.length / grid.across);
     const all = list.length === total && list.every((frame, position) => frame === position);
     src.push({
       framesAcross: grid.across,
@@ -240,23 +253,41 @@ function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frame
       ...options.format,
       ...options.query,
     });
-    list.forEach((_, position) => {
+  }
+  return src;
+}
+
+async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }) {
+  const { sizeX: width, sizeY: height } = metadata;
+  const fitted = fit(metadata, options);
+  const { frames, grid } = fitted;
+  const shrink = Math.max(width / grid.cellWidth, height / grid.cellHeight);
+  const usedWidth = Math.floor(width / shrink);
+  const usedHeight = Math.floor(height / shrink);
+  const quads: Quad[] = [];
+  const quadsToIdx: number[] = [];
+  const framesToIdx: Record<string, number> = {};
+  await inRuns(frames.length, laidOutAtOnce, (from, to) => {
+    for (let at = from; at < to; at += 1) {
+      const position = at % grid.perTexture;
+      const count = Math.min(grid.perTexture, frames.length - at + position);
       const left = (position % grid.across) * grid.cellWidth;
-      const bottom = (rows - Math.floor(position / grid.across)) * grid.cellHeight;
+      const bottom = (Math.ceil(count / grid.across) - Math.floor(position / grid.across)) * grid.cellHeight;
       quads.push({
         ul: { x: 0, y: 0, z: -1 },
         lr: { x: width, y: -height, z: -1 },
         crop: { x: width, y: height, left, top: bottom - usedHeight, right: left + usedWidth, bottom },
       });
-      quadsToIdx.push(src.length - 1);
-    });
-  }
+      quadsToIdx.push(Math.floor(at / grid.perTexture));
+      framesToIdx[String(frames[at])] = at;
+    }
+  });
   return {
-    src,
+    src: texturesOf(fitted),
     quads,
     quadsToIdx,
     frames,
-    framesToIdx: Object.fromEntries(frames.map((frame, position) => [String(frame), position])),
+    framesToIdx,
     // Adding 0 makes a plain zero of a negative one.
     minLevel: Math.ceil(Math.log2(Math.min(usedWidth / metadata.tileWidth, usedHeight / metadata.tileHeight))) + 0,
   };

@@ -218,7 +218,7 @@ export interface LargeImage {
   bands(request: { frame?: number; signal?: AbortSignal }): Promise<Record<string, BandFacts>>;
   tileFrames(request: TileFramesRequest): Promise<EncodedPicture | StreamedPicture>;
   /** How to cover the frames with few textures made by {@link LargeImage.tileFrames}. */
-  quadInfo(options: QuadInfoOptions): QuadInfo;
+  quadInfo(options: QuadInfoOptions): Promise<QuadInfo>;
   /** Names of the associated images, sorted. */
   associatedImages(): string[];
   /** `null` for an unknown name. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startSpecimens } from '../support/installed-specimens.js';
 import { startAnnotated, type Annotated } from '../support/annotated.js';
 import type { Client } from '../support/reference-host.js';
@@ -94,6 +94,23 @@ describe('access lists', () => {
       expect(await owner.ok('GET', get)).toEqual(before);
       expect((await set(at.admin, put, list())).status, kind).toBe(200);
       await at.admin.ok('PUT', put, { query: { access: JSON.stringify({ users: [own()] }) } });
+    }
+  });
+
+  it('names of those who ask to be let into a group are read one by one: there may be thousands', async () => {
+    await other.ok('PUT', `/group/${filled}`, { query: { public: true } });
+    await owner.ok('POST', `/group/${filled}/member`);
+    const { Query } = at.host.host.context.models.user.base;
+    const read = vi.spyOn(Query.prototype, 'cursor');
+    try {
+      const { requests } = await other.ok('GET', `/group/${filled}/access`);
+      expect(requests).toEqual([expect.objectContaining({ login: 'owner' })]);
+      const models = read.mock.contexts.map((query) => (query as unknown as { model: { modelName: string } }).model.modelName);
+      // Once for the requests, once for the members.
+      expect(models.filter((name) => name === 'user')).toHaveLength(2);
+    } finally {
+      read.mockRestore();
+      await other.ok('DELETE', `/group/${filled}/member`, { query: { userId: owner.id! } });
     }
   });
 

@@ -134,21 +134,29 @@ const rows: CostlyRow[] = [
       return shown(send, upload('planes.czi', file));
     },
   ],
-  [
-    'a Zarr image whose tiles are single pixels',
-    400,
+  ...[1, 16].map((side): CostlyRow => [
+    `a Zarr image whose chunks have ${side} by ${side} pixels`,
+    404,
     async ({ upload }, send) => {
       const axes = ['y', 'x'].map((name) => ({ name, type: 'space' }));
-      const array = { zarr_format: 2, shape: [60_000, 60_000], chunks: [1, 1], dtype: '|u1', compressor: null, fill_value: 0 };
+      const array = {
+        zarr_format: 2,
+        shape: [60_000, 60_000],
+        chunks: [side, side],
+        dtype: '|u1',
+        compressor: null,
+        fill_value: 0,
+      };
       const { file } = writeZip({
         'a.zarr/.zgroup': '{"zarr_format":2}',
         'a.zarr/.zattrs': JSON.stringify({ multiscales: [{ version: '0.4', axes, datasets: [{ path: '0' }] }] }),
         'a.zarr/0/.zarray': JSON.stringify({ ...array, order: 'C', filters: null, dimension_separator: '/' }),
       });
-      const item = await upload('points.zarr.zip', file);
-      return send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 50 } });
+      const item = await upload(`chunks-${side}.zarr.zip`, file);
+      const thumbnail = await send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 50 } });
+      return thumbnail.status === 400 ? send('GET', `/item/${item}/tiles/zxy/0/0/0`) : thumbnail;
     },
-  ],
+  ]),
   [
     'a colour profile of a million entries',
     200,
@@ -177,6 +185,18 @@ const rows: CostlyRow[] = [
       if (first.status !== 400) return first;
       const long = `style=${encodeURIComponent(JSON.stringify({ bands: Array.from({ length: 200 }, () => ({ band: 1 })) }))}`;
       return send('POST', path, { form: { ...many, maxTextures: '1000', maxTextureSize: '64', query: long }, headers: asGet });
+    },
+  ],
+  [
+    'a report on histograms of ten thousand frames, and on those of a long style',
+    400,
+    async ({ upload }, send) => {
+      const sources = Array.from({ length: 10_000 }, (_, z) => ({ path: 'slide.tif', z }));
+      const path = `/item/${await upload('histograms.json', JSON.stringify({ sources }))}/tiles/histogram`;
+      const first = await send('GET', path, { query: { cache: 'report' } });
+      if (first.status !== 200) return first;
+      const style = JSON.stringify({ bands: Array.from({ length: 200 }, () => ({ band: 1 })) });
+      return send('GET', path, { query: { cache: 'schedule', style } });
     },
   ],
   [

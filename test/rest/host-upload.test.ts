@@ -454,5 +454,6 @@ describe('unfinished uploads', () => {
     expect(await admin.ok('GET', '/system/uploads', { query })).toMatchObject([{ _id: upload._id, name: 'partial' }]);
     expect(await admin.ok('DELETE', '/system/uploads', { query })).toMatchObject([{ _id: upload._id }]);
     expect(await admin.ok('GET', '/system/uploads', { query })).toEqual([]);
+    expect(await admin.fails('DELETE', '/system/uploads', { query: { minimumAge: '1e21' } })).toMatchObject({ status: 400 });
   });
 });

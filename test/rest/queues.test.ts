@@ -12,7 +12,10 @@ describe('a queue that is full', () => {
   beforeAll(async () => {
     const full = { running: 1, waiting: 1 };
     at = await startAnnotated({
-      install: { tileSources: [held.definition], queues: { tiles: full, pictures: full, elements: full, edits: full } },
+      install: {
+        tileSources: [held.definition],
+        queues: { tiles: full, pictures: full, keptFiles: full, elements: full, edits: full },
+      },
     });
     item = await uploadItem(at.admin, at.publicFolder, 'a.held', Buffer.from('x'));
     annotation = (await at.annotate({ name: 'a', elements: [point(1, { id: elementId(1) })] }))._id;
@@ -42,6 +45,18 @@ describe('a queue that is full', () => {
     expect(refused.body).toMatchObject({ type: 'rest', message: expect.stringMatching(/^Too many .* Try again later\.$/) });
     expect((await ask('zxy/0/0/0')).status).toBe(200);
     expect((await at.admin.send('GET', `/annotation/${annotation}`)).status).toBe(200);
+    held.release();
+    const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
+  });
+
+  it('refuses what is to be kept as a file while one is made and one waits, whatever is drawn beside', async () => {
+    const first = ask('histogram?bins=31');
+    await until('a tile is read', () => held.reading > 0);
+    const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];
+    const refused = await Promise.race(others);
+    expect(refused.status).toBe(503);
+    expect(refused.body.message).toMatch(/^Too many kept pictures are being waited for/);
     held.release();
     const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);

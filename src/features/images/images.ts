@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/concurrency/at-most.js';
 import { callerName } from '../../core/concurrency/queues.js';
@@ -172,7 +173,10 @@ export class Images {
       const file = await this.options.records.findFile(fileId);
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
-      return this.#opener.open(file, { sourceName, icc, signal: wanted });
+      const opened = await this.#opener.open(file, { sourceName, icc, signal: wanted });
+      // Images of very many frames take a while to open, and then to be described.
+      if (isSliceOver()) await nextSlice();
+      return opened;
     };
     return this.options.sources.use(name, open, use, signal);
   }

@@ -1,4 +1,7 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { batches } from '../../core/database/id-batches.js';
+import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import type { Caller } from '../../host.js';
@@ -100,14 +103,35 @@ async function report(
 ): Promise<{ cached: boolean[]; scheduledJob?: string }> {
   if (options.hasRange) return { cached: [] };
   const frames = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
-  const entries: CachedEntry[] = Array.from({ length: frames }, (_, plane) => ({ ...options.entry, frame: plane }));
-  const keyOf = (entry: CachedEntry) => histogramName(entry).key;
-  const kept = await services.cachedFiles.existing([item], 'data', entries.map(keyOf));
-  const missing = entries.filter((entry) => !kept.has(`${item.id}\n${keyOf(entry)}`));
+  requireShort(frames, options.entry);
+  const cached: boolean[] = [];
+  const missing: CachedEntry[] = [];
+  for (const planes of batches(Array.from({ length: frames }, (_, plane) => plane))) {
+    const entries = planes.map((frame): CachedEntry => ({ ...options.entry, frame }));
+    const keys = entries.map((entry) => histogramName(entry).key);
+    const kept = await services.cachedFiles.existing([item], 'data', keys);
+    for (const [i, entry] of entries.entries()) {
+      const isKept = kept.has(`${item.id}\n${keys[i]}`);
+      cached.push(isKept);
+      if (!isKept) missing.push(entry);
+    }
+    if (isSliceOver()) await nextSlice();
+  }
   return {
-    cached: entries.map((entry) => !missing.includes(entry)),
+    cached,
     ...(options.mayStart && (await schedule(services, 'histogram', item, missing, options.caller?.id ?? null))),
   };
+}
+
+/** Characters of the parameters of all frames together of which one answer tells. */
+const maxReportedCharacters = 2 ** 24;
+
+/** @throws BadParameterError when the parameters are too long for so many frames. */
+function requireShort(frames: number, entry: CachedEntry): void {
+  if (frames * histogramName(entry).key.length <= maxReportedCharacters) return;
+  throw new BadParameterError(
+    `With cache the parameters of all frames may have ${maxReportedCharacters} characters together; the image has ${frames} frames.`,
+  );
 }
 
 const bands = defineRoute({

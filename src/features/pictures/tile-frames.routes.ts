@@ -1,7 +1,7 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { cacheJobNames, newCacheJob } from './cached/cache-files-job-data.js';
+import { cacheJobKey, cacheJobNames, newCacheJob } from './cached/cache-files-job-data.js';
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
@@ -129,9 +129,10 @@ const quadInfo = defineRoute({
       entries.map((entry) => pictureName(entry).key),
     );
     const missing = entries.filter((entry) => !kept.has(`${item.id}\n${pictureName(entry).key}`));
+    const isMissing = new Set(missing);
     return {
       ...info,
-      cached: entries.map((entry) => !missing.includes(entry)),
+      cached: entries.map((entry) => !isMissing.has(entry)),
       ...(cache === 'schedule' && (await schedule(services, 'tileFrames', item, missing, caller?.id ?? null))),
     };
   },
@@ -149,8 +150,9 @@ function requireFew(textures: number, characters: number): void {
   );
 }
 
-/** Most files that one job makes. A later request schedules the others. */
+/** Most files that one job makes, and characters of their parameters together; a further request schedules the rest. */
 const maxScheduled = 1000;
+const maxScheduledCharacters = 1024 * 1024;
 
 /** Starts a job that makes the missing files. Starts none when nothing is missing. @returns the id of the job. */
 export async function schedule(
@@ -160,8 +162,10 @@ export async function schedule(
   missing: readonly CachedEntry[],
   userId: string | null,
 ): Promise<{ scheduledJob?: string }> {
-  if (missing.length === 0) return {};
-  const job = await runner.create(cacheJobNames[what], newCacheJob(item.id, missing.slice(0, maxScheduled), userId));
+  const [first] = missing;
+  if (first === undefined) return {};
+  const count = Math.max(1, Math.min(maxScheduled, Math.floor(maxScheduledCharacters / cacheJobKey(what, first).length)));
+  const job = await runner.create(cacheJobNames[what], newCacheJob(item.id, missing.slice(0, count), userId));
   await runner.start(job);
   return { scheduledJob: job.id };
 }

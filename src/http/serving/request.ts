@@ -3,6 +3,7 @@ import { parse as parseQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { BadParameterError, LargeImageError } from '../../errors.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { parseJsonText, textOf } from '../../core/json.js';
 import type { RouteBody, RouteOutline } from '../route.js';
 
@@ -120,12 +121,26 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
     parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
     parser.on('close', () => resolve());
     request.on('error', reject).on('aborted', () => reject(new BadParameterError('The request body stopped half way.')));
-    request.pipe(parser);
+    request.on('data', (chunk: Buffer) => {
+      parser.write(chunk);
+      restInSlices(request);
+    });
+    request.once('end', () => parser.end());
   });
 }
 
 function tooLarge(maxBytes: number): LargeImageError {
   return new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
+}
+
+/**
+ * Called with each piece of a body that flows: has it stop for other work when the slice is over. Pieces of single bytes come by the hundred thousand in
+ * one turn of the loop otherwise.
+ */
+function restInSlices(request: IncomingMessage): void {
+  if (!isSliceOver()) return;
+  request.pause();
+  void nextSlice().then(() => request.resume());
 }
 
 /** Memory for a body at first; it grows with the bytes that come. */
@@ -155,6 +170,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       }
       chunk.copy(body, length);
       length = needed;
+      restInSlices(request);
     };
     const end = (): void => {
       stop();
@@ -180,7 +196,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
  * could not carry another request. The `requestTimeout` of the server limits the time for it.
  */
 export function dropRest(request: IncomingMessage): void {
-  if (!request.complete && !request.destroyed) request.resume();
+  if (!request.complete && !request.destroyed) request.on('data', () => restInSlices(request)).resume();
 }
 
 /**

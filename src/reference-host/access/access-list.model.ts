@@ -25,11 +25,9 @@ export interface AccessControlled {
   publicFlags?: string[];
 }
 
-const entry = new Schema({ id: Schema.Types.ObjectId, level: Number, flags: [String] }, { _id: false });
-
-/** Schema members for {@link AccessControlled}. */
+/** Schema members for {@link AccessControlled}. Lists are stored as they are given: Mongoose would make a document of each entry of thousands. */
 export const accessControlledFields = {
-  access: { type: new Schema({ users: [entry], groups: [entry] }, { _id: false }), default: () => ({ users: [], groups: [] }) },
+  access: { type: Schema.Types.Mixed, default: (): AccessList => ({ users: [], groups: [] }) },
   public: { type: Boolean, default: false },
   publicFlags: { type: [String], default: undefined },
 } as const;

@@ -31,6 +31,9 @@ const usual: Patience = {
 /** Longest head of a request, in bytes: a style of many bands is in the address. */
 const maxHeadBytes = 64 * 1024;
 
+/** Most requests of one connection that wait for their answers. Clients that send the next before they have the last are rare, and send a few. */
+const maxPipelined = 100;
+
 /**
  * A server that waits for slow clients and not for those that have stopped: a body may take as long as it comes on, and an answer that takes long to
  * make, or events that are rare, end nothing.
@@ -46,14 +49,26 @@ export function createPatientServer(listener: RequestListener, patience: Partial
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
   const asked = new WeakMap<Socket, { request: IncomingMessage; stalledAt: string | null }>();
+  const unanswered = new WeakMap<Socket, number>();
   server.on('request', (request, response) => {
     const { socket } = request;
+    // The parser goes on to the end of a packet, which holds more than a thousand.
+    if (socket.destroyed) return;
+    const count = (unanswered.get(socket) ?? 0) + 1;
+    if (count > maxPipelined) {
+      socket.destroy();
+      return;
+    }
+    unanswered.set(socket, count);
     const entry = { request, stalledAt: null };
     asked.set(socket, entry);
     closeAfterBody(request, lingerMs);
-    response.once('close', () => asked.get(socket) === entry && asked.delete(socket));
+    response.once('close', () => {
+      unanswered.set(socket, unanswered.get(socket)! - 1);
+      if (asked.get(socket) === entry) asked.delete(socket);
+    });
+    listener(request, response);
   });
-  server.on('request', listener);
   // Nothing has moved on the socket for this long. A client is given it twice, in case it was the server that did not read the first time.
   server.setTimeout(stallMs / 2, (socket: Socket) => {
     const entry = asked.get(socket);

@@ -6,6 +6,7 @@ import {
   id,
   oneOf,
   paging,
+  number,
   text,
   type RouteDefinition,
   anyNumber,
@@ -40,16 +41,16 @@ const uploadsQuery = {
   userId: id(),
   parentId: id(),
   assetstoreId: id(),
-  minimumAge: text({ description: 'Only those untouched for this many days.' }),
+  minimumAge: number({ description: 'Only those untouched for this many days.', minimum: 0, maximum: 36_500 }),
 };
 
 function uploadsFilter(query: {
   uploadId?: string | undefined;
   userId?: string | undefined;
   parentId?: string | undefined;
-  minimumAge?: string | undefined;
+  minimumAge?: number | undefined;
 }) {
-  const days = Number(query.minimumAge ?? 0);
+  const days = query.minimumAge ?? 0;
   return {
     ...(query.uploadId !== undefined && { _id: new Types.ObjectId(query.uploadId) }),
     ...(query.userId !== undefined && { userId: new Types.ObjectId(query.userId) }),

@@ -207,15 +207,16 @@ async function copyFolderAs(
   // Everything is listed before the copy is created, because a folder can be copied into itself.
   const below = await foldersBelow(context, source);
   const { creatorId, copyAnnotations } = options;
-  const itemIds = new Map<string, Types.ObjectId[]>();
-  for (const folder of [source, ...below]) {
-    const items = await context.models.item.find({ folderId: folder._id }, { _id: 1 }).lean();
-    itemIds.set(
-      folder._id.toHexString(),
-      items.map((item) => item._id),
-    );
+  const folderIds = [source, ...below].map(({ _id }) => _id);
+  const itemIds = new Map<string, Types.ObjectId[]>(folderIds.map((id) => [id.toHexString(), []]));
+  let count = below.length;
+  for (const some of batches(folderIds)) {
+    const items = context.models.item.find({ folderId: { $in: [...some] } }, { folderId: 1 }).lean();
+    for (const { _id, folderId } of await readInSlices<Pick<ItemDocument, '_id' | 'folderId'>>(items)) {
+      itemIds.get(folderId.toHexString())?.push(_id);
+      count += 1;
+    }
   }
-  const count = below.length + [...itemIds.values()].reduce((sum, { length }) => sum + length, 0);
   if (count > maxCopied) {
     throw new InvalidError(
       `A folder with at most ${maxCopied} items and folders in it can be copied at once; this one has ${count}. Copy those in it.`,

@@ -78,11 +78,14 @@ function openZip(reader: ArchiveReader): Promise<ZipFile> {
 function readEntries(zip: ZipFile): Promise<Map<string, Entry>> {
   return new Promise((resolve, reject) => {
     const entries = new Map<string, Entry>();
+    let count = 0;
     zip.on('entry', (entry: Entry) => {
-      if (entries.size >= maxEntries) reject(new TileSourceError(`The ZIP file has more than ${maxEntries} files.`));
+      if (count >= maxEntries) reject(new TileSourceError(`The ZIP file has more than ${maxEntries} files and folders.`));
       else {
+        // Folders, and files of one name, are entries too.
+        count += 1;
         if (!entry.fileName.endsWith('/')) entries.set(entry.fileName, entry);
-        if (entries.size % entriesAtOnce === 0) setImmediate(() => zip.readEntry());
+        if (count % entriesAtOnce === 0) setImmediate(() => zip.readEntry());
         else zip.readEntry();
       }
     });

@@ -1,43 +1,67 @@
 import { LRUCache } from 'lru-cache';
 import type { Raster } from '../raster.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { SharedWork } from './shared-work.js';
+
+/**
+ * What a kept block counts beside its samples. Its entry takes some hundred bytes, and the time to let go of it: files with blocks of single pixels
+ * would else fill the memory with tens of millions of entries.
+ */
+const bytesPerEntry = 2048;
+
+/** A block, and the keys of its file in which it stands. */
+interface Kept {
+  raster: Raster;
+  keys: Set<string>;
+}
 
 /**
  * Decoded parts of files that are larger than a tile, kept for the tiles beside it. One for all files of a tile source, so that their
  * memory is bounded together.
  */
 export class DecodedBlocks {
-  readonly #kept: LRUCache<string, Raster>;
+  readonly #kept: LRUCache<string, Kept>;
   readonly #underWay = new SharedWork<Raster>();
   #lastOwner = 0;
 
   constructor(maxBytes: number) {
-    this.#kept = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ data }) => Math.max(1, data.byteLength) });
+    this.#kept = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ raster }) => raster.data.byteLength + bytesPerEntry,
+      dispose: ({ keys }, key) => keys.delete(key),
+    });
   }
 
   /** The blocks of one opened file. */
   ofFile(): FileBlocks {
     this.#lastOwner += 1;
     const prefix = `${this.#lastOwner}/`;
+    const keys = new Set<string>();
     return {
       read: (name, decode, signal) => {
         const key = prefix + name;
         const kept = this.#kept.get(key);
-        if (kept !== undefined) return Promise.resolve(kept);
+        if (kept !== undefined) return Promise.resolve(kept.raster);
         return this.#underWay.join(
           key,
           async (wanted) => {
             const raster = await decode(wanted);
-            this.#kept.set(key, raster);
+            this.#kept.set(key, { raster, keys });
+            if (this.#kept.has(key)) keys.add(key);
             return raster;
           },
           signal,
         );
       },
-      forget: () => {
-        for (const key of this.#kept.keys()) if (key.startsWith(prefix)) this.#kept.delete(key);
-      },
+      forget: () => void this.#forget(keys),
     };
+  }
+
+  async #forget(keys: ReadonlySet<string>): Promise<void> {
+    for (const key of keys) {
+      this.#kept.delete(key);
+      if (isSliceOver()) await nextSlice();
+    }
   }
 }
 

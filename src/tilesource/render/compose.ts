@@ -13,7 +13,7 @@ import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js'
 /** Largest mosaic, in pixels, from which a tile of a missing level is made in one step. */
 const maxMosaicPixels = 2 ** 24;
 
-/** Most stored tiles that one picture is made of: reading so many takes a minute. */
+/** Most stored tiles, or parts of them, that one picture is made of: reading so many takes a minute. */
 const maxStoredTiles = 2 ** 18;
 
 /** Fewest stored tiles that are worth decoding together, and most bytes of them. */
@@ -24,12 +24,14 @@ const storedReads = 32;
 
 /** Bytes of composed tiles kept per image where the caller brings no cache. */
 const ownCacheBytes = 2 ** 24;
+/** What a tile of it counts beside its samples: those of a few pixels would be too many. */
+const bytesPerEntry = 1024;
 
 /** A small cache of the image's own: enough for neighbouring tiles of missing levels to share their work. */
 function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
   const cache = new LRUCache<string, Raster>({
     maxSize: maxBytes,
-    sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),
+    sizeCalculation: (raster) => raster.data.byteLength + bytesPerEntry,
   });
   return { get: (key) => cache.get(key), set: (key, raster) => void cache.set(key, raster) };
 }
@@ -128,14 +130,15 @@ export class TileReader {
 
   /** @throws TileSourceError where a picture would be made of too many stored tiles of tiles of this level. */
   #checkCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
-    const { metadata, populatedLevels } = this.#source;
+    const { metadata, populatedLevels, partsPerTile = 1 } = this.#source;
     const stored = populatedLevels.find((candidate) => candidate >= level) ?? level;
     const grid = tileGrid(metadata, stored);
     const each = 2 ** (stored - level);
     const count = Math.min(grid.columns, columns * each) * Math.min(grid.rows, rows * each);
-    if (count <= maxStoredTiles) return;
+    if (count * partsPerTile <= maxStoredTiles) return;
+    const parts = partsPerTile > 1 ? `, each of ${partsPerTile} parts,` : '';
     throw new TileSourceError(
-      `This picture would be made of ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels, and the image has no smaller versions to make it of. Convert the image first.`,
+      `This picture would be made of ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels${parts || ','} and the image has no smaller versions to make it of. Convert the image first.`,
     );
   }
 

@@ -189,4 +189,20 @@ describe('a server that is patient', () => {
     await closed;
     expect(received()).toContain('got 0');
   });
+
+  it.each([
+    [90, 90],
+    [1500, 100],
+  ])('of %i requests sent together it begins %i', async (sent, begun) => {
+    let count = 0;
+    const port = await start((_request, response) => {
+      count += 1;
+      setTimeout(() => response.end('done'), 50);
+    });
+    const { socket, received, closed } = await open(port);
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(sent));
+    await closed;
+    expect(count).toBe(begun);
+    expect(received().split('done').length - 1).toBe(sent === begun ? sent : 0);
+  });
 });

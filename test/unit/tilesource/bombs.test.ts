@@ -42,6 +42,13 @@ it('refuses a PNG with megabytes of compressed text, and reads one with some, or
   await source.close();
 });
 
+it('refuses a PNG of very many texts, of which the library makes objects all at once', async () => {
+  const text = chunk('tEXt', Buffer.from('A\0B'));
+  const texts = (count: number) => pngWith(...Array.from({ length: count }, () => text));
+  await expect(open(await texts(10_001))).rejects.toThrow('The PNG holds more than 10000 texts.');
+  await (await open(await texts(10_000))).close();
+});
+
 /** A frame is drawn on the ones before it: the last of 900 took 25 s. */
 it('refuses an animation whose last frame would take minutes', async () => {
   const side = 1500;

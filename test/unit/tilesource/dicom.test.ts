@@ -195,3 +195,34 @@ describe('DICOM', () => {
     expect(result.readable).toBeGreaterThan(result.files / 10);
   }, 110_000);
 });
+
+it('refuses tiles of very many frames, and joins the fragments of one', async () => {
+  const point = {
+    ...plain,
+    rows: 1,
+    columns: 1,
+    frames: [new Uint8Array(2 ** 18)],
+    claimedFrames: 2 ** 18,
+    instanceUid: '1.2.6',
+  };
+  const { file: points } = writeDicom({ ...point, bits: 8, matrix: { columns: 512, rows: 512 } });
+  const large = { ...plain, rows: 512, columns: 512, frames: Array.from({ length: 4 }, () => new Uint8Array(2 ** 18)) };
+  const { file: slideFile } = writeDicom({ ...large, bits: 8, matrix: { columns: 1024, rows: 1024 } });
+  const input = { ...memoryInput(slideFile, 'slide.dcm'), companions: async () => [memoryInput(points, 'points.dcm')] };
+  const source = await dicomSource.open(input);
+  expect(source.partsPerTile).toBe(2 ** 18);
+  await expect(source.readTile({ level: 0, frame: 0, x: 0, y: 0 })).rejects.toThrow('would need 262144 frames; at most 4096');
+  await source.close();
+
+  const jpeg = slideTiles[0]!;
+  const [start, rest] = [jpeg.subarray(0, 500), jpeg.subarray(500)];
+  const fragments = [start, ...Array.from({ length: 3000 }, () => new Uint8Array(0)), rest];
+  const single = { ...slide, matrix: { columns: 64, rows: 64 }, claimedFrames: 1 };
+  const read = async (frames: readonly Uint8Array[]) => {
+    const opened = await dicomSource.open(memoryInput(writeDicom({ ...single, frames }).file, 'one.dcm'));
+    const { data } = await opened.readTile({ level: 0, frame: 0, x: 0, y: 0 });
+    await opened.close();
+    return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  };
+  expect((await read(fragments)).equals(await read([jpeg]))).toBe(true);
+});

@@ -106,8 +106,8 @@ describe('covering frames with textures', () => {
   const common = { exact: false, fill: 'corner:black' };
   const usual = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
-  it('lays out 15 small planes', () => {
-    const info = quadInfo(wireMetadata({ ...small, frames: stack({ Z: 5, C: 3 }) }));
+  it('lays out 15 small planes', async () => {
+    const info = await quadInfo(wireMetadata({ ...small, frames: stack({ Z: 5, C: 3 }) }));
     expect(info.src).toEqual([{ ...usual, ...common, framesAcross: 4, height: 176, width: 448 }]);
     expect(info.quads?.[0]?.crop).toEqual({ bottom: 704, left: 0, right: 448, top: 534, x: 439, y: 167 });
     expect(info.quads?.[14]?.crop).toEqual({ bottom: 176, left: 896, right: 1344, top: 6, x: 439, y: 167 });
@@ -130,24 +130,24 @@ describe('covering frames with textures', () => {
     });
   });
 
-  it('lays out a single slide with a group of three', () => {
+  it('lays out a single slide with a group of three', async () => {
     const slide = { ...small, sizeX: 2220, sizeY: 2967, tileWidth: 240, tileHeight: 240, levels: 5 };
-    const info = quadInfo(wireMetadata(slide), { frameGroup: 3 });
+    const info = await quadInfo(wireMetadata(slide), { frameGroup: 3 });
     expect(info.src).toEqual([{ ...usual, ...common, frameList: [0], framesAcross: 3, height: 2976, width: 2224 }]);
     expect(info.quads?.[0]?.crop).toEqual({ bottom: 2976, left: 0, right: 2224, top: 4, x: 2220, y: 2967 });
     expect(info.minLevel).toBe(4);
   });
 
-  it('shrinks the texture of a small picture', () => {
+  it('shrinks the texture of a small picture', async () => {
     const picture = { ...small, sizeX: 290, sizeY: 442, tileWidth: 290, tileHeight: 442 };
-    const info = quadInfo(wireMetadata(picture), { format: { encoding: 'PNG' } });
+    const info = await quadInfo(wireMetadata(picture), { format: { encoding: 'PNG' } });
     expect(info.src).toEqual([{ encoding: 'PNG', ...common, frameList: [0], framesAcross: 2, height: 400, width: 256 }]);
     expect(info.quads?.[0]?.crop).toEqual({ bottom: 400, left: 0, right: 256, top: 10, x: 290, y: 442 });
     expect(info.minLevel).toBe(0);
   });
 
-  it('iterates an axis given as base', () => {
-    const info = quadInfo(wireMetadata({ ...small, frames: stack({ C: 3, Z: 5 }) }), { frameBase: 'c', frameStride: 'c' });
+  it('iterates an axis given as base', async () => {
+    const info = await quadInfo(wireMetadata({ ...small, frames: stack({ C: 3, Z: 5 }) }), { frameBase: 'c', frameStride: 'c' });
     expect(Object.keys(info).sort()).toEqual(['metadata', 'options', 'src']);
     expect(info.src.map((src) => src.frameList)).toEqual([
       [0, 3, 6, 9, 12],
@@ -156,7 +156,7 @@ describe('covering frames with textures', () => {
     ]);
   });
 
-  it('ends, keeps to its limits and covers each frame once, whatever the options', () => {
+  it('ends, keeps to its limits and covers each frame once, whatever the options', async () => {
     const frames = fc.integer({ min: 2, max: 200 });
     const options = fc.record({
       maxTextureSize: fc.integer({ min: 16, max: 16_384 }),
@@ -165,9 +165,9 @@ describe('covering frames with textures', () => {
       alignment: fc.constantFrom(1, 4, 16),
     });
     const side = fc.integer({ min: 1, max: 50_000 });
-    fc.assert(
-      fc.property(frames, side, side, options, (count, sizeX, sizeY, chosen) => {
-        const info = quadInfo(wireMetadata({ ...small, sizeX, sizeY, frames: stack({ C: count }) }), chosen);
+    await fc.assert(
+      fc.asyncProperty(frames, side, side, options, async (count, sizeX, sizeY, chosen) => {
+        const info = await quadInfo(wireMetadata({ ...small, sizeX, sizeY, frames: stack({ C: count }) }), chosen);
         expect(info.quads?.length).toBe(count);
         expect(new Set(info.frames).size).toBe(count);
       }),
@@ -179,7 +179,7 @@ describe('covering frames with textures', () => {
     [{ maxTextureSize: 4 }, 'Invalid maxTextureSize'],
     [{ frameStride: 0 }, 'Invalid frameStride'],
     [{ alignment: -1 }, 'Invalid alignment'],
-  ])('%j is refused', (options, message) => {
-    expect(() => quadInfo(wireMetadata({ ...small, frames: stack({ C: 2 }) }), options)).toThrow(message);
+  ])('%j is refused', async (options, message) => {
+    await expect(quadInfo(wireMetadata({ ...small, frames: stack({ C: 2 }) }), options)).rejects.toThrow(message);
   });
 });

@@ -191,3 +191,25 @@ describe('regions of stored tiles, decoded and encoded in one pass', () => {
     await source.close();
   });
 });
+
+it('at most 32 stored tiles of an image are read at the same time, however many regions ask for them', async () => {
+  const raster = paint({ width: 16 * 16, height: 16 * 10, bands: 1 }, (x) => x);
+  const { source: plain } = rasterSource(raster, { tileWidth: 16, tileHeight: 16 });
+  const gray = sharp(Buffer.alloc(256, 99), { raw: { width: 16, height: 16, channels: 1 } }).toColourspace('b-w');
+  const bytes = await gray.jpeg().toBuffer();
+  let [reading, most] = [0, 0];
+  const source: TileSource = {
+    ...plain,
+    async readStoredTile() {
+      reading += 1;
+      most = Math.max(most, reading);
+      await new Promise((resolve) => setImmediate(resolve));
+      reading -= 1;
+      return { encoding: 'JPEG', bytes, width: 16, height: 16 };
+    },
+  };
+  const reader = new TileReader(source);
+  const all = { level: source.metadata.levels - 1, frame: 0, box: { left: 0, top: 0, width: 256, height: 160 } };
+  await Promise.all([reader.readBox(all), reader.readBox(all)]);
+  expect(most).toBe(32);
+});

@@ -138,13 +138,15 @@ export class AnnotationPermissions {
     const groups = directory
       ? await directory.groups(idsOf(access.groups))
       : access.groups.map(({ id }) => ({ id, name: id, description: '' }));
+    const userOf = new Map(users.map((user) => [user.id, user]));
+    const groupOf = new Map(groups.map((group) => [group.id, group]));
     const described: DescribedAccess = { users: [], groups: [] };
     for (const { id, level, flags = [] } of access.users) {
-      const user = users.find((found) => found.id === id);
+      const user = userOf.get(id);
       if (user) described.users.push({ id, level, flags, login: user.login, name: user.name });
     }
     for (const { id, level, flags = [] } of access.groups) {
-      const group = groups.find((found) => found.id === id);
+      const group = groupOf.get(id);
       if (group) described.groups.push({ id, level, flags, name: group.name, description: group.description });
     }
     return described;

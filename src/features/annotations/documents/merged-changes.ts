@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NamedQueues } from '../../../core/concurrency/named-queues.js';
 import { callerName } from '../../../core/concurrency/queues.js';
@@ -82,9 +83,12 @@ export class MergedChanges {
   }
 
   #wait(admitted: Admitted): Promise<Step> {
-    const { id } = admitted.request;
+    const { request, change, admit } = admitted;
+    const { id } = request;
     return new Promise((resolve, reject) => {
-      const waiting = { ...admitted, resolve, reject };
+      // What is done for a change, and logged meanwhile, belongs to its own request and not to that which wrote first.
+      const own = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
+      const waiting = { ...admitted, ...own, resolve, reject };
       const next = this.#next.get(id);
       if (next !== undefined) next.push(waiting);
       else {

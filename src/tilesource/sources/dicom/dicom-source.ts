@@ -75,6 +75,14 @@ class DicomTileSource implements TileSource {
     this.populatedLevels = stored.toSorted((a, b) => a - b);
   }
 
+  get partsPerTile(): number {
+    const { tileWidth, tileHeight } = this.metadata;
+    const parts = [...this.#layout.levels.values()].map(
+      (level) => Math.ceil(tileWidth / level.tileWidth) * Math.ceil(tileHeight / level.tileHeight),
+    );
+    return Math.max(1, ...parts);
+  }
+
   get retainedBytes(): number {
     return this.#instances.reduce((sum, { facts }) => sum + 2000 + facts.frames * 100, 0);
   }
@@ -222,7 +230,7 @@ function createDicomSource(): TileSourceDefinition {
       let instances: readonly DicomInstance[] = [opened];
       try {
         instances = await openSeries(input, opened, signal);
-        return new DicomTileSource(instances, layOut(instances, opened), decoded.ofFile());
+        return new DicomTileSource(instances, await layOut(instances, opened), decoded.ofFile());
       } catch (error) {
         await closeAll(instances);
         throw error;

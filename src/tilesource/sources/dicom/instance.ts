@@ -1,3 +1,5 @@
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, ReadOptions, SourceInput } from '../../contract.js';
@@ -10,6 +12,8 @@ const maxHeaderBytes = 2 ** 26;
 const maxFragments = 1_000_000;
 /** How many bytes are read at a time when fragments are searched. */
 const windowBytes = 2 ** 12;
+/** Fragments that are put together before the time is looked at. */
+const fragmentsAtOnce = 1024;
 /** Most bytes of one frame. */
 const maxFrameBytes = 2 ** 28;
 
@@ -23,9 +27,12 @@ interface Range {
   hasTags?: boolean;
 }
 
+/** Where frames lie; a file may have millions of them. */
+type FrameRanges = (frame: number) => Range | undefined;
+
 /** One DICOM file: its header, and the positions of its frames. */
 export class DicomInstance {
-  #ranges: Promise<readonly (readonly Range[])[]> | null = null;
+  #ranges: Promise<FrameRanges> | null = null;
 
   private constructor(
     readonly name: string,
@@ -67,15 +74,12 @@ export class DicomInstance {
 
   /** Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError when they exceed the file. */
   async frame(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
-    const ranges = this.isEncapsulated ? ((await this.#encapsulated())[number] ?? []) : [this.#plain(number)];
-    const length = ranges.reduce((sum, range) => sum + range.length, 0);
-    if (ranges.length === 0 || length > maxFrameBytes) {
-      throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${length} bytes.`);
+    const range = this.isEncapsulated ? (await this.#encapsulated())(number) : this.#plain(number);
+    if (range === undefined || range.length > maxFrameBytes) {
+      throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${range?.length ?? 0} bytes.`);
     }
-    const options = { signal, ...(ranges.length === 1 && { into }) };
-    const parts = await Promise.all(ranges.map((range) => this.#exactly(range, `frame ${number}`, options)));
-    const bytes = parts.length === 1 ? parts[0]! : new Uint8Array(Buffer.concat(parts));
-    return ranges[0]?.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`) : bytes;
+    const bytes = await this.#exactly(range, `frame ${number}`, { signal, into });
+    return range.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
   }
 
   #plain(number: number): Range {
@@ -98,7 +102,7 @@ export class DicomInstance {
     return bytes;
   }
 
-  #encapsulated(): Promise<readonly (readonly Range[])[]> {
+  #encapsulated(): Promise<FrameRanges> {
     if (this.#ranges === null) {
       const finding = this.#findFrames();
       finding.catch(() => {
@@ -109,8 +113,8 @@ export class DicomInstance {
     return this.#ranges;
   }
 
-  /** The ranges of the fragments of each frame, from a table of offsets, or, without one, from the headers of all fragments. */
-  async #findFrames(): Promise<readonly (readonly Range[])[]> {
+  /** Where the fragments of each frame lie: by a table of offsets, or by looking at all of them. */
+  async #findFrames(): Promise<FrameRanges> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
     const head = await this.#exactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
@@ -118,34 +122,49 @@ export class DicomInstance {
     const tableLength = table.getUint32(4, true);
     const first = pixelOffset + 8 + tableLength;
     if (extendedOffsets?.length === frames && extendedLengths?.length === frames) {
-      return Array.from(extendedOffsets, (offset, i) => [{ offset: first + offset + 8, length: extendedLengths[i] ?? 0 }]);
+      return (frame) => {
+        const offset = extendedOffsets[frame];
+        return offset === undefined ? undefined : { offset: first + offset + 8, length: extendedLengths[frame] ?? 0 };
+      };
     }
     if (tableLength === frames * 4 && frames > 1) {
       const bytes = viewOf(await this.#exactly({ offset: pixelOffset + 8, length: tableLength }, 'the table of offsets'));
-      const starts = Array.from({ length: frames }, (_, i) => first + bytes.getUint32(i * 4, true));
-      return this.#byTable(starts);
+      return this.#byTable(first, bytes);
     }
     return this.#byScanning(first, frames);
   }
 
-  /** Ranges from a table of offsets: all bytes between two offsets are a range, which is read at once and split into fragments afterwards. */
-  #byTable(starts: readonly number[]): Range[][] {
+  /** What lies between two offsets is read at once, and taken apart then. */
+  async #byTable(first: number, table: DataView): Promise<FrameRanges> {
     const { size } = this.reader;
-    const sorted = starts.toSorted((a, b) => a - b);
-    const next = new Map(sorted.map((start, i) => [start, sorted[i + 1] ?? size]));
-    return starts.map((start) => [
-      { offset: start, length: Math.max(0, Math.min(next.get(start) ?? size, size) - start), hasTags: true },
-    ]);
+    const frames = table.byteLength / 4;
+    const starts = new Uint32Array(frames);
+    for (let frame = 0; frame < frames; frame++) starts[frame] = table.getUint32(frame * 4, true);
+    const sorted = await sortInSlices(starts.slice());
+    return (frame) => {
+      const start = starts[frame];
+      if (start === undefined) return undefined;
+      let [low, high] = [0, frames];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (sorted[middle]! > start) high = middle;
+        else low = middle + 1;
+      }
+      const end = low < frames ? first + sorted[low]! : size;
+      return { offset: first + start, length: Math.max(0, Math.min(end, size) - first - start), hasTags: true };
+    };
   }
 
-  async #byScanning(first: number, frames: number): Promise<Range[][]> {
+  async #byScanning(first: number, frames: number): Promise<FrameRanges> {
     const found: Range[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
-    for (let offset = first; ;) {
+    let offset = first;
+    for (;;) {
       if (offset < window.start || offset + 8 > window.start + window.view.byteLength) {
         const length = Math.min(windowBytes, this.reader.size - offset);
         if (length < 8) break;
         window = { start: offset, view: viewOf(await this.reader.read(offset, length)) };
+        if (isSliceOver()) await nextSlice();
       }
       const at = offset - window.start;
       const tag = tagAt(window.view, at);
@@ -158,27 +177,32 @@ export class DicomInstance {
         throw new TileSourceError(`${this.name} has more than ${maxFragments} fragments and no table.`);
       offset += 8 + length;
     }
-    if (frames === 1) return [found];
+    if (frames === 1) return (frame) => (frame === 0 ? { offset: first, length: offset - first, hasTags: true } : undefined);
     if (found.length !== frames) {
       throw new TileSourceError(`Corrupt DICOM: ${this.name} has ${frames} frames in ${found.length} fragments and no table.`);
     }
-    return found.map((range) => [range]);
+    return (frame) => found[frame];
   }
 }
 
-/** The concatenated contents of consecutive fragments. */
-function withoutTags(bytes: Uint8Array, what: string): Uint8Array {
+/** The contents of consecutive fragments, put together; those of a single one are not copied. */
+async function withoutTags(bytes: Uint8Array, what: string, signal?: AbortSignal): Promise<Uint8Array> {
   const view = viewOf(bytes);
-  const parts: Uint8Array[] = [];
-  for (let at = 0; at + 8 <= bytes.length && tagAt(view, at) === itemTag;) {
+  const isFragment = (at: number) => at + 8 <= bytes.length && tagAt(view, at) === itemTag;
+  if (!isFragment(0)) throw new TileSourceError(`Corrupt DICOM: ${what} is no fragment.`);
+  let [joined, written, fragments] = [bytes, 0, 0];
+  for (let at = 0; isFragment(at); fragments += 1) {
     const length = view.getUint32(at + 4, true);
-    if (at + 8 + length > bytes.length)
-      throw new TileSourceError(`Truncated or corrupt DICOM: ${what} has a fragment of ${length} bytes.`);
-    parts.push(bytes.subarray(at + 8, at + 8 + length));
-    at += 8 + length;
+    const end = at + 8 + length;
+    if (end > bytes.length) throw new TileSourceError(`Truncated or corrupt DICOM: ${what} has a fragment of ${length} bytes.`);
+    if (at === 0 && !isFragment(end)) return bytes.subarray(8, end);
+    if (at === 0) joined = new Uint8Array(bytes.length);
+    joined.set(bytes.subarray(at + 8, end), written);
+    written += length;
+    at = end;
+    if (fragments % fragmentsAtOnce === 0 && isSliceOver()) await nextSlice(signal);
   }
-  if (parts.length === 0) throw new TileSourceError(`Corrupt DICOM: ${what} is no fragment.`);
-  return parts.length === 1 ? parts[0]! : new Uint8Array(Buffer.concat(parts));
+  return joined.subarray(0, written);
 }
 
 function viewOf(bytes: Uint8Array): DataView {

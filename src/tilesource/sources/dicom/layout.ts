@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { DicomInstance } from './instance.js';
 import { sampleShape } from './pixels.js';
@@ -6,6 +7,10 @@ import { sampleShape } from './pixels.js';
 const maxPlanes = 100_000;
 /** Most tiles of one level whose positions are listed in the file. */
 const maxListedTiles = 10_000_000;
+/** Frames that are listed before the time is looked at. */
+const listedAtOnce = 1024;
+/** Most frames of which one tile is made: levels may have frames of single pixels. */
+const maxFramesOfTile = 4096;
 /** How far the binary logarithm of the ratio of two levels may be from a whole number. */
 const ratioTolerance = 0.02;
 
@@ -46,10 +51,19 @@ export interface DicomLayout {
 function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
   const [across, down] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
-  const sorted = parts.toSorted((a, b) => a.facts.frameOffset - b.facts.frameOffset);
+  const sorted = parts
+    .toSorted((a, b) => a.facts.frameOffset - b.facts.frameOffset)
+    .filter(({ facts }, i, all) => facts.frameOffset !== all[i - 1]?.facts.frameOffset);
   const positionOf = (number: number): FramePosition | undefined => {
-    const instance = sorted.find(({ facts }) => number >= facts.frameOffset && number < facts.frameOffset + facts.frames);
-    return instance && { instance, frame: number - instance.facts.frameOffset };
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sorted[middle]!.facts.frameOffset > number) high = middle;
+      else low = middle + 1;
+    }
+    const instance = sorted[low - 1];
+    const frame = number - (instance?.facts.frameOffset ?? 0);
+    return instance && frame < instance.facts.frames ? { instance, frame } : undefined;
   };
   return {
     width,
@@ -60,8 +74,10 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
       const found: (FramePosition & { left: number; top: number })[] = [];
       const lastY = Math.min(down - 1, Math.floor((box.top + box.height - 1) / tileHeight));
       const lastX = Math.min(across - 1, Math.floor((box.left + box.width - 1) / tileWidth));
-      for (let y = Math.floor(box.top / tileHeight); y <= lastY; y++) {
-        for (let x = Math.floor(box.left / tileWidth); x <= lastX; x++) {
+      const [firstX, firstY] = [Math.floor(box.left / tileWidth), Math.floor(box.top / tileHeight)];
+      requireFewFrames((lastX - firstX + 1) * (lastY - firstY + 1));
+      for (let y = firstY; y <= lastY; y++) {
+        for (let x = firstX; x <= lastX; x++) {
           const position = positionOf((plane * down + y) * across + x);
           if (position !== undefined) found.push({ ...position, left: x * tileWidth, top: y * tileHeight });
         }
@@ -71,8 +87,14 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   };
 }
 
+/** @throws TileSourceError when a tile would be made of too many frames. */
+function requireFewFrames(count: number): void {
+  if (count > maxFramesOfTile)
+    throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesOfTile}.`);
+}
+
 /** A level whose frames state their positions. */
-function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): DicomLevel {
+async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Promise<DicomLevel> {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
   // Frames need not be aligned. They are indexed by the cell of a grid that holds their upper left pixel.
   const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
@@ -86,6 +108,7 @@ function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Dico
       const cell = cells.get(key);
       if (cell === undefined) cells.set(key, [tile]);
       else cell.push(tile);
+      if (frame % listedAtOnce === 0 && isSliceOver()) await nextSlice();
     }
   }
   return {
@@ -95,9 +118,12 @@ function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Dico
     tileHeight,
     tilesIn(plane, box) {
       const found: (FramePosition & { left: number; top: number })[] = [];
+      requireFewFrames(Math.ceil(box.width / tileWidth) * Math.ceil(box.height / tileHeight));
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
-          for (const tile of cells.get(`${plane}/${x}/${y}`) ?? []) found.push(tile);
+          const cell = cells.get(`${plane}/${x}/${y}`) ?? [];
+          requireFewFrames(found.length + cell.length);
+          found.push(...cell);
         }
       }
       return found.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);
@@ -110,14 +136,16 @@ function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   for (const instance of instances) {
     const { matrixColumns, matrixRows, columns, rows } = instance.facts;
     const key = [matrixColumns, matrixRows, columns, rows].join('/');
-    groups.set(key, [...(groups.get(key) ?? []), instance]);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [instance]);
+    else known.push(instance);
   }
   const area = (group: readonly DicomInstance[]): number => group[0]!.facts.matrixColumns * group[0]!.facts.matrixRows;
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
 }
 
-/** The layout of a slide. The instances of its volume are levels, the others are associated images. */
-function slideLayout(instances: readonly DicomInstance[]): DicomLayout {
+/** A slide: its volume in levels, its other pictures as associated images. */
+async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLayout> {
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
     const name = associatedFlavors[instance.facts.flavor];
@@ -139,7 +167,7 @@ function slideLayout(instances: readonly DicomInstance[]): DicomLayout {
     const isReduced = group === groups[0] || (power > 0 && Math.abs(ratio - power) < ratioTolerance);
     if (!isReduced || levels.has(power) || !sameSamples(group[0]!, base)) continue;
     const isSparse = group.some(({ facts }) => facts.positions !== null);
-    levels.set(power, isSparse ? sparseLevel(group, focalPlanes) : fullLevel(group));
+    levels.set(power, isSparse ? await sparseLevel(group, focalPlanes) : fullLevel(group));
   }
   const planes = Array.from({ length: checkedCount(paths * focalPlanes) }, (_, plane) => ({
     ...(paths > 1 ? { C: Math.floor(plane / focalPlanes) } : {}),
@@ -186,8 +214,8 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Arranges the files of one series as an image. @throws TileSourceError when they form no image. */
-export function layOut(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
+/** Puts the files of one series in order. @throws TileSourceError where they make up no image. */
+export async function layOut(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
   const { isSlide } = opened.facts;
   const seen = new Set<string>();
   const distinct = instances.filter(({ facts }) => {

@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 import {
@@ -74,6 +75,7 @@ export class CodeStream {
       const known = byTile.get(tile);
       if (known === undefined) byTile.set(tile, [stretch]);
       else known.push(stretch);
+      if (isSliceOver()) await nextSlice(signal);
     }
     // SIZ is written anew. Parameters of decoding are kept. Segments with positions and lengths within the whole file are left out.
     const left: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
@@ -166,9 +168,11 @@ async function listedParts(
       const tile = numberBytes === 0 ? parts.length : bytes.readUIntBE(entry, numberBytes);
       const partLength = bytes.readUIntBE(entry + numberBytes, lengthBytes);
       if (partLength < sotBytes + 2 || at + partLength > offset + length) return null;
+      if (parts.length >= maxTileParts) throw tooManyParts();
       parts.push({ tile, offset: at, length: partLength });
       at += partLength;
     }
+    if (isSliceOver()) await nextSlice(signal);
   }
   const last = parts.at(-1);
   if (last === undefined) return null;
@@ -188,10 +192,15 @@ async function walkedParts(reader: ByteReader, { offset, length }: Stretch, sign
     const given = head.readUInt32BE(6);
     const partLength = given === 0 ? end - at : given;
     if (partLength < sotBytes + 2) throw new TileSourceError(`Corrupt JPEG 2000 file: a tile-part of ${partLength} bytes.`);
-    if (parts.length >= maxTileParts) throw new TileSourceError(`The JPEG 2000 file has more than ${maxTileParts} tile-parts.`);
+    if (parts.length >= maxTileParts) throw tooManyParts();
     parts.push({ tile: head.readUInt16BE(4), offset: at, length: Math.min(partLength, end - at) });
     at += partLength;
+    if (isSliceOver()) await nextSlice(signal);
   }
   if (parts.length === 0) throw new TileSourceError('Corrupt JPEG 2000 file: it has no tile-part.');
   return parts;
+}
+
+function tooManyParts(): TileSourceError {
+  return new TileSourceError(`The JPEG 2000 file has more than ${maxTileParts} tile-parts.`);
 }

@@ -1,8 +1,13 @@
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 
 /** Most bytes of compressed texts. A byte may inflate to a thousand, and libvips inflates them each time that it opens the file. */
 const maxCompressedText = 2 ** 20;
+/** Most texts: the library makes an object of each, all at once. */
+const maxTexts = 10_000;
+
+const textTypes: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
 
 /** How many bytes are read at once when chunks are searched. */
 const windowLength = 2 ** 16;
@@ -11,13 +16,15 @@ const windowLength = 2 ** 16;
 const textHeadLength = 81;
 
 /**
- * Refuses a PNG whose compressed texts would take minutes to inflate. They are not used, but libvips has no option to ignore them.
+ * Refuses a PNG whose texts are very many or would take minutes to inflate. They are not used, but libvips has no option to ignore them.
  *
  * @throws TileSourceError
  */
 export async function checkPng(reader: ByteReader, signal: AbortSignal | undefined): Promise<void> {
-  let compressed = 0;
+  let [texts, compressed] = [0, 0];
   for await (const { type, start, length } of chunksOf(reader, signal)) {
+    if (textTypes.has(type)) texts += 1;
+    if (texts > maxTexts) throw new TileSourceError(`The PNG holds more than ${maxTexts} texts.`);
     if (type === 'zTXt' || (type === 'iTXt' && (await isCompressed(reader, start, length)))) compressed += length;
     if (compressed > maxCompressedText) {
       throw new TileSourceError(`The PNG holds more than ${maxCompressedText} bytes of compressed text.`);
@@ -43,6 +50,7 @@ async function* chunksOf(reader: ByteReader, signal: AbortSignal | undefined): A
       window = await reader.read(offset, Math.min(windowLength, reader.size - offset), signal && { signal });
       windowStart = offset;
       if (window.length < head) return;
+      if (isSliceOver()) await nextSlice(signal);
     }
     const view = new DataView(window.buffer, window.byteOffset + offset - windowStart, head);
     const length = view.getUint32(0);

@@ -146,6 +146,16 @@ class ZarrTileSource implements TileSource {
     return this.#tree.retainedBytes;
   }
 
+  get partsPerTile(): number {
+    const { tileWidth, tileHeight } = this.metadata;
+    const { xAxis, yAxis, bandAxis, bands } = this.#planes;
+    const parts = [...this.#levels.values()].map(({ metadata: { chunk } }) => {
+      const layers = bandAxis === null ? 1 : Math.ceil(bands / chunk[bandAxis]!);
+      return Math.ceil(tileWidth / chunk[xAxis]!) * Math.ceil(tileHeight / chunk[yAxis]!) * layers;
+    });
+    return Math.max(1, ...parts);
+  }
+
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { tileWidth, tileHeight, levels } = this.metadata;
     const { width, height } = tileContent(this.metadata, address);

@@ -1,3 +1,4 @@
+import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { isLongText, parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { StoredElements } from '../contract.js';
@@ -20,6 +21,8 @@ export interface Location {
 const packsPerFetch = 128;
 /** If at most this many packs must be searched for ids, they are loaded with their texts and cached. */
 const packsWithTexts = 8;
+/** Ids that are gone through before the time is looked at. */
+const idsAtOnce = 1024;
 
 /** The ids that each pack of a window may contain, by the index of the pack. */
 async function candidatePacks(
@@ -38,13 +41,18 @@ async function candidatePacks(
     for (const slot of window.packs.keys()) for (const id of ids) note(slot, id);
     return candidates;
   }
-  const hashes = ids.map(hashOfId);
-  const needed = new Set(hashes.map((hash) => window.index[partOfHash(hash, parts)] as string));
+  const needed = new Set<string>();
+  await inRuns(ids.length, idsAtOnce, (from, to) => {
+    for (const id of ids.slice(from, to)) needed.add(window.index[partOfHash(hashOfId(id), parts)] as string);
+  });
   const stored = await loader.indexParts([...needed]);
-  for (const [i, hash] of hashes.entries()) {
-    const part = stored.get(window.index[partOfHash(hash, parts)] as string) as Buffer;
-    for (const slot of lookUp(part, hash)) note(slot, ids[i] as string);
-  }
+  await inRuns(ids.length, idsAtOnce, (from, to) => {
+    for (const id of ids.slice(from, to)) {
+      const hash = hashOfId(id);
+      const part = stored.get(window.index[partOfHash(hash, parts)] as string) as Buffer;
+      for (const slot of lookUp(part, hash)) note(slot, id);
+    }
+  });
   return candidates;
 }
 
@@ -71,7 +79,10 @@ export async function locate(
     windows.map(async (window, i) => {
       const number = numbers[i] as number;
       const { lowId, highId } = stored.windows[number]!;
-      const inRange = wanted.filter((id) => id >= lowId && id <= highId);
+      const inRange: string[] = [];
+      await inRuns(wanted.length, idsAtOnce, (from, to) => {
+        for (const id of wanted.slice(from, to)) if (id >= lowId && id <= highId) inRange.push(id);
+      });
       const candidates = await candidatePacks(loader, window, inRange);
       const live = [...candidates.keys()].filter((slot) => (window.packs[slot]?.count ?? 0) > 0);
       for (let start = 0; start < live.length; start += packsPerFetch) {
@@ -87,6 +98,7 @@ export async function locate(
             const id = columns.idAt(row);
             if (candidateIds.has(id)) found.set(id, { window: number, pack: slot, at: row });
           }
+          if (isSliceOver()) await nextSlice(signal);
         }
       }
     }),
@@ -117,6 +129,7 @@ export async function findElements(
     const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
     for (const [at, pack] of (await loader.packsKept(entries, signal)).entries()) {
       for (const row of group[at]!.rows) elements.set(columnsOf(pack).idAt(row), await parsedAt(pack, row, signal));
+      if (isSliceOver()) await nextSlice(signal);
     }
   }
   return elements;

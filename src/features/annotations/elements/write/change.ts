@@ -27,6 +27,8 @@ export interface ChangeTools extends WriteTools {
 interface CheckedPut {
   id: string;
   item: PackItem;
+  /** Whether it came with its id: others are nowhere yet. */
+  hasOwnId: boolean;
 }
 
 /** Checks the elements to put and gives those without an id one. */
@@ -55,7 +57,7 @@ async function checkPut(
     }
     if (ownId !== undefined && !ids.add(ownId)) throw duplicateId(ownId, index, raise);
     if (item.text.length > maxElementBytes) throw elementTooLong(index);
-    checked.push({ id: item.id, item });
+    checked.push({ id: item.id, item, hasOwnId: ownId !== undefined });
     if (isSliceOver()) await nextSlice(signal);
   }
   return checked;
@@ -121,7 +123,8 @@ async function applyChanges(
   base: StoredElements,
   { put, remove, sizes }: { put: readonly CheckedPut[]; remove: ReadonlySet<string>; sizes: KnownOverlaySizes },
 ): Promise<{ stored: StoredElements; counts: Counts }> {
-  const locations = await locate(tools.loader, base, [...put.map(({ id }) => id), ...remove], edit.signal);
+  const known = put.filter(({ hasOwnId }) => hasOwnId).map(({ id }) => id);
+  const locations = await locate(tools.loader, base, [...known, ...remove], edit.signal);
   const changes = new Map<number, Map<number, Map<number, ItemChange>>>();
   const note = ({ window, pack, at }: Location, change: ItemChange) => {
     const packs = changes.get(window) ?? new Map<number, Map<number, ItemChange>>();
@@ -134,6 +137,7 @@ async function applyChanges(
     if (location === undefined) continue;
     note(location, null);
     counts.removed += 1;
+    if (isSliceOver()) await nextSlice(edit.signal);
   }
   const appended: PackItem[] = [];
   for (const { id, item } of put) {
@@ -145,6 +149,7 @@ async function applyChanges(
       note(location, (old) => ({ ...item, position: old.position }));
       counts.replaced += 1;
     }
+    if (isSliceOver()) await nextSlice(edit.signal);
   }
   if (changes.size === 0 && appended.length === 0) return { stored: base, counts };
   const stored = await rewrite(tools, edit, base, { changes, appended, shown: sizes.items() });
@@ -190,7 +195,7 @@ async function rewrite(
   }
   const { windowElements } = tools.layout;
   for (; put < appended.length; put += windowElements) {
-    windows.push(await edit.writer.write(draftOf(appended.slice(put, put + windowElements), tools.layout)));
+    windows.push(await edit.writer.write(await draftOf(appended.slice(put, put + windowElements), tools.layout)));
   }
   await edit.writer.finish();
   const groups = await groupsOf(tools.loader, base, windows, edit.signal);

@@ -8,6 +8,7 @@ import type { Layout } from '../packs/layout.js';
 import type { PackRows } from '../packs/pack.js';
 import { itemsOf, packOfItems, type PackItem } from '../packs/pack-items.js';
 import { packsWithoutIndex, type WindowWriter } from './window-writer.js';
+import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 
 /** What changing a window needs. */
 export interface EditTools {
@@ -25,6 +26,8 @@ export type ItemChange = ((old: PackItem) => PackItem) | null;
 const leastFilled = 1 / 4;
 const smallestRepacked = 8;
 const packsPerFetch = 128;
+/** Elements that are gone through before the time is looked at. */
+const elementsAtOnce = 1024;
 
 /** A window that is being changed: only the packs concerned are written, the others stay where they are. */
 export class WindowEdit {
@@ -83,6 +86,7 @@ export class WindowEdit {
           }
         }
         await this.#replacePack(slot, items);
+        if (isSliceOver()) await nextSlice(this.tools.signal);
       }
     }
   }
@@ -105,14 +109,18 @@ export class WindowEdit {
 
   /** Puts elements at the end; their positions are set here. There must be {@link capacity}. */
   async append(items: readonly PackItem[]): Promise<void> {
-    const positioned = items.map((item, i) => ({ ...item, position: this.#nextPosition + i }));
-    this.#nextPosition += items.length;
-    for (const { id, group } of positioned) {
-      this.#count(group, 1);
-      if (id < this.#lowId) this.#lowId = id;
-      if (id > this.#highId) this.#highId = id;
-    }
-    const bytes = positioned.reduce((sum, { text }) => sum + text.length, 0);
+    const positioned: PackItem[] = [];
+    let bytes = 0;
+    await inRuns(items.length, elementsAtOnce, (from, to) => {
+      for (const item of items.slice(from, to)) {
+        const { id, group, text } = item;
+        positioned.push({ ...item, position: this.#nextPosition++ });
+        this.#count(group, 1);
+        if (id < this.#lowId) this.#lowId = id;
+        if (id > this.#highId) this.#highId = id;
+        bytes += text.length;
+      }
+    });
     const last = this.#packs.length - 1;
     const tail = this.#packs[last];
     const { packElements, packTextBytes } = this.tools.layout;
@@ -127,7 +135,7 @@ export class WindowEdit {
       for (const { id } of positioned) this.#added.push({ id, pack: last });
       return;
     }
-    const draft = draftOf(positioned, this.tools.layout);
+    const draft = await draftOf(positioned, this.tools.layout);
     for await (const { rows, text } of draft.packs()) {
       const slot = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were put.
@@ -160,10 +168,13 @@ export class WindowEdit {
     const items: PackItem[] = [];
     for (let start = 0; start < live.length; start += packsPerFetch) {
       const packs = await this.tools.loader.packs(live.slice(start, start + packsPerFetch), 'both', this.tools.signal);
-      for (const pack of packs) items.push(...itemsOf(pack));
+      for (const pack of packs) {
+        items.push(...itemsOf(pack));
+        if (isSliceOver()) await nextSlice(this.tools.signal);
+      }
     }
     items.sort((a, b) => a.position - b.position);
-    return this.tools.writer.write(draftOf(items, this.tools.layout));
+    return this.tools.writer.write(await draftOf(items, this.tools.layout));
   }
 
   async #writeIndex(count: number): Promise<string[]> {
@@ -173,53 +184,63 @@ export class WindowEdit {
       if (this.#packs.length <= packsWithoutIndex) return [];
       // New packs may be among them, so all must be stored first.
       await writer.finish();
-      return writer.index(Float64Array.from(await this.#allEntries()));
+      return writer.index(await this.#allEntries());
     }
     if (this.#added.length === 0) return [...index];
-    const entries = this.#added.map(({ id, pack }) => ({ hash: hashOfId(id), pack }));
+    const added = this.#added;
     if (outgrows(index.length, count)) {
       const stored = await loader.indexParts([...index]);
-      const old = [...stored.values()].flatMap((part) => decodePart(part));
-      return writer.index(Float64Array.from([...old, ...entries.map(({ hash, pack }) => indexEntry(hash, pack))]));
+      const entries = [...stored.values()].flatMap((part) => decodePart(part));
+      await inRuns(added.length, elementsAtOnce, (from, to) => {
+        for (const { id, pack } of added.slice(from, to)) entries.push(indexEntry(hashOfId(id), pack));
+      });
+      return writer.index(Float64Array.from(entries));
     }
     const byPart = new Map<number, number[]>();
-    for (const { hash, pack } of entries) {
-      const part = partOfHash(hash, index.length);
-      const known = byPart.get(part);
-      if (known === undefined) byPart.set(part, [indexEntry(hash, pack)]);
-      else known.push(indexEntry(hash, pack));
-    }
+    await inRuns(added.length, elementsAtOnce, (from, to) => {
+      for (const { id, pack } of added.slice(from, to)) {
+        const hash = hashOfId(id);
+        const part = partOfHash(hash, index.length);
+        const known = byPart.get(part);
+        if (known === undefined) byPart.set(part, [indexEntry(hash, pack)]);
+        else known.push(indexEntry(hash, pack));
+      }
+    });
     const changed = [...index];
     const stored = await loader.indexParts([...byPart.keys()].map((part) => index[part] as string));
-    for (const [part, added] of byPart) {
-      changed[part] = await writer.indexPart(addToPart(stored.get(index[part] as string) as Buffer, added));
+    for (const [part, entries] of byPart) {
+      changed[part] = await writer.indexPart(addToPart(stored.get(index[part] as string) as Buffer, entries));
+      if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return changed;
   }
 
-  async #allEntries(): Promise<number[]> {
+  async #allEntries(): Promise<Float64Array> {
     const slots = [...this.#packs.keys()].filter((slot) => this.#packs[slot]!.count > 0);
     const packs = await this.tools.loader.packs(
       slots.map((slot) => this.#packs[slot]!),
       'columns',
       this.tools.signal,
     );
-    return packs.flatMap(({ columns }, i) => {
+    const entries: number[] = [];
+    for (const [i, { columns }] of packs.entries()) {
       const slot = slots[i] as number;
-      return columns === null
-        ? []
-        : Array.from({ length: columns.count }, (_, at) => indexEntry(hashOfId(columns.idAt(at)), slot));
-    });
+      for (let at = 0; at < (columns?.count ?? 0); at += 1) entries.push(indexEntry(hashOfId(columns!.idAt(at)), slot));
+      if (isSliceOver()) await nextSlice(this.tools.signal);
+    }
+    return Float64Array.from(entries);
   }
 }
 
 /** A draft of items in their order. */
-export function draftOf(items: readonly PackItem[], layout: Layout): WindowDraft {
+export async function draftOf(items: readonly PackItem[], layout: Layout): Promise<WindowDraft> {
   const draft = new WindowDraft(layout);
-  for (const { id, text, box, appearance, group } of items) {
-    const { buffer, at } = draft.reserve(text.length);
-    text.copy(buffer, at);
-    draft.addWithAppearance({ appearance, group }, id, box, text.length);
-  }
+  await inRuns(items.length, elementsAtOnce, (from, to) => {
+    for (const { id, text, box, appearance, group } of items.slice(from, to)) {
+      const { buffer, at } = draft.reserve(text.length);
+      text.copy(buffer, at);
+      draft.addWithAppearance({ appearance, group }, id, box, text.length);
+    }
+  });
   return draft;
 }

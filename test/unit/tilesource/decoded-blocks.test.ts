@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { DecodedBlocks } from '../../../src/tilesource/process/decoded-blocks.js';
+import { createRaster } from '../../../src/tilesource/raster.js';
+
+const empty = async () => createRaster({ width: 0, height: 1, bands: 1, dtype: 'uint8' });
+
+it('a block counts what its entry takes, so that those without samples are not kept by the million', async () => {
+  const blocks = new DecodedBlocks(2 ** 20).ofFile();
+  const names = Array.from({ length: 2000 }, (_, i) => `${i}`);
+  for (const name of names) await blocks.read(name, empty);
+  let decoded = 0;
+  for (const name of names.toReversed()) {
+    await blocks.read(name, () => {
+      decoded += 1;
+      return empty();
+    });
+  }
+  expect(decoded).toBeGreaterThanOrEqual(2000 - 2 ** 9);
+});
+
+it('a file that is closed lets go of its blocks, and of no others', async () => {
+  const all = new DecodedBlocks(2 ** 24);
+  const [one, other] = [all.ofFile(), all.ofFile()];
+  for (const blocks of [one, other]) await blocks.read('a', empty);
+  one.forget();
+  const decoded: string[] = [];
+  const noting = (name: string) => () => {
+    decoded.push(name);
+    return empty();
+  };
+  await one.read('a', noting('one'));
+  await other.read('a', noting('other'));
+  expect(decoded).toEqual(['one']);
+});
