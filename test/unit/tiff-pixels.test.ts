@@ -2,6 +2,7 @@ import { deflateSync } from 'node:zlib';
 import sharp, { type TiffOptions } from 'sharp';
 import { describe, expect, it } from 'vitest';
 import type { TileSource } from '../../src/tilesource/contract.js';
+import { completeJpeg } from '../../src/tilesource/sources/tiff/stored-tile.js';
 import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { sampleFile } from '../support/data.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
@@ -284,5 +285,19 @@ describe('stored tiles', () => {
       [0, 1, 2, 3, 4].map(async (x) => source.readStoredTile?.({ level: source.metadata.levels - 1, x, y: 0, frame: 0 })),
     );
     expect(results.map((result) => result?.encoding ?? null)).toEqual(['JPEG', null, null, null, null]);
+  });
+});
+
+describe('JPEG tiles as they are stored', () => {
+  it('are not copied where every decoder reads them alike, and lose what may turn or recolour them', async () => {
+    const raw = { width: 16, height: 16, channels: 3 } as const;
+    const jpeg = () => sharp(Buffer.alloc(16 * 16 * 3, 90), { raw }).jpeg();
+    const shape = { photometric: 6, samplesPerPixel: 3, chunkWidth: 16, chunkHeight: 16, jpegTables: null };
+    const plain = new Uint8Array(await jpeg().toBuffer());
+    expect(completeJpeg(plain, shape)).toBe(plain);
+    expect(completeJpeg(plain, { ...shape, photometric: 2 })).not.toBe(plain);
+    const turned = new Uint8Array(await jpeg().withMetadata({ orientation: 6 }).toBuffer());
+    expect(Buffer.from(turned).includes('Exif')).toBe(true);
+    expect(Buffer.from(completeJpeg(turned, shape)!).includes('Exif')).toBe(false);
   });
 });

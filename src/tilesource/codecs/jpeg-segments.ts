@@ -9,6 +9,7 @@ export const markers = {
   scan: 0xda,
   jfif: 0xe0,
   adobe: 0xee,
+  comment: 0xfe,
 } as const;
 
 /** The APP14 segment of Adobe with transform 0, which says that the components are red, green and blue. */

@@ -47,6 +47,20 @@ function join(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
+const isApplication = ({ marker }: JpegSegment): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === markers.comment;
+
+/**
+ * Whether every decoder reads a JPEG as gray or YCbCr: it has no application or comment segments, or only that of JFIF without a thumbnail, and its
+ * colours have the numbers 1, 2 and 3. Such bytes need not be copied.
+ */
+function isReadAsItIs(segments: readonly JpegSegment[], header: Uint8Array): boolean {
+  const [first, second] = segments.filter(isApplication);
+  const isPlain =
+    first === undefined || (second === undefined && Buffer.from(first.body.subarray(0, 5)).toString('latin1') === 'JFIF\0');
+  const isPlainColour = header[5] === 1 || (header[5] === 3 && [6, 9, 12].every((at, index) => header[at] === index + 1));
+  return isPlain && (first?.body.length ?? 14) === 14 && isPlainColour;
+}
+
 /** Properties of a JPEG tile according to its directory. */
 export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'chunkWidth' | 'chunkHeight' | 'jpegTables'>;
 
@@ -73,6 +87,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
   // libtiff refuses subsampled RGB, so decoding reports the error.
   if (isRgb && [7, 10, 13].some((at) => header[at] !== header[7])) return null;
 
+  if (layout.jpegTables === null && !isRgb && isReadAsItIs(segments, header)) return stored;
   const parts: Uint8Array[] = [Uint8Array.of(0xff, markers.startOfImage)];
   if (components === 3) parts.push(isRgb ? adobeRgb : jfif);
   const own = definedTables(stored, segments);
@@ -90,8 +105,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
     }
   }
   for (const segment of segments) {
-    const isApplication = (segment.marker >= 0xe0 && segment.marker <= 0xef) || segment.marker === 0xfe;
-    if (!isApplication && segment !== scan) parts.push(stored.subarray(segment.start, segment.end));
+    if (!isApplication(segment) && segment !== scan) parts.push(stored.subarray(segment.start, segment.end));
   }
   parts.push(stored.subarray(scan.start));
   return join(parts);
