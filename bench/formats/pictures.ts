@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { memoryFolder } from '../../test/support/folder-input.js';
+import { writePcx } from '../../test/support/pcx-writer.js';
 import type { SourceInput, TileSource, TileSourceDefinition } from '../../src/tilesource/contract.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
 import { TileSourceRegistry } from '../../src/tilesource/registry/registry.js';
@@ -21,22 +22,6 @@ export interface Openable {
 const side = 512;
 const data = Buffer.from(Uint8Array.from({ length: side * side * 3 }, (_, at) => (at * 7 + (at >> 9) * 3) % 251));
 const picture = () => sharp(data, { raw: { width: side, height: side, channels: 3 } });
-
-/** A bitmap of three planes; each byte stands behind one that says that it comes once. */
-function pcx(): Buffer {
-  const head = Buffer.alloc(128);
-  head.set([10, 5, 1, 8]);
-  head.writeUInt16LE(side - 1, 8);
-  head.writeUInt16LE(side - 1, 10);
-  head[65] = 3;
-  head.writeUInt16LE(side, 66);
-  const rows = Buffer.alloc(data.length * 2, 0xc1);
-  for (let y = 0, to = 1; y < side; y += 1) {
-    for (let band = 0; band < 3; band += 1)
-      for (let x = 0; x < side; x += 1, to += 2) rows[to] = data[(y * side + x) * 3 + band]!;
-  }
-  return Buffer.concat([head, rows]);
-}
 
 function ico(png: Buffer): Buffer {
   const head = Buffer.alloc(22);
@@ -62,7 +47,7 @@ export async function* smallImages(folder: string, count: number): AsyncGenerato
     ['WebP', sharpSource, 'webp', await picture().webp().toBuffer()],
     ['GIF', sharpSource, 'gif', await picture().gif({ effort: 1 }).toBuffer()],
     ['ICO', icoSource, 'ico', ico(small)],
-    ['PCX', pcxSource, 'pcx', pcx()],
+    ['PCX', pcxSource, 'pcx', writePcx({ width: side, height: side }, data)],
     ['OpenSlide, tiles of a TIFF', openSlideSource, 'svs', tiff],
   ];
   const openWith = (source: TileSourceDefinition, input: SourceInput) => () => source.open(input, { temporaryDirectory: folder });

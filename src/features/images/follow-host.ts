@@ -130,18 +130,14 @@ export class HostFollower {
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
-        // The image is a part of the slide that waits, or only accompanies it.
-        if (error instanceof MissingPartsError) return this.#wait(item, main);
+        if (error instanceof MissingPartsError) {
+          // The image is a part of the slide that waits, or only accompanies it. What is missing is stored already.
+          await this.parts.marking.remove(item);
+          return this.parts.records.markers.refuse(item, error.reason);
+        }
         this.parts.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
       }
     }
-  }
-
-  /** Takes the image off an item whose main file waits for its parts, so that it is told what is missing. */
-  async #wait(item: ItemRecord, main: FileRecord): Promise<void> {
-    await this.parts.marking.remove(item);
-    const fresh = await this.parts.records.findItem(item.id);
-    if (fresh?.largeImage === null) await this.#autoSet(fresh, main);
   }
 
   /** Gives the image of an item another state: its file is the same, but something that the file names has changed. */

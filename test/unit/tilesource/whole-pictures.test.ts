@@ -20,6 +20,7 @@ import { writeFixtures } from '../../support/fixtures.js';
 import { fuzz } from '../../support/fuzz.js';
 import { memoryInput } from '../../support/memory-input.js';
 import { pattern } from '../../support/pattern.js';
+import { writePcx } from '../../support/pcx-writer.js';
 import { expectRefused } from '../../support/refusals.js';
 import { samplesOf } from '../../support/samples.js';
 import { grayTags, writeTiff, type TagValue } from '../../support/tiff-writer.js';
@@ -81,8 +82,7 @@ const jpegXr = Buffer.from(
 );
 const jpegXrValues = Array.from({ length: 16 * 64 }, (_, at) => 128 + Math.floor((at % 64) / 16) * 8 + (at >= 8 * 64 ? 64 : 0));
 
-/** A PCX of 24 bits, each byte of which is written for itself. */
-/** Of which no property belongs to the picture any more. */
+/** The HEIC, in which no property belongs to the picture any more. */
 function withoutSize(): Buffer {
   const file = Buffer.from(heic);
   file.writeUInt32BE(0x80, 405);
@@ -98,16 +98,8 @@ function longRows(): Buffer {
   return file;
 }
 
-function pcx(width: number, height: number): Buffer {
-  const head = Buffer.alloc(128);
-  head.set([10, 5, 1, 8]);
-  head.writeUInt16LE(width - 1, 8);
-  head.writeUInt16LE(height - 1, 10);
-  head[65] = 3;
-  head.writeUInt16LE(width, 66);
-  const rows = [...pattern(width * 3, height, 1)].flatMap((value) => (value >= 0xc0 ? [0xc1, value] : [value]));
-  return Buffer.concat([head, Buffer.from(rows)]);
-}
+/** A PCX of 24 bits. */
+const pcx = (width: number, height: number) => writePcx({ width, height }, pattern(width * 3, height, 1));
 
 /** A JPEG XR whose directory claims 65 536 by 65 536 pixels. */
 function hugeJpegXr(): Buffer {

@@ -1,6 +1,7 @@
 import { TileSourceError } from '../../../../errors.js';
 import { jpegXrSize } from '../../../codecs/jpeg-xr.js';
 import type { DecodeContext, ImageLayout } from '../layout.js';
+import { joined } from './samples.js';
 
 /** Samples of consecutive strips, or of a tile, of JPEG XR: little-endian, those of a pixel side by side. */
 export async function decompressJpegXr(
@@ -27,6 +28,5 @@ export async function decompressJpegXr(
     }
     parts.push(data);
   }
-  const [only] = parts;
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+  return joined(parts);
 }

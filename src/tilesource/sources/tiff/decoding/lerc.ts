@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import { TileSourceError } from '../../../../errors.js';
 import type { DecodeContext, ImageLayout } from '../layout.js';
+import { joined } from './samples.js';
 
 const inflateBytes = promisify(inflate);
 
@@ -20,8 +21,7 @@ export async function decompressLerc(
     const bytes = await unpack(layout, strip, { threads, signal });
     parts.push(await threads.call('lerc', { bytes, ...shape }, 'a tile or strip (LERC)', signal));
   }
-  const [only] = parts;
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+  return joined(parts);
 }
 
 /** Undoes the additional compression. LERC data is hardly longer than the samples, which limits the result. */

@@ -132,3 +132,9 @@ export function interleave(planes: readonly Samples[], shape: { width: number; h
   }
   return raster;
 }
+
+/** Bytes of consecutive strips, put together. Those of a single one are not copied. */
+export function joined(strips: readonly Uint8Array[]): Uint8Array {
+  const [only] = strips;
+  return strips.length === 1 && only !== undefined ? only : Buffer.concat(strips);
+}
