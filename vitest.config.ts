@@ -14,19 +14,24 @@ const alias = [
   { find: /^\.{1,2}\/.*\bconcurrency\/program\.js$/, replacement: inPackage('test/support/built-threads-and-children.ts') },
 ];
 
-/** The projects as they stand in their table, in each the files that take longest, and the others in Vitest's order by time or size. */
-class ProjectsInOrder extends BaseSequencer {
+/** The files that take longest, then the other slow ones, then the fast ones; within these in Vitest's order by time or size. */
+class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const ranks = new Map(longest.map((path, rank) => [inPackage(path), rank]));
-    const rankOf = ({ moduleId }: TestSpecification) => ranks.get(moduleId) ?? longest.length;
-    const sorted = (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other));
-    return Object.keys(projects).flatMap((name) => sorted.filter(({ project }) => project.name === name));
+    const isSlow = (path: string) => projects.slow!.folders.some((folder) => path.startsWith(inPackage(`${folder}/`)));
+    const rankOf = ({ moduleId }: TestSpecification) => ranks.get(moduleId) ?? longest.length + (isSlow(moduleId) ? 0 : 1);
+    return (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other));
   }
 }
 
+/** Only files of one project share processes, of which each costs seconds to load everything: all are one, unless some are asked for by name. */
+const projectsOfRun: typeof projects = process.argv.some((word) => word.startsWith('--project'))
+  ? projects
+  : { all: { folders: Object.values(projects).flatMap(({ folders }) => folders) } };
+
 export default defineConfig({
   test: {
-    projects: Object.entries(projects).map(([name, { folders, except = [] }]) => ({
+    projects: Object.entries(projectsOfRun).map(([name, { folders, except = [] }]) => ({
       resolve: { alias },
       test: {
         name,
@@ -40,7 +45,7 @@ export default defineConfig({
         isolate: false,
       },
     })),
-    sequence: { sequencer: ProjectsInOrder },
+    sequence: { sequencer: SlowFirst },
     globalSetup: ['test/support/global-setup.ts'],
     // Two processors are busy with four: many tests wait for servers, jobs and killed processes.
     maxWorkers: 4,

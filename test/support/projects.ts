@@ -1,7 +1,6 @@
 /**
  * The parts of the suite by name, with the folders of their test files, in the order in which they run: files that take minutes and mostly
- * wait begin first, and the many short ones fill the processors to the end. Processes are shared within a project: each further one costs
- * seconds, in which its processes load everything.
+ * wait begin first, and the many short ones fill the processors to the end.
  */
 export const projects: Readonly<Record<string, { folders: readonly string[]; except?: readonly string[] }>> = {
   /** The package as users install it, `npm start`, pages in a browser, and processes that are killed. */
