@@ -114,20 +114,23 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 300));
   }
 
-  it.each([
-    { colorSchemes: ['light', 'dark'] as const, width: 1200 },
-    { colorSchemes: ['light'] as const, width: 390 },
-  ])('has no violation in $colorSchemes at $width pixels', async ({ colorSchemes, width }) => {
-    const context = await browser.newContext({ viewport: { width, height: 800 }, reducedMotion: 'reduce' });
+  it('has no violation in light and dark at 1200 pixels, and at 390', async () => {
+    const context = await browser.newContext({ reducedMotion: 'reduce' });
     try {
       page = await context.newPage();
       page.setDefaultTimeout(60_000);
       const found: Record<string, string[]> = {};
+      // Width and colours are the style sheets' matter alone: what has been opened once is looked at in each.
       const look = async (name: string) => {
-        for (const colorScheme of colorSchemes) {
+        for (const [width, colorScheme] of [
+          [1200, 'light'],
+          [1200, 'dark'],
+          [390, 'light'],
+        ] as const) {
+          await page.setViewportSize({ width, height: 800 });
           await page.emulateMedia({ colorScheme });
           const wrong = await violations();
-          if (wrong.length > 0) found[`${name} ${colorScheme}`] = wrong;
+          if (wrong.length > 0) found[`${name} ${width} ${colorScheme}`] = wrong;
         }
       };
       for (const [name, title] of [
@@ -142,6 +145,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
       for (const [index, [address, ready]] of stops.entries()) {
         // A page of its own: dialogs of the one before are gone.
         await page.goto('about:blank');
+        await page.setViewportSize({ width: 1200, height: 800 });
         await page.goto(`${testHost.url}/#${address}`);
         await ready(page);
         await look(`${index} ${address}`);

@@ -86,15 +86,21 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     return opened;
   }
 
-  /** Opens the slide so that the middle of the stage shows its middle, at a zoom. */
+  /** Width of the stage, which is that of the window but for the panel. */
+  let stageWidth: number | null = null;
+
+  /** Opens the slide anew so that the middle of the stage shows its middle, at a zoom. */
   async function look(on: Page, zoom: number) {
-    await on.goto(`${testHost.url}/#item/${itemId}`);
-    await on.getByRole('list', { name: 'Annotations' }).waitFor();
-    // The list may be that of the page before, which is being left.
-    const { width } = await until('the stage is there', () => on.locator('.stage').boundingBox());
-    await on.goto(`${testHost.url}/#item/${itemId}?at=${size / 2},${size / 2},${width / zoom}`);
-    await on.reload();
-    await on.getByRole('list', { name: 'Annotations' }).waitFor();
+    const open = async (query: string) => {
+      await on.goto('about:blank');
+      await on.goto(`${testHost.url}/#item/${itemId}${query}`);
+      await on.getByRole('list', { name: 'Annotations' }).waitFor();
+    };
+    if (stageWidth === null) {
+      await open('');
+      ({ width: stageWidth } = await until('the stage is there', () => on.locator('.stage').boundingBox()));
+    }
+    await open(`?at=${size / 2},${size / 2},${stageWidth / zoom}`);
   }
 
   const drag = (...places: Parameters<ReturnType<typeof stageOf>['drag']>) => stageOf(page).drag(...places);
