@@ -9,7 +9,7 @@ import type { UserDocument } from '../../src/reference-host/accounts/users/user.
 import { operationRoutes } from '../../src/reference-host/system/operation.routes.js';
 import { issueToken, revokeToken } from '../../src/reference-host/accounts/tokens/tokens.js';
 import { elementId } from '../support/annotated.js';
-import { Client, startHost, type TestHost } from '../support/reference-host.js';
+import { Client, startHost, type Answer, type Sending, type TestHost } from '../support/reference-host.js';
 import {
   levels,
   otherChanges,
@@ -204,6 +204,20 @@ describe('every route, by every role, with every kind of token', () => {
     return denied ?? (isKnown ? 403 : 401);
   }
 
+  const queryOf = ({ query = {} }: Sending) => new URLSearchParams(query as Record<string, string>).toString();
+
+  /** The beginning of an answer that has no end. */
+  async function begun(
+    { url, token }: Client,
+    path: string,
+    sending: Sending,
+  ): Promise<Pick<Answer, 'status' | 'headers' | 'bytes'>> {
+    const headers = { ...(token !== null && { 'Girder-Token': token }) };
+    const { status, headers: found, body } = await fetch(`${url}/api/v1${path}?${queryOf(sending)}`, { headers });
+    await body?.cancel();
+    return { status, headers: found, bytes: Buffer.alloc(0) };
+  }
+
   async function send(
     route: RouteOutline,
     row: Row,
@@ -215,20 +229,12 @@ describe('every route, by every role, with every kind of token', () => {
     if (row.fresh && isAdmitted && row.kind === null) token = await tokenOf(caller);
     else if (row.fresh && isAdmitted) things = { ...shared, [row.kind!]: await makers[row.kind!]() };
     const path = await pathFor(route.path, row, things);
-    const { query = {}, json, body, form, headers } = row.sending(things);
-    const address = new URL(`${started.url}/api/v1${path}`);
-    for (const [name, value] of Object.entries(query)) address.searchParams.set(name, String(value));
-    const content = json === undefined ? (form === undefined ? body : new URLSearchParams(form)) : JSON.stringify(json);
-    const answer = await fetch(address, {
-      method: route.method.toUpperCase(),
-      headers: { ...(token !== null && { 'Girder-Token': token }), ...headers },
-      redirect: 'manual',
-      ...(content !== undefined && { body: content }),
-    });
+    const sending = row.sending(things);
     const isStream = route.path.endsWith('/events') || route.path.endsWith('/stream');
-    if (isStream) await answer.body?.cancel();
-    const text = isStream ? '' : await answer.text();
-    const isEcho = address.searchParams.toString().includes(secret);
+    const client = new Client(started.url, token, null);
+    const answer = isStream ? await begun(client, path, sending) : await client.send(route.method.toUpperCase(), path, sending);
+    const text = answer.bytes.toString();
+    const isEcho = queryOf(sending).includes(secret);
     const isBlind = ['anonymous', 'stranger'].includes(caller.role) || ['weak', 'expired', 'revoked'].includes(caller.token);
     return { status: answer.status, isLeak: isBlind && !isEcho && (text + JSON.stringify([...answer.headers])).includes(secret) };
   }
