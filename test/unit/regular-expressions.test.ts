@@ -16,10 +16,10 @@ function expressions(): Map<string, string> {
   const found = new Map<string, string>();
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => /\.[tj]s$/.test(name));
   for (const name of files) {
-    const source = ts.createSourceFile(name, readFileSync(join(root, 'src', name), 'utf8'), ts.ScriptTarget.Latest, true);
+    const source = ts.createSourceFile(name, readFileSync(join(root, 'src', name), 'utf8'), ts.ScriptTarget.Latest);
     const visit = (node: ts.Node): void => {
       if (ts.isRegularExpressionLiteral(node)) {
-        const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+        const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
         if (/[*+]|,\}/.test(node.text.replace(/\\./g, ''))) found.set(node.text, `src/${name}:${line + 1}`);
       }
       ts.forEachChild(node, visit);

@@ -72,8 +72,11 @@ describe('densities', () => {
       const expected = cellsOf(counted(elements, level.level).level(level.level));
       const found = cellsOf(level);
       expect(found.size).toBeGreaterThan(0);
-      for (const [key, share] of found) expect(Math.abs(share - (expected.get(key) ?? 0))).toBeLessThan(0.0005 + 0.01 * share);
-      for (const [key, share] of expected) if (share > 0.0005) expect(found.has(key)).toBe(true);
+      // There are so many cells that an assertion for each would take longer than the counting.
+      expect([...found].filter(([key, share]) => !(Math.abs(share - (expected.get(key) ?? 0)) < 0.0005 + 0.01 * share))).toEqual(
+        [],
+      );
+      expect([...expected].filter(([key, share]) => share > 0.0005 && !found.has(key))).toEqual([]);
       compared += 1;
     }
     expect(compared).toBeGreaterThan(4);
@@ -105,13 +108,15 @@ describe('densities', () => {
           for (let i = 0; i < count; i += 1) unpacked.set(index * 65_536 + places[i]!, shares[i]!);
         });
         const sums = [0, 0];
+        let worst = 0;
         for (const [i, key] of cells.keys.entries()) {
           const share = cells.shares[i]!;
           if (share < 2e-5) continue;
-          expect(Math.abs((unpacked.get(key) ?? 0) / share - 1)).toBeLessThan(0.03);
+          worst = Math.max(worst, Math.abs((unpacked.get(key) ?? 0) / share - 1));
           sums[0]! += share;
           sums[1]! += unpacked.get(key)!;
         }
+        expect(worst).toBeLessThan(0.03);
         if (cells.size > 1000) expect(sums[1]! / sums[0]!).toBeCloseTo(1, 2);
       }
     }
