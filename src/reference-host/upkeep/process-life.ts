@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,9 @@ const beatMs = 10_000;
 const deadAfterMs = 30_000;
 /** A process whose last heartbeat is older than this stops exclusive work, before others take it for dead and do the work themselves. */
 const doubtAfterMs = 20_000;
+
+/** Within this time a process that listens on its socket has its first heartbeat, or has given up starting. */
+const startsWithinMs = 600_000;
 
 /**
  * The identity of this process among all that use the database and the data folder, and which of those are alive. Claims and unfinished work
@@ -41,6 +44,7 @@ export class ProcessLife {
     life.#machine = await machineId();
     await life.#listen();
     await life.#beat();
+    await life.#removeSocketsWithoutRecord();
     const beat = () => life.#beat().catch((err: unknown) => options.logger.warn({ err }, 'Process:Beat:Failed'));
     life.#timer = setInterval(() => void beat(), beatMs).unref();
     return life;
@@ -72,8 +76,9 @@ export class ProcessLife {
 
   /** Removes the record and socket of a process, of whose work nothing is left. */
   async forget(id: string): Promise<void> {
-    await this.#models.hostProcess.deleteOne({ _id: id });
+    // The socket first: nothing would lead to it once the record is gone.
     if (process.platform !== 'win32') await rm(this.#socketOf(id), { force: true });
+    await this.#models.hostProcess.deleteOne({ _id: id });
   }
 
   /**
@@ -107,6 +112,17 @@ export class ProcessLife {
     } catch (err) {
       // Some file systems have no sockets. Other processes then use the heartbeat in the database.
       this.#logger.info({ err, path }, 'Process:Listen:Failed');
+    }
+  }
+
+  /** Removes the sockets of processes that were killed before their first heartbeat. Others may be starting at this moment: recent sockets are kept. */
+  async #removeSocketsWithoutRecord(): Promise<void> {
+    if (process.platform === 'win32' || this.#server === null) return;
+    for (const id of await readdir(this.#folder)) {
+      const path = join(this.#folder, id);
+      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
+      if (Date.now() - mtimeMs < startsWithinMs || (await this.#models.hostProcess.exists({ _id: id })) !== null) continue;
+      if (!(await isListening(path))) await rm(path, { force: true });
     }
   }
 
