@@ -273,8 +273,7 @@ describe('stored elements', () => {
     const put = [...replaced, ...list('c'.repeat(30_000))];
     const write = await store.change(stored, { put });
     const changed = await write.commit((result) => publish(result.stored));
-    expect((await readAll(changed)).map(({ id: _, ...element }) => element)).toEqual(
-      put.map((element) => ({ type: element.type, center: element.center, user: element.user })),
-    );
+    const expected = put.map((element) => expect.objectContaining({ center: element.center, user: element.user }) as unknown);
+    expect(await readAll(changed)).toEqual(expected);
   });
 });
