@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../core/concurrency/slices.js';
 import type { FrameMetadata, ImageMetadata } from './contract.js';
 import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './geometry.js';
@@ -38,9 +39,25 @@ export interface LargeImageMetadata {
   bands?: Record<string, { interpretation: string; nodata?: number }>;
 }
 
-/** Facts of an image in the form they have on the wire. */
+/** What has been made by {@link wireMetadata}. */
+const made = new WeakMap<ImageMetadata, LargeImageMetadata>();
+
+/** Facts of an image in the form they have on the wire. They are made once, because there may be 100 000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
-  return {
+  return made.get(image) ?? remember(image, wireFrames(image.frames ?? [], image.channels));
+}
+
+/** Makes what {@link wireMetadata} answers, in slices. */
+export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
+  if (made.has(image)) return;
+  const making = describeFrames(image.frames ?? [], image.channels);
+  let next = making.next();
+  for (; next.done !== true; next = making.next()) if (isSliceOver()) await nextSlice();
+  remember(image, next.value);
+}
+
+function remember(image: ImageMetadata, frames: WireFrames): LargeImageMetadata {
+  const metadata = {
     levels: image.levels,
     sizeX: image.sizeX,
     sizeY: image.sizeY,
@@ -54,9 +71,11 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
     mm_y: image.mmY,
     dtype: image.dtype,
     bandCount: image.bandCount,
-    ...wireFrames(image.frames ?? [], image.channels),
+    ...frames,
     ...wireGeospatial(image),
   };
+  made.set(image, metadata);
+  return metadata;
 }
 
 /** The members of the metadata about the position of an image on the earth; empty for other images. */
@@ -86,24 +105,35 @@ function wireGeospatial(
   };
 }
 
+type WireFrames = Pick<LargeImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels' | 'channelmap'>;
+
 /** The members of the metadata that describe frames; empty for a single-frame image. */
-export function wireFrames(
-  frames: readonly FrameMetadata[],
-  channels?: readonly string[],
-): Pick<LargeImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels' | 'channelmap'> {
+export function wireFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): WireFrames {
+  const making = describeFrames(frames, channels);
+  let next = making.next();
+  while (next.done !== true) next = making.next();
+  return next.value;
+}
+
+/** Frames that are described before the time is looked at. */
+const framesAtOnce = 1024;
+
+/** Makes {@link wireFrames}; it may pause wherever it yields. */
+function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): Generator<void, WireFrames> {
   const range: Record<string, number> = {};
   const stride: Record<string, number> = {};
-  frames.forEach((frame, number) => {
+  for (const [number, frame] of frames.entries()) {
+    if (number % framesAtOnce === 0) yield;
     for (const [axis, value] of Object.entries(frame.axes)) {
       const key = `Index${axis}`;
       if (value > 0) range[key] = Math.max(range[key] ?? 0, value + 1);
       if (value === 1) stride[key] ??= number;
     }
-  });
+  }
   const channelCount = range.IndexC ?? 1;
   const names = channels !== undefined && channels.length >= channelCount ? channels.slice(0, channelCount) : undefined;
   return {
-    ...(frames.length > 1 && { frames: numberFrames(frames, names) }),
+    ...(frames.length > 1 && { frames: yield* numberFrames(frames, names) }),
     ...(Object.keys(range).length > 0 && { IndexRange: range, IndexStride: stride }),
     ...(names !== undefined && {
       channels: names,
@@ -112,11 +142,13 @@ export function wireFrames(
   };
 }
 
-function numberFrames(frames: readonly FrameMetadata[], channels: readonly string[] | undefined): WireFrame[] {
+function* numberFrames(frames: readonly FrameMetadata[], channels: readonly string[] | undefined): Generator<void, WireFrame[]> {
   const memberOf = new Map<string, string>();
+  const numbered: WireFrame[] = [];
   let index = -1;
   let former: Readonly<Record<string, number>> | undefined;
-  return frames.map((frame, number) => {
+  for (const [number, frame] of frames.entries()) {
+    if (number % framesAtOnce === 0) yield;
     const { axes } = frame;
     // A new set begins where an axis other than the channel advances, or where all axes return to their start.
     if (former === undefined || !isSameSet(axes, former)) index += 1;
@@ -130,8 +162,9 @@ function numberFrames(frames: readonly FrameMetadata[], channels: readonly strin
     const channel = frame.channel ?? (axes.C === undefined ? undefined : channels?.[axes.C]);
     if (channel !== undefined) wire.Channel = channel;
     if (frame.color !== undefined) wire.ChannelColor = frame.color;
-    return wire;
-  });
+    numbered.push(wire);
+  }
+  return numbered;
 }
 
 /** Whether a frame continues the set of the former one: it is not the first frame, and only its channel differs. */

@@ -114,6 +114,19 @@ describe('access lists', () => {
     }
   });
 
+  it('are stored as they are given, in every collection: an entry that Mongoose casts takes a hundred times as long', () => {
+    const { models } = at.host.host.context.models.user.db;
+    const holders = Object.values(models).filter(({ schema }) => schema.pathType('access') !== 'adhocOrUndefined');
+    expect(holders.map(({ modelName }) => modelName)).toEqual(
+      expect.arrayContaining(['folder', 'collection', 'user', 'group', 'LargeImageAnnotation', 'LargeImageJob']),
+    );
+    for (const holder of holders) {
+      const users = [{ id: 'anything', level: 'as it came' }];
+      const { access } = new holder({ access: { users, groups: [] } }) as unknown as { access: List };
+      expect([holder.modelName, access]).toEqual([holder.modelName, { users, groups: [] }]);
+    }
+  });
+
   it('are not left to somebody who cannot sign in, or to a group of such', async () => {
     const gone = await at.host.register('gone');
     const group = await gone.create('/group', { name: 'Gone', public: true });

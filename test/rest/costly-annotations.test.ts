@@ -31,6 +31,16 @@ function drawn(elements: string): Send {
   };
 }
 
+/** Merges members into the fields that a user has given an element. */
+function mergedInto(members: string): Send {
+  return async ({ slide }, send) => {
+    const id = '0123456789abcdef01234567';
+    const made = await send('POST', '/annotation', annotationOf(slide, `{"type":"point","id":"${id}","center":[1,2,0]}`));
+    const path = `/annotation/${String(made.body._id)}/elements/${id}`;
+    return send('PATCH', path, { body: `{"user":{${members}}}`, headers: json });
+  };
+}
+
 /** Annotations of every kind, at their limits. */
 const rows: CostlyRow[] = [
   [
@@ -174,6 +184,30 @@ const rows: CostlyRow[] = [
     ({ annotation }, send) => {
       const operation = { op: 'replace', path: `/attributes/${'a/'.repeat(59)}a`, value: 1 };
       return send('PATCH', `/annotation/${annotation}`, { json: Array.from({ length: 19_000 }, () => operation) });
+    },
+  ],
+  [
+    'elements to be removed that are not there',
+    200,
+    async ({ slide }, send) => {
+      const ids = Array.from({ length: 300_000 }, (_, i) => `"${(i * 7919 + 1).toString(16).padStart(24, '0')}"`);
+      const made = await send('POST', '/annotation', annotationOf(slide, `{"type":"point","center":[1,2,0]}`));
+      const body = `{"remove":[${ids.join()}]}`;
+      return send('PATCH', `/annotation/${String(made.body._id)}/elements`, { body, headers: json });
+    },
+  ],
+  ['members of an element without end', 400, mergedInto(Array.from({ length: 600_000 }, (_, i) => `"k${i}":1`).join())],
+  [
+    'members of an element in many objects',
+    400,
+    mergedInto(Array.from({ length: 99_000 }, (_, i) => `"k${i}":{"a":1,"b":{"c":1,"d":2}}`).join()),
+  ],
+  [
+    'a body of one object with very many members',
+    400,
+    ({ annotation }, send) => {
+      const members = Array.from({ length: 600_000 }, (_, i) => `"k${i}":1`);
+      return send('PATCH', `/annotation/${annotation}/elements`, { body: `{${members.join()}}`, headers: json });
     },
   ],
 ];

@@ -264,4 +264,16 @@ describe('stored elements', () => {
       { numRuns: 8, endOnFailure: true },
     );
   });
+
+  it('are stored whole by a change of more than waits in memory', async () => {
+    const list = (user: string) => Array.from({ length: 300 }, (_, i) => ({ type: 'point', center: [i, 1, 0], user: { user } }));
+    const stored = await (await store.write(list('a'))).commit(publish);
+    const ids = (await readAll(stored)).map(({ id }) => id);
+    const replaced = list('b'.repeat(30_000)).map((element, i) => ({ ...element, id: ids[i] }));
+    const put = [...replaced, ...list('c'.repeat(30_000))];
+    const write = await store.change(stored, { put });
+    const changed = await write.commit((result) => publish(result.stored));
+    const expected = put.map((element) => expect.objectContaining({ center: element.center, user: element.user }) as unknown);
+    expect(await readAll(changed)).toEqual(expected);
+  });
 });

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +8,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
 import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
+import { writeJpeg2000 } from '../support/jpeg2000-writer.js';
 import { memoryInput } from '../support/memory-input.js';
 import { pattern } from '../support/pattern.js';
 import { wholeLevel, worstDifference } from '../support/whole-level.js';
@@ -150,31 +150,6 @@ function zstdFrame(bytes: Uint8Array, repeated: { byte: number; count: number })
   ]);
 }
 
-interface Encoder {
-  getDecodedBuffer(info: {
-    width: number;
-    height: number;
-    bitsPerSample: number;
-    componentCount: number;
-    isSigned: boolean;
-  }): Uint8Array;
-  setQuality(lossless: boolean, ratio: number): void;
-  encode(): void;
-  getEncodedBuffer(): Uint8Array;
-}
-
-/** A JPEG 2000 code stream without loss, its components not transformed. */
-async function jpeg2000(data: Uint8Array, componentCount: number): Promise<Uint8Array> {
-  const load = createRequire(import.meta.url)('@cornerstonejs/codec-openjpeg') as () => Promise<{
-    J2KEncoder: new () => Encoder;
-  }>;
-  const encoder = new (await load()).J2KEncoder();
-  encoder.getDecodedBuffer({ width: side, height: side, bitsPerSample: 8, componentCount, isSigned: false }).set(data);
-  encoder.setQuality(true, 0);
-  encoder.encode();
-  return new Uint8Array(encoder.getEncodedBuffer());
-}
-
 describe('files made by hand', () => {
   it('zstd', async () => {
     const half = ramp.subarray(0, ramp.length / 2);
@@ -187,7 +162,7 @@ describe('files made by hand', () => {
 
   it('JPEG 2000 as Aperio writes it: RGB under 33005, YCbCr under 33003', async () => {
     const colors = pattern(side, side, 3);
-    const stored = await jpeg2000(colors, 3);
+    const stored = await writeJpeg2000({ data: colors, width: side, height: side, components: 3 });
     const plain = await openBytes({ ...rgb, 259: { short: [33005] } }, stored);
     expect(worstDifference(await wholeLevel(plain), colors)).toBe(0);
     const converted = await openBytes({ ...rgb, 259: { short: [33003] } }, stored);
@@ -212,7 +187,7 @@ describe('files made by hand', () => {
   it('JPEG 2000 with alpha', async () => {
     const colors = pattern(side, side, 4);
     const tags = { ...rgb, 277: { short: [4] }, 258: { short: [8, 8, 8, 8] }, 338: { short: [2] }, 259: { short: [33005] } };
-    const source = await openBytes(tags, await jpeg2000(colors, 4));
+    const source = await openBytes(tags, await writeJpeg2000({ data: colors, width: side, height: side, components: 4 }));
     expect(source.metadata.bandCount).toBe(4);
     expect(worstDifference(await wholeLevel(source), colors)).toBe(0);
   });

@@ -113,3 +113,13 @@ export async function inRuns(
     if (isSliceOver()) await nextSlice(signal);
   }
 }
+
+/** The set of some values; made at once, a set of 300 000 texts takes a third of a second. */
+export async function setInSlices<T>(values: Iterable<T>, signal?: AbortSignal): Promise<Set<T>> {
+  const made = new Set<T>();
+  for (const value of values) {
+    made.add(value);
+    if (made.size % 1024 === 0 && isSliceOver()) await nextSlice(signal);
+  }
+  return made;
+}

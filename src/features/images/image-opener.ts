@@ -6,6 +6,7 @@ import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { BorrowedImage, FrameBox, SourceInput, TileSource } from '../../tilesource/contract.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { BlockCache } from '../../tilesource/block-reader.js';
+import { prepareWireMetadata } from '../../tilesource/metadata.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { asStored, Renderer } from '../../tilesource/render/renderer.js';
 import type { IccOption } from '../../tilesource/requests.js';
@@ -17,6 +18,8 @@ import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-fol
 /** Images may be made of images that are made of others: how deep, and how many of them one image may have. */
 const maxDepth = 4;
 const maxNested = 16;
+/** What the description of a frame takes in memory, about. */
+const wireFrameBytes = 150;
 
 /** What {@link ImageOpener} works with. */
 export interface ImageOpenerOptions {
@@ -79,6 +82,7 @@ export class ImageOpener {
     };
     try {
       const { name, source } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
+      await prepareWireMetadata(source.metadata);
       const image = openLargeImage(source, {
         sourceName: name,
         icc,
@@ -90,7 +94,7 @@ export class ImageOpener {
         borrowed: borrowable(name, source),
         parts: nesting.parts,
         sourceName: name,
-        retainedBytes: source.retainedBytes ?? 0,
+        retainedBytes: (source.retainedBytes ?? 0) + wireFrameBytes * (source.metadata.frames?.length ?? 0),
         close: async () => {
           try {
             await source.close();

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -20,6 +19,7 @@ import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js'
 import { zarrSource } from '../../../src/tilesource/sources/zarr/zarr-source.js';
 import { writeCzi } from '../../support/czi-writer.js';
 import { writeDicom } from '../../support/dicom-writer.js';
+import { writeJpeg2000 } from '../../support/jpeg2000-writer.js';
 import { memoryInput } from '../../support/memory-input.js';
 import { paint, rasterSource } from '../../support/raster-source.js';
 import { writeZip } from '../../support/zip-writer.js';
@@ -88,30 +88,10 @@ function zarrOf({ data }: Picture): Buffer {
   }).file;
 }
 
-interface Encoder {
-  getDecodedBuffer(info: {
-    width: number;
-    height: number;
-    bitsPerSample: number;
-    componentCount: number;
-    isSigned: boolean;
-  }): Uint8Array;
-  setQuality(lossless: boolean, ratio: number): void;
-  encode(): void;
-  getEncodedBuffer(): Uint8Array;
-}
-
 /** A code stream without loss, whose reductions are those of its wavelet. */
-async function jpeg2000Of({ data }: Picture): Promise<Buffer> {
-  const load = createRequire(import.meta.url)('@cornerstonejs/codec-openjpeg') as () => Promise<{
-    J2KEncoder: new () => Encoder;
-  }>;
-  const encoder = new (await load()).J2KEncoder();
+function jpeg2000Of({ data }: Picture): Promise<Buffer> {
   const gray = Uint8Array.from({ length: width * height }, (_, at) => data[at * 3]!);
-  encoder.getDecodedBuffer({ width, height, bitsPerSample: 8, componentCount: 1, isSigned: false }).set(gray);
-  encoder.setQuality(true, 0);
-  encoder.encode();
-  return Buffer.from(encoder.getEncodedBuffer());
+  return writeJpeg2000({ data: gray, width, height, components: 1 });
 }
 
 /** Ways in which the same image can come. */

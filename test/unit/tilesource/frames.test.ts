@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { wireFrames, wireMetadata } from '../../../src/tilesource/metadata.js';
+import { prepareWireMetadata, wireFrames, wireMetadata } from '../../../src/tilesource/metadata.js';
 import { quadInfo } from '../../../src/tilesource/quad-info.js';
 import { parseFrameList, spriteGrid } from '../../../src/tilesource/render/tile-frames.js';
 
@@ -75,6 +75,23 @@ describe('frames on the wire', () => {
         }
       }),
     );
+  });
+
+  it('are described once, while others have the event loop: there may be very many', async () => {
+    const image = { ...small, frames: stack({ C: 3, T: 100_000 }) };
+    let turns = 0;
+    let isGoing = true;
+    const turn = (): void => {
+      turns += 1;
+      if (isGoing) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await prepareWireMetadata(image);
+    isGoing = false;
+    expect(turns).toBeGreaterThan(2);
+    const described = wireMetadata(image);
+    expect(wireMetadata(image)).toBe(described);
+    expect(described.frames?.at(-1)).toEqual({ Frame: 299_999, Index: 99_999, IndexC: 2, IndexT: 99_999 });
   });
 
   it('estimates the magnification from the pixel size', () => {

@@ -1,4 +1,5 @@
 import { BadParameterError, InvalidError, NotFoundError } from '../../../errors.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { ElementEdit } from '../documents/edits.js';
@@ -163,12 +164,12 @@ const bulk = defineRoute({
   returns: { schema: reportSchema },
   errors,
   authorize: mayChange,
-  handle(input, { annotations }) {
-    return change(annotations, requestOf(input), bulkEdit(input.body));
+  async handle(input, { annotations }) {
+    return change(annotations, requestOf(input), await bulkEdit(input.body, input.signal));
   },
 });
 
-function bulkEdit(body: Json): ElementEdit {
+async function bulkEdit(body: Json, signal: AbortSignal): Promise<ElementEdit> {
   const unknown = Object.keys(body).find((key) => key !== 'put' && key !== 'remove');
   if (unknown !== undefined) {
     throw new BadParameterError(`Additional properties are not allowed (${JSON.stringify(unknown)}; allowed: put, remove)`);
@@ -176,11 +177,13 @@ function bulkEdit(body: Json): ElementEdit {
   const { put = [], remove = [] } = body;
   if (!Array.isArray(put)) throw new BadParameterError('put must be a list of elements.');
   if (!Array.isArray(remove)) throw new BadParameterError('remove must be a list of element ids.');
-  const ids = (remove as unknown[]).map((id) => {
+  const removed: string[] = [];
+  for (const id of remove as unknown[]) {
     if (typeof id !== 'string') throw new BadParameterError('remove must be a list of element ids.');
-    return elementId(id);
-  });
-  return { ids: [...idsIn(put), ...ids], changes: { put: put as unknown[], remove: ids } };
+    removed.push(elementId(id));
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  return { ids: [...idsIn(put), ...removed], changes: { put: put as unknown[], remove: removed } };
 }
 
 const replace = defineRoute({
@@ -222,7 +225,8 @@ const merge = defineRoute({
     const changes: ElementEdit['changes'] = async (stored, editing) => {
       const element = (await editing.find(stored, [wanted], { signal: input.signal })).get(wanted);
       if (element === undefined) throw notFound(wanted);
-      return { put: [{ ...(mergePatch(element, input.body) as Json), id: wanted }] };
+      const merged = (await mergePatch(element, input.body, input.signal)) as Json;
+      return { put: [{ ...merged, id: wanted }] };
     };
     return change(annotations, requestOf(input), { ids: [wanted], changes });
   },
@@ -232,13 +236,14 @@ const merge = defineRoute({
 const maxPatchDepth = 100;
 
 /** RFC 7396. Members are defined, not assigned: a key `__proto__` is for the validator to refuse. */
-function mergePatch(target: unknown, patch: unknown, depth = 0): unknown {
+async function mergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
   if (!isObject(patch)) return patch;
   if (depth > maxPatchDepth) throw new InvalidError(`The patch is nested deeper than ${maxPatchDepth} levels.`);
   const merged = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) merged.delete(key);
-    else merged.set(key, mergePatch(merged.get(key), value, depth + 1));
+    else merged.set(key, isObject(value) ? await mergePatch(merged.get(key), value, signal, depth + 1) : value);
+    if (isSliceOver()) await nextSlice(signal);
   }
   return Object.fromEntries(merged);
 }

@@ -63,11 +63,12 @@ function planesOf({ ome, arrays }: ZarrImage): Planes {
 function framesOf({ counted }: Planes, { ome }: ZarrImage): FrameMetadata[] {
   const count = counted.reduce((product, { length }) => product * length, 1);
   if (count > maxFrames) throw new TileSourceError(`The OME-Zarr has ${count} planes; at most ${maxFrames} are supported.`);
+  const fastestFirst = counted.toReversed().map(({ name, length }) => ({ axis: name.toUpperCase(), length }));
   return Array.from({ length: count }, (_, frame): FrameMetadata => {
     const axes: Record<string, number> = {};
     let rest = frame;
-    for (const { name, length } of counted.toReversed()) {
-      if (length > 1) axes[name.toUpperCase()] = rest % length;
+    for (const { axis, length } of fastestFirst) {
+      if (length > 1) axes[axis] = rest % length;
       rest = Math.floor(rest / length);
     }
     const channel = ome.channels[axes.C ?? 0];

@@ -1,4 +1,4 @@
-import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { inRuns, isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
 import { isLongText, parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { StoredElements } from '../contract.js';
@@ -65,12 +65,13 @@ export async function locate(
   mostWithTexts = packsWithTexts,
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
-  const wanted = [...new Set(ids)];
+  const wanted = [...(await setInSlices(ids, signal))];
   // One query loads the pack indexes of all windows that may contain an id.
-  const numbers = [...stored.windows.keys()].filter((number) => {
-    const { lowId, highId } = stored.windows[number]!;
-    return wanted.some((id) => id >= lowId && id <= highId);
-  });
+  const numbers: number[] = [];
+  for (const [number, { lowId, highId }] of stored.windows.entries()) {
+    if (wanted.some((id) => id >= lowId && id <= highId)) numbers.push(number);
+    if (isSliceOver()) await nextSlice(signal);
+  }
   const windows = await loader.windows(
     numbers.map((number) => stored.windows[number]!),
     signal,

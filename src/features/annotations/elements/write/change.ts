@@ -11,7 +11,7 @@ import { itemOf, type PackItem } from '../packs/pack-items.js';
 import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
 import { isLong } from '../../../../http/serving/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
-import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
 import type { PendingWrite } from './pending-write.js';
 import type { PendingRecords } from './pending-records.js';
 import { writeElements, type WriteTools } from './write.js';
@@ -106,7 +106,11 @@ export async function changeElements(
   await begin();
   const writer = new WindowWriter(to, base.family, tools.ids, signal, asIs);
   const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
-  const { stored, counts } = await applyChanges(tools, edit, base, { put: checked, remove: new Set(remove), sizes });
+  const { stored, counts } = await applyChanges(tools, edit, base, {
+    put: checked,
+    remove: await setInSlices(remove, signal),
+    sizes,
+  });
   await writer.finish();
   return { stored, ids: checked.map(({ id }) => id), ...counts };
 }

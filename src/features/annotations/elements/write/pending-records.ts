@@ -27,6 +27,8 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   /** All that was written, also what has been inserted, in order. */
   readonly #written: { kind: RecordKind; id: string }[] = [];
   #bytes = 0;
+  /** The last insert; it never fails. */
+  #flushed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly records: ElementRecords) {}
 
@@ -73,24 +75,35 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
     return found(this.#indexes, ids, (missing) => this.records.findIndexes(missing));
   }
 
-  /** Inserts what waits. @throws what an insert failed with, when none is under way any more. */
-  async flush(): Promise<void> {
+  /**
+   * Inserts what waits. Changes write while an insert is under way: only what that insert took is let go, and the next begins when it has ended.
+   *
+   * @throws what an insert failed with, when none is under way any more.
+   */
+  flush(): Promise<void> {
+    const flushed = this.#flushed.then(() => this.#insert());
+    this.#flushed = flushed.catch(() => undefined);
+    return flushed;
+  }
+
+  async #insert(): Promise<void> {
     this.#bytes = 0;
-    const packs = await mapConcurrently([...this.#packs.values()], compressing, async (pack) => ({
-      ...pack,
-      ...(await compress(pack.text)),
-    }));
+    const [packs, windows, indexes] = [[...this.#packs.values()], [...this.#windows.values()], [...this.#indexes.values()]];
+    const compressed = await mapConcurrently(packs, compressing, async (pack) => ({ ...pack, ...(await compress(pack.text)) }));
     const inserts = await Promise.allSettled([
-      packs.length > 0 && this.records.insertPacks(packs),
-      this.#windows.size > 0 && this.records.insertWindows([...this.#windows.values()]),
-      this.#indexes.size > 0 && this.records.insertIndexes([...this.#indexes.values()]),
+      packs.length > 0 && this.records.insertPacks(compressed),
+      windows.length > 0 && this.records.insertWindows(windows),
+      indexes.length > 0 && this.records.insertIndexes(indexes),
     ]);
     for (const insert of inserts) if (insert.status === 'rejected') throw insert.reason;
-    for (const records of [this.#packs, this.#windows, this.#indexes]) records.clear();
+    for (const { id } of packs) this.#packs.delete(id);
+    for (const { id } of windows) this.#windows.delete(id);
+    for (const { id } of indexes) this.#indexes.delete(id);
   }
 
   /** Takes back what was written since a {@link mark}, or all. */
   async undo(mark = 0): Promise<void> {
+    await this.#flushed;
     const inserted: Record<RecordKind, string[]> = { pack: [], window: [], index: [] };
     const waiting = { pack: this.#packs, window: this.#windows, index: this.#indexes };
     // An insert that failed may have left something: what was not waiting alone is removed, too.
