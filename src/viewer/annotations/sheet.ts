@@ -2,7 +2,7 @@ import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Eleme
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
-import { Patches, without } from './drawing/patches.js';
+import { everywhere, Patches, without } from './drawing/patches.js';
 import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
 import { Reach, regionOf } from './drawing/reach.js';
@@ -18,8 +18,6 @@ const maxDetails = 250_000;
 
 /** If more parts of a region than this are missing, the region is fetched as a whole. */
 const maxParts = 4;
-
-const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
 /** Shapes are denser than average where people look. If more than this multiple of `maxShapes` is expected, shapes are not requested. */
 const worthAsking = 1.5;
@@ -40,9 +38,8 @@ export interface SheetOptions {
 
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class Sheet {
-  /** stored elements near the view, as they were when they were last asked for */
-  #gathered: Map<string, Element> = new Map();
-  #isStale = false;
+  /** stored elements near the view; `null` until they are asked for */
+  #gathered: Map<string, Element> | null = new Map();
   /** image and pixelmap elements among them */
   #overlays: Element[] = [];
   /** the box that contains or overlaps all stored elements */
@@ -104,13 +101,8 @@ export class Sheet {
     return this.hasShapes && this.edits.size === 0 && this.#near !== null;
   }
 
-  /** Elements near the view, whichever were at hand when they were last asked for. */
   get #stored() {
-    if (this.#isStale && this.#near) {
-      this.#isStale = false;
-      this.#gathered = this.#patches.within(this.#near, (element) => !isOverlay(element));
-    }
-    return this.#gathered;
+    return (this.#gathered ??= this.#patches.within(this.#near ?? everywhere, (element) => !isOverlay(element)));
   }
 
   /** The loaded elements that show other images over this one. */
@@ -148,7 +140,6 @@ export class Sheet {
     if (changed) this.#stop();
     if (elements) {
       this.#gathered = new Map([...elements].map((element) => [element.id, element]));
-      this.#isStale = false;
       if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#gathered.values()]);
     } else if (changed) {
       // The former ones are seen until the new ones are here.
@@ -168,8 +159,7 @@ export class Sheet {
     if (!this.visible || this.record._elementCount === 0) {
       this.#stop();
       if (this.record._elementCount === 0) {
-        this.#gathered.clear();
-        this.#isStale = false;
+        this.#gathered = new Map();
         this.#overlays = [];
       }
       this.#present(this.visible ? 'shapes' : 'none');
@@ -281,7 +271,7 @@ export class Sheet {
   /** Takes what is at hand of what is near the view. */
   #gather() {
     this.#near = this.#region;
-    this.#isStale = true;
+    this.#gathered = null;
     this.#patches.keep(this.#near);
     this.#overlays = [...this.#patches.within(this.#near, isOverlay).values()];
     this.options.onMore();

@@ -2,6 +2,7 @@ import { h } from '../../dom.js';
 import { cellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
 import { boxAround, type Box, type Element } from '../model.js';
 import { Painter, type Context } from './paint.js';
+import { everywhere } from './patches.js';
 import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
@@ -82,13 +83,12 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   function cut(placement: DOMMatrix): Cut {
     list();
     const side = snapped(cellSide);
-    const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
     return {
       toImage: placement.inverse(),
       width: side,
       height: side,
       origin: { x: 0, y: 0 },
-      range: endless,
+      range: everywhere,
       draw: (cell, signal) => drawCell(cell, placement, signal),
       isReady: ({ box }) => content.covers(inImage(box, placement, cellMargin)),
     };

@@ -11,7 +11,7 @@ export type Patch = { box: Box; elements: readonly Element[]; orders: readonly n
 /** `boxes` are those of the elements, which are gone through for each cell. */
 type Held = Patch & { boxes: readonly Box[]; points: number };
 
-const anywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
 /** The elements of one version of an annotation as far as they are at hand: going back to a place needs no request. */
 export class Patches {
@@ -49,7 +49,7 @@ export class Patches {
     const found: Map<string, [order: number, element: Element]> = new Map();
     for (const { elements, orders, boxes } of this.#meeting(box))
       for (const [index, element] of elements.entries())
-        if (overlaps(boxes[index] ?? anywhere, box) && test(element) && !found.has(element.id))
+        if (overlaps(boxes[index] ?? everywhere, box) && test(element) && !found.has(element.id))
           found.set(element.id, [orders[index] ?? index, element]);
     // Two that are new stay as they are: the difference is no number.
     const sorted = [...found.values()].sort(([a], [b]) => a - b || 0);
@@ -76,7 +76,7 @@ function shared(box: Box, other: Box): Box {
 }
 
 function held(patch: Patch): Held {
-  const boxes = patch.elements.map((element) => (isOverlay(element) ? anywhere : boxOf(element)));
+  const boxes = patch.elements.map((element) => (isOverlay(element) ? everywhere : boxOf(element)));
   return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
