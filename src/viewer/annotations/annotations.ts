@@ -73,6 +73,7 @@ export function showAnnotations(options: {
       for (const sheet of sheets.values())
         if (sheet.visible) yield { elements: sheet.elements(box), opacity: sheet.display.opacity };
     },
+    labelled: () => [...sheets.values()].flatMap((sheet) => (sheet.visible ? sheet.labelled() : [])),
     covers: (box) => [...sheets.values()].every((sheet) => sheet.covers(box)),
     live: () => (tools.draft && tools.tool !== 'measure' && work?.sheet.visible ? [tools.draft] : []),
     hovered: () => hovered,

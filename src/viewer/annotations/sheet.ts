@@ -2,9 +2,10 @@ import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Eleme
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
-import { Patches, without } from './drawing/patches.js';
+import { everywhere, Patches, without } from './drawing/patches.js';
 import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
+import { Reach, regionOf } from './drawing/reach.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
@@ -15,13 +16,8 @@ const maxShapes = 5000;
 /** Largest number of points of the shapes in one request. */
 const maxDetails = 250_000;
 
-/** Margin around the view in which shapes are fetched, as a share of its size. */
-const margin = 0.3;
-
 /** If more parts of a region than this are missing, the region is fetched as a whole. */
 const maxParts = 4;
-
-const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
 /** Shapes are denser than average where people look. If more than this multiple of `maxShapes` is expected, shapes are not requested. */
 const worthAsking = 1.5;
@@ -40,27 +36,10 @@ export interface SheetOptions {
   onError: (error: unknown) => void;
 }
 
-/** A box, extended on each side by a share of its size. */
-function widened({ left, top, right, bottom }: Box, share: number): Box {
-  const across = (right - left) * share;
-  const down = (bottom - top) * share;
-  return { left: left - across, top: top - down, right: right + across, bottom: bottom + down };
-}
-
-/** The region to fetch for a view. Its edges are multiples of a power of two, so that regions beside it leave no narrow gaps. */
-function regionOf(view: Box): Box {
-  const { left, top, right, bottom } = widened(view, margin);
-  const step = 2 ** Math.floor(Math.log2((right - left) / 16));
-  const [low, high] = [(value: number) => Math.floor(value / step) * step, (value: number) => Math.ceil(value / step) * step];
-  return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
-}
-
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class Sheet {
-  /** stored elements near the view */
-  #stored: Map<string, Element> = new Map();
-  /** version of the annotation with these elements */
-  #storedOf: number | null = null;
+  /** stored elements near the view; `null` until they are asked for */
+  #gathered: Map<string, Element> | null = new Map();
   /** image and pixelmap elements among them */
   #overlays: Element[] = [];
   /** the box that contains or overlaps all stored elements */
@@ -75,6 +54,7 @@ export class Sheet {
   #tilesOf: { shown: string; url: TileUrl } | null = null;
   #closed = false;
   #shown = 'none';
+  #reach = new Reach();
   record: AnnotationRecord;
   readonly edits: Edits;
   readonly display: Display;
@@ -101,10 +81,28 @@ export class Sheet {
 
   /** The elements that this page draws; at least those that meet a box of the image, where one is given. */
   *elements(box?: Box): Generator<Element, void> {
+    yield* this.#drawn(box && this.#isPlain ? this.#patches.within(box).values() : this.all());
+  }
+
+  /** The elements that this page draws whose labels are always seen. */
+  labelled() {
+    const isLabelled = ({ label }: Element) => label?.visibility === 'always';
+    if (this.#isPlain && this.#near) return [...this.#drawn(this.#patches.within(this.#near, isLabelled).values())];
+    return [...this.elements()].filter(isLabelled);
+  }
+
+  *#drawn(elements: Iterable<Element>) {
     const { hidden } = this.display;
-    const isKnown = box && this.hasShapes && this.edits.size === 0 && this.#has(box);
-    const elements = isKnown ? this.#patches.within(box).values() : this.all();
     for (const element of elements) if (!hidden.has(element.group ?? null) && !isOverlay(element)) yield element;
+  }
+
+  /** Whether what is drawn is what is stored. */
+  get #isPlain() {
+    return this.hasShapes && this.edits.size === 0 && this.#near !== null;
+  }
+
+  get #stored() {
+    return (this.#gathered ??= this.#patches.within(this.#near ?? everywhere, (element) => !isOverlay(element)));
   }
 
   /** The loaded elements that show other images over this one. */
@@ -141,10 +139,11 @@ export class Sheet {
     this.record = record;
     if (changed) this.#stop();
     if (elements) {
-      this.#stored = new Map([...elements].map((element) => [element.id, element]));
-      this.#storedOf = record._version;
-      if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#stored.values()]);
+      this.#gathered = new Map([...elements].map((element) => [element.id, element]));
+      if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#gathered.values()]);
     } else if (changed) {
+      // The former ones are seen until the new ones are here.
+      this.#gathered = this.#stored;
       this.#patches.clear();
       this.#near = null;
       this.#refused = null;
@@ -160,24 +159,23 @@ export class Sheet {
     if (!this.visible || this.record._elementCount === 0) {
       this.#stop();
       if (this.record._elementCount === 0) {
-        this.#stored.clear();
+        this.#gathered = new Map();
         this.#overlays = [];
       }
       this.#present(this.visible ? 'shapes' : 'none');
       return;
     }
-    const region = this.#region();
-    const soon = widened(view, margin / 2);
+    const { region, soon, around } = this.#reach.look(view);
     const isCovered = this.#has(view);
     // What is changed is drawn from what is near, and else only grasped there.
-    const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? soon : view) || this.#stored.size > maxShapes;
-    if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather(region);
-    if (isCovered) this.#present(this.#stored.size > maxShapes ? 'tiles' : 'shapes');
+    const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
+    if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather();
+    if (isCovered) this.#present(this.#isDense ? 'tiles' : 'shapes');
     for (const { box, end } of this.#asking) if (!overlaps(box, region)) end.abort();
     this.#asking = this.#asking.filter(({ end }) => !end.signal.aborted);
     if (without(this.#patches.missing(soon), this.#asking).length === 0) return;
     const share = this.#shareOf(view);
-    if (!this.#isTooMuch(view, share)) this.#load(region, share);
+    if (!this.#isTooMuch(view, share)) this.#load(this.#isSmall ? everywhere : region, share);
     else if (!isCovered) {
       this.#stop();
       this.#present('tiles');
@@ -197,8 +195,13 @@ export class Sheet {
     return this.record._elementCount <= maxShapes && this.record._detailsCount < maxDetails;
   }
 
-  /** The region whose shapes are needed. */
-  #region() {
+  /** Whether there are too many shapes near the view to be drawn. */
+  get #isDense() {
+    return (!this.#near || this.#patches.count(this.#near) > maxShapes) && this.#stored.size > maxShapes;
+  }
+
+  /** What is fetched for the view where it is. */
+  get #region() {
     return this.#isSmall ? everywhere : regionOf(this.options.stage.view());
   }
 
@@ -228,10 +231,10 @@ export class Sheet {
     // Until the shapes have arrived, tiles are better than shapes of another region.
     if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#present('tiles');
     const parts = without(this.#patches.missing(region), this.#asking);
-    for (const box of parts.length > maxParts ? [region] : parts) void this.#ask(box, region, share);
+    for (const box of parts.length > maxParts ? [this.#region] : parts) void this.#ask(box, share);
   }
 
-  async #ask(box: Box, region: Box, share: number) {
+  async #ask(box: Box, share: number) {
     const asked = { box, end: new AbortController() };
     const { signal } = asked.end;
     this.#asking.push(asked);
@@ -243,11 +246,11 @@ export class Sheet {
       if (found?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
         this.#patches.add({ box, ...found });
         this.#refused = null;
-      } else this.#refused = { covers: region, share };
-      this.#gather(this.#region());
+      } else this.#refused = { covers: this.#region, share };
+      this.#gather();
       if (this.#refused) this.#overlays = found?.elements.filter(isOverlay) ?? [];
       const isPart = this.#refused !== null && !this.#has(this.options.stage.view());
-      this.#present(isPart || this.#stored.size > maxShapes ? 'tiles' : 'shapes');
+      this.#present(isPart || this.#isDense ? 'tiles' : 'shapes');
       if (this.#refused) this.options.redraw();
       if (box === everywhere && this.#isOutside()) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
@@ -265,17 +268,12 @@ export class Sheet {
     return shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), image));
   }
 
-  /** Collects the loaded elements of a region. */
-  #gather(region: Box) {
-    const found = this.#patches.near(region);
-    // Elements are reused, because computed properties such as outlines are stored with them.
-    const known = this.#storedOf === this.record._version ? this.#stored : new Map<string, Element>();
-    this.#storedOf = this.record._version;
-    this.#near = region;
-    const elements = [...found.values()];
-    this.#overlays = elements.filter(isOverlay);
-    const shapes = elements.filter((element) => !isOverlay(element));
-    this.#stored = new Map(shapes.map((element) => [element.id, known.get(element.id) ?? element]));
+  /** Takes what is at hand of what is near the view. */
+  #gather() {
+    this.#near = this.#region;
+    this.#gathered = null;
+    this.#patches.keep(this.#near);
+    this.#overlays = [...this.#patches.within(this.#near, isOverlay).values()];
     this.options.onMore();
   }
 

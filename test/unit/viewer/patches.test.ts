@@ -22,8 +22,8 @@ it('what is at hand is not missing, and what lies over one another is in the ord
   expect(patches.missing(box(5, 0, 20, 10))).toEqual([box(5, 0, 10, 10)]);
   patches.add(patchOf(box(0, 0, 10, 10), [square(1, 5, 5), ...border, square(6, 6, 6)]));
   expect(patches.missing(box(5, 0, 20, 10))).toEqual([]);
-  expect(idsOf(patches.near(box(0, 0, 20, 10)))).toEqual([1, 2, 5, 6, 7]);
-  expect(idsOf(patches.near(box(12, 0, 20, 10)))).toEqual([7]);
+  expect(idsOf(patches.within(box(0, 0, 20, 10)))).toEqual([1, 2, 5, 6, 7]);
+  expect(idsOf(patches.within(box(12, 0, 20, 10)))).toEqual([7]);
 });
 
 it('what was not near for longest is let go when there is too much', () => {
@@ -31,9 +31,9 @@ it('what was not near for longest is let go when there is too much', () => {
   const many = (from: number, x: number) => Array.from({ length: 5000 }, (_, index) => square(from + index, x, 5));
   for (let part = 0; part < 6; part += 1) {
     patches.add(patchOf(box(part * 10, 0, part * 10 + 9, 10), many(part * 5000, part * 10 + 5)));
-    patches.near(box(part * 10 + 2, 0, part * 10 + 8, 10));
+    patches.keep(box(part * 10 + 2, 0, part * 10 + 8, 10));
     // The first is looked at again and again.
-    patches.near(box(2, 0, 8, 10));
+    patches.keep(box(2, 0, 8, 10));
   }
   const isHere = (part: number) => patches.missing(box(part * 10, 0, part * 10 + 9, 10)).length === 0;
   expect([0, 1, 2, 3, 4, 5].map(isHere)).toEqual([true, false, true, true, true, true]);
@@ -42,7 +42,7 @@ it('what was not near for longest is let go when there is too much', () => {
     { ...square(1, 905, 5), points: Array.from({ length: 500_001 }, () => [905, 5, 0]) },
   ]);
   patches.add(patch);
-  patches.near(box(0, 0, 9, 10));
+  patches.keep(box(0, 0, 9, 10));
   expect(patches.missing(patch.box)).toEqual([patch.box]);
 });
 
@@ -51,9 +51,9 @@ it('after a change known shapes keep their places, new ones come last, and nothi
   patches.add(patchOf(box(0, 0, 10, 10), [square(1, 5, 5), square(3, 6, 5)]));
   patches.add(patchOf(box(50, 0, 60, 10), [square(9, 55, 5)]));
   patches.change(box(0, 0, 8, 10), [square(100, 5, 5), square(3, 6, 6), square(1, 5, 6), square(101, 5, 5)]);
-  expect(idsOf(patches.near(box(0, 0, 8, 10)))).toEqual([1, 3, 100, 101]);
+  expect(idsOf(patches.within(box(0, 0, 8, 10)))).toEqual([1, 3, 100, 101]);
   expect(patches.missing(box(0, 0, 10, 10))).toEqual([box(8, 0, 10, 10)]);
   expect(patches.missing(box(50, 0, 60, 10))).toHaveLength(1);
   patches.add(patchOf(box(8, 0, 20, 10), [square(2, 8, 5)]));
-  expect(idsOf(patches.near(box(0, 0, 20, 10)))).toEqual([1, 2, 3, 100, 101]);
+  expect(idsOf(patches.within(box(0, 0, 20, 10)))).toEqual([1, 2, 3, 100, 101]);
 });

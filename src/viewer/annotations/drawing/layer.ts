@@ -2,6 +2,7 @@ import { h } from '../../dom.js';
 import { cellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
 import { boxAround, type Box, type Element } from '../model.js';
 import { Painter, type Context } from './paint.js';
+import { everywhere } from './patches.js';
 import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
@@ -9,8 +10,10 @@ import type { OverlayPicture } from './overlay-pictures.js';
 export type Content = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
-  /** @param box of the image: at least those that meet it; all that are at hand without one */
-  shapes: (box?: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
+  /** at least those that meet a box of the image */
+  shapes: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
+  /** those whose labels are always seen */
+  labelled: () => Element[];
   /** whether all shapes that meet a box of the image are at hand */
   covers: (box: Box) => boolean;
   /** shapes that are being changed: these are drawn in each frame */
@@ -64,42 +67,40 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
     });
   }
 
-  /** Draws what was not at hand before, where it lies. */
+  /** Draws cells whose shapes are all at hand now, and were not before. */
   function redrawMore() {
     list();
-    cells.redrawCells((cell) => !(cell as ShapeCell).isWhole);
+    cells.redrawCells(({ lacking }: ShapeCell) => lacking !== undefined && content.covers(lacking));
     redrawLive();
   }
 
   function list() {
     const without = content.live().map(({ id }) => id);
     left = without.join(' ');
-    labelled = [];
-    for (const { elements } of content.shapes())
-      for (const shape of elements) if (shape.label?.visibility === 'always' && !without.includes(shape.id)) labelled.push(shape);
+    labelled = content.labelled().filter(({ id }) => !without.includes(id));
   }
 
   function cut(placement: DOMMatrix): Cut {
     list();
     const side = snapped(cellSide);
-    const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
     return {
       toImage: placement.inverse(),
       width: side,
       height: side,
       origin: { x: 0, y: 0 },
-      range: endless,
+      range: everywhere,
       draw: (cell, signal) => drawCell(cell, placement, signal),
       isReady: ({ box }) => content.covers(inImage(box, placement, cellMargin)),
     };
   }
 
-  async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal) {
+  async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal): Promise<ImageBitmap | null> {
     const { left: x, top: y, right, bottom } = cell.box;
     const placed = new DOMMatrix().translate(-x, -y).multiply(placement);
     const around = inImage(cell.box, placement, cellMargin);
     const without = content.live().map(({ id }) => id);
-    cell.isWhole = content.covers(around);
+    if (content.covers(around)) delete cell.lacking;
+    else cell.lacking = around;
     const painter = painterOf(easel, { width: right - x, height: bottom - y }, placed, inImage(cell.box, placement));
     let isEmpty = true;
     for (const overlay of content.overlays()) {
@@ -121,6 +122,8 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
         painter.shapes(seen.slice(start, end), opacity);
       }
     }
+    // Some has come meanwhile.
+    if (cell.lacking && content.covers(cell.lacking)) return drawCell(cell, placement, signal);
     return isEmpty ? null : easel.transferToImageBitmap();
   }
 
@@ -147,8 +150,8 @@ function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond
   return boxAround(columns.flatMap((x) => rows.map((y) => back.transformPoint({ x, y }))));
 }
 
-/** `isWhole`: whether all shapes were at hand when it was drawn. */
-type ShapeCell = Cell & { isWhole?: boolean };
+/** `lacking`: the box of the image of which not all shapes were at hand when it was drawn. */
+type ShapeCell = Cell & { lacking?: Box };
 
 function idsOf(shapes: readonly Element[]) {
   return shapes.map(({ id }) => id).join(' ');

@@ -8,10 +8,15 @@ const maxPoints = 500_000;
 /** What one request brought: all elements that meet a box, each with a number that grows in the order of the annotation. */
 export type Patch = { box: Box; elements: readonly Element[]; orders: readonly number[] };
 
+/** `boxes` are those of the elements, which are gone through for each cell. */
+type Held = Patch & { boxes: readonly Box[]; points: number };
+
+export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+
 /** The elements of one version of an annotation as far as they are at hand: going back to a place needs no request. */
 export class Patches {
   /** most recently used last */
-  #patches: Patch[] = [];
+  #patches: Held[] = [];
 
   /** The parts of a box that are not at hand. */
   missing(box: Box): Box[] {
@@ -22,34 +27,38 @@ export class Patches {
   change(box: Box, elements: readonly Element[]) {
     const known = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => known.get(id) ?? Infinity);
-    this.#patches = this.#meeting(box).map((patch) => ({ box: shared(patch.box, box), elements, orders }));
+    this.#patches = this.#meeting(box).map((patch) => held({ box: shared(patch.box, box), elements, orders }));
   }
 
   add(patch: Patch) {
-    this.#patches.push(patch);
+    this.#patches.push(held(patch));
   }
 
   clear() {
     this.#patches = [];
   }
 
-  /** What is at hand of a box, by id and in the order of the annotation. Of what lies elsewhere, much is let go, longest unused first. */
-  near(box: Box): Map<string, Element> {
+  /** Of what does not meet a box, much is let go, longest unused first. */
+  keep(box: Box) {
     const used = this.#meeting(box);
     this.#patches = [...lately(this.#patches.filter((patch) => !used.includes(patch))), ...used];
-    return this.within(box);
   }
 
-  /** What is at hand of a box, by id and in the order of the annotation. */
-  within(box: Box): Map<string, Element> {
+  /** What is at hand of a box and passes a test, by id and in the order of the annotation. */
+  within(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
     const found: Map<string, [order: number, element: Element]> = new Map();
-    for (const { elements, orders } of this.#meeting(box))
+    for (const { elements, orders, boxes } of this.#meeting(box))
       for (const [index, element] of elements.entries())
-        if ((isOverlay(element) || overlaps(boxOf(element), box)) && !found.has(element.id))
+        if (overlaps(boxes[index] ?? everywhere, box) && test(element) && !found.has(element.id))
           found.set(element.id, [orders[index] ?? index, element]);
     // Two that are new stay as they are: the difference is no number.
     const sorted = [...found.values()].sort(([a], [b]) => a - b || 0);
     return new Map(sorted.map(([, element]) => [element.id, element]));
+  }
+
+  /** How many elements are at hand of a box. Those that several requests brought count several times. */
+  count(box: Box) {
+    return this.#meeting(box).reduce((sum, { boxes }) => sum + boxes.filter((other) => overlaps(other, box)).length, 0);
   }
 
   #meeting(box: Box) {
@@ -66,12 +75,17 @@ function shared(box: Box, other: Box): Box {
   };
 }
 
+function held(patch: Patch): Held {
+  const boxes = patch.elements.map((element) => (isOverlay(element) ? everywhere : boxOf(element)));
+  return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
+}
+
 /** The last of these, as many as may be kept. */
-function lately(patches: Patch[]) {
+function lately(patches: Held[]) {
   let [shapes, points] = [0, 0];
-  const first = patches.findLastIndex(({ elements }) => {
-    shapes += elements.length;
-    points += elements.reduce((sum, element) => sum + (element.points?.length ?? 1), 0);
+  const first = patches.findLastIndex((patch) => {
+    shapes += patch.elements.length;
+    points += patch.points;
     return shapes > maxShapes || points > maxPoints;
   });
   return patches.slice(first + 1);

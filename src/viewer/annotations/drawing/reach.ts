@@ -1,0 +1,47 @@
+import type { Box } from '../model.js';
+
+/** Margin around the view in which shapes are fetched, as a share of its size. */
+const margin = 0.3;
+
+/** Of a moving view, shapes of about as much are fetched ahead as it covers in this time, in milliseconds. */
+const aheadMs = 400;
+
+/** A box, extended by a share of its size on each side, and by a way on the side to which it leads. */
+function extended({ left, top, right, bottom }: Box, share: number, x: number = 0, y: number = 0): Box {
+  const [across, down] = [(right - left) * share, (bottom - top) * share];
+  return {
+    left: left - across + Math.min(0, x),
+    top: top - down + Math.min(0, y),
+    right: right + across + Math.max(0, x),
+    bottom: bottom + down + Math.max(0, y),
+  };
+}
+
+/** The region to fetch for a view. Its edges are multiples of a power of two, so that regions beside it leave no narrow gaps. */
+export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
+  const { left, top, right, bottom } = extended(view, margin, x, y);
+  const step = 2 ** Math.floor(Math.log2((view.right - view.left) / 10));
+  const [low, high] = [(value: number) => Math.floor(value / step) * step, (value: number) => Math.ceil(value / step) * step];
+  return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
+}
+
+/** What of the image is needed for a view, and soon. */
+export class Reach {
+  /** A box that follows the view: how far behind it is tells how fast the view moves. */
+  #late: Box = { left: 0, top: 0, right: 0, bottom: 0 };
+  #time = 0;
+
+  look(view: Box) {
+    const [width, late] = [view.right - view.left, this.#late];
+    const passed = performance.now() - this.#time;
+    this.#time += passed;
+    const isZoomed = Math.abs(width - late.right + late.left) > width / 1000;
+    const share = isZoomed ? 0 : Math.max(0, 1 - passed / aheadMs);
+    // Where the view jumps, what is fetched still lies beside it.
+    const way = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - late[side]) * share));
+    const [x, y] = [way('left'), way('top')];
+    this.#late = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };
+    const around = extended(view, margin / 2);
+    return { around, soon: extended(view, margin / 2, x / 2, y / 2), region: regionOf(view, x, y) };
+  }
+}

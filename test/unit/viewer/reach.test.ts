@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Reach, regionOf } from '../../../src/viewer/annotations/drawing/reach.js';
+import type { Box } from '../../../src/viewer/annotations/model.js';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+const view = (left: number, top: number, width: number = 1000): Box => ({
+  left,
+  top,
+  right: left + width,
+  bottom: top + width / 2,
+});
+
+/** What is needed at the end of a way, of which a part is looked at every 50 ms. */
+function moved(reach: Reach, x: number, y: number, steps: number = 60) {
+  let [left, top] = [0, 0];
+  for (let step = 0; step < steps; step += 1) {
+    reach.look(view(left, top));
+    vi.advanceTimersByTime(50);
+    [left, top] = [left + x, top + y];
+  }
+  return { ...reach.look(view(left, top)), left, top };
+}
+
+it('a view that rests needs as much on each side, one that moves needs more of what lies ahead, and sooner', () => {
+  const still = moved(new Reach(), 0, 0);
+  expect(still.soon).toEqual(still.around);
+  expect(still.region).toEqual(regionOf(view(0, 0)));
+  const { soon, region, left, top, around } = moved(new Reach(), 100, -20);
+  const unmoved = regionOf(view(left, top));
+  // Two of its widths in a second.
+  expect([soon.right - around.right, around.top - soon.top].map(Math.round)).toEqual([350, 70]);
+  expect([soon.left, soon.bottom]).toEqual([around.left, around.bottom]);
+  expect(region.right - unmoved.right).toBeGreaterThan(600);
+  expect([region.left, region.bottom]).toEqual([unmoved.left, unmoved.bottom]);
+  expect(region.top).toBeLessThan(unmoved.top - 100);
+  // After a short drag at the same speed, only some more.
+  const drag = moved(new Reach(), 100, 0, 2);
+  expect(drag.soon.right - drag.around.right).toBeLessThan(150);
+});
+
+it('however fast a view is, what is fetched joins it; after a rest, or at another zoom, it has no speed', () => {
+  const reach = new Reach();
+  const { region, left } = moved(reach, 5000, 0);
+  expect(region.right).toBeLessThan(left + 1000 + 1500);
+  // Looked at twice in the same moment it is as fast as before.
+  expect(reach.look(view(left, 0)).region).toEqual(region);
+  vi.advanceTimersByTime(50);
+  const zoomed = view(left + 5000, 0, 500);
+  expect(reach.look(zoomed).region).toEqual(regionOf(zoomed));
+  vi.advanceTimersByTime(1000);
+  const later = view(left + 9000, 0, 500);
+  expect(reach.look(later).region).toEqual(regionOf(later));
+});
