@@ -96,6 +96,36 @@ const rows: CostlyRow[] = [
     },
   ],
   [
+    'OME-XML of few words about 100 000 planes',
+    200,
+    ({ upload }, send) => {
+      const channels = Array.from({ length: 100 }, (_, i) => `<Channel ID="Channel:0:${i}" Name="c${i}" Color="${i + 1}"/>`).join(
+        '',
+      );
+      const sizes = 'DimensionOrder="XYCZT" Type="uint8" SizeX="256" SizeY="256" SizeC="100" SizeZ="100" SizeT="10"';
+      const xml = `<OME><Image><Pixels ${sizes}>${channels}<TiffData IFD="0" PlaneCount="1"/></Pixels></Image></OME>`;
+      return shown(send, upload('few-words.ome.tif', grayTiff({ 270: { ascii: xml } })));
+    },
+  ],
+  [
+    'OME-XML that places its planes a thousand times',
+    400,
+    ({ upload }, send) => {
+      const sizes = 'Type="uint8" SizeX="256" SizeY="256" SizeC="1" SizeZ="100000" SizeT="1"';
+      const xml = `<OME><Image><Pixels ${sizes}>${repeated('<TiffData IFD="0" PlaneCount="100000"/>', 32_000)}</Pixels></Image></OME>`;
+      return shown(send, upload('again.ome.tif', grayTiff({ 270: { ascii: xml } })));
+    },
+  ],
+  [
+    'OME-XML of very many labels of very many planes',
+    200,
+    ({ upload }, send) => {
+      const slide = '<Image><Pixels Type="uint8" SizeX="256" SizeY="256"/></Image>';
+      const label = '<Image Name="label"><Pixels SizeZ="100000"/></Image>';
+      return shown(send, upload('labels.ome.tif', grayTiff({ 270: { ascii: `<OME>${slide}${repeated(label, 30_000)}</OME>` } })));
+    },
+  ],
+  [
     'a description of twelve megabytes',
     200,
     ({ upload }, send) =>

@@ -123,7 +123,8 @@ interface Placement {
   extra: Record<string, unknown>;
 }
 
-function placementsOf(pixels: XmlElement, axes: Axes): (Placement | undefined)[] {
+/** `budget` says how many planes may still be placed: parts of the description may name the same ones again and again. */
+function placementsOf(pixels: XmlElement, axes: Axes, budget = { planes: maxPlanes }): (Placement | undefined)[] {
   const placements: (Placement | undefined)[] = Array.from({ length: axes.count });
   const blocks = children(pixels, 'TiffData');
   // "TiffData without attributes", which parses to an empty text, stands for: all planes, from the first directory on.
@@ -134,6 +135,9 @@ function placementsOf(pixels: XmlElement, axes: Axes): (Placement | undefined)[]
     if (start.C >= axes.sizes.C || start.Z >= axes.sizes.Z || start.T >= axes.sizes.T) continue;
     const first = planeIndex(axes, start);
     const planes = Math.min(integer(block, 'PlaneCount', hasIfd ? 1 : axes.count), axes.count - first);
+    budget.planes -= Math.max(0, planes);
+    if (budget.planes < 0)
+      throw new TileSourceError(`The OME-XML places more than ${maxPlanes} planes, some of them repeatedly.`);
     const [uuid] = children(block, 'UUID');
     for (let i = 0; i < planes; i++) {
       const extra: Record<string, unknown> = { IFD: String(directory + i) };
@@ -182,6 +186,18 @@ export function isOme(description: string): boolean {
   return /<(?:\w+:)?OME\b/.test(description.slice(0, 8192)) && description.trimEnd().endsWith('>');
 }
 
+/** A number of planes that OME-XML does not exceed, however it is written; finding it does not read the XML. */
+export function mostPlanes(description: string): number {
+  const most: Record<string, number> = {};
+  for (const [, axis, text] of description.matchAll(/\bSize([ZCT])\s*=\s*["']([^"']*)/g)) {
+    const size = Number(text);
+    // What is written by references to characters, such as &#49;, may be any number.
+    most[axis!] = Math.max(most[axis!] ?? 1, Number.isNaN(size) ? Infinity : size);
+  }
+  const images = description.match(/Pixels\b/g)?.length ?? 0;
+  return Object.values(most).reduce((product, size) => product * size, images);
+}
+
 /** An image of the document, with the element that describes its pixels. */
 interface DescribedImage {
   image: XmlElement;
@@ -199,11 +215,12 @@ function largestOf(described: readonly DescribedImage[]): DescribedImage {
 /** The planes of images of the same size. With several images, each is a position along the axis XY. `names` are those of the channels. */
 function planesOf(same: readonly DescribedImage[], names: readonly (string | undefined)[] | null): OmePlane[] {
   const planes: OmePlane[] = [];
+  const budget = { planes: maxPlanes };
   for (const [position, each] of same.entries()) {
     const axes = axesOf(each.pixels);
     const colours = children(each.pixels, 'Channel').map(colourOf);
     if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
-    const placements = placementsOf(each.pixels, axes);
+    const placements = placementsOf(each.pixels, axes, budget);
     for (const [index, placement] of placements.entries()) {
       const at = positionOf(axes, index);
       const channel = names?.[at.C];
@@ -227,8 +244,10 @@ function associatedOf(images: readonly DescribedImage[]): Map<string, number> {
   const associated = new Map<string, number>();
   for (const each of images) {
     const name = associatedNames.exec(attribute(each.image, 'Name') ?? '')?.[1]?.toLowerCase();
-    const placement = name === undefined ? undefined : placementsOf(each.pixels, axesOf(each.pixels))[0];
-    if (name !== undefined && placement !== undefined && !associated.has(name)) associated.set(name, placement.directory);
+    if (name === undefined || associated.has(name)) continue;
+    // Only the first plane is shown.
+    const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), count: 1 });
+    if (placement !== undefined) associated.set(name, placement.directory);
   }
   return associated;
 }
@@ -256,11 +275,10 @@ export function readOme(description: string): OmeDescription {
   const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
   const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
 
-  const same = described.filter(
-    (each) => integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY,
-  );
-  const planes = planesOf(same, names);
-  const associated = associatedOf(described.filter((each) => !same.includes(each)));
+  const isSame = (each: DescribedImage) =>
+    integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY;
+  const planes = planesOf(described.filter(isSame), names);
+  const associated = associatedOf(described.filter((each) => !isSame(each)));
   return {
     sizeX,
     sizeY,

@@ -14,7 +14,7 @@ import { readLayout, type ImageLayout } from '../layout.js';
 import { parseJsonText } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { codecThreads } from '../../../codecs/threads/codec-threads.js';
-import { isOme, readOme, type OmeDescription } from '../ome.js';
+import { isOme, mostPlanes, readOme, type OmeDescription } from '../ome.js';
 import { checkStrips, isQuick } from '../strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
@@ -285,15 +285,16 @@ async function omeStructure(
   limits: StructureLimits,
 ): Promise<TiffStructure> {
   const used = new Set<number>();
-  const frames = ome.planes.map(({ directory, metadata }): Frame => {
-    if (directory === null) return { directory: null, metadata };
-    const found = main[directory];
+  const frames: Frame[] = [];
+  for (const { directory, metadata } of ome.planes) {
+    const found = directory === null ? null : main[directory];
     if (found === undefined) {
       throw new TileSourceError(`The OME-XML speaks of directory ${directory}, but the file has ${main.length} (from 0).`);
     }
-    used.add(directory);
-    return { directory: found, metadata };
-  });
+    if (directory !== null) used.add(directory);
+    frames.push({ directory: found, metadata });
+    if (isSliceOver()) await nextSlice();
+  }
   const first = frames.find(({ directory }) => directory !== null)?.directory;
   const base = first === undefined || first === null ? null : await summarise(first);
   if (base === null) throw new TileSourceError('The OME-XML of this TIFF names no directory that can be read.');
@@ -354,14 +355,16 @@ export async function readStructure(
   const main = await file.directories(options.signal);
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
   if (isOme(description)) {
-    const ome = description.length > quickText ? await readLongOme(description, options.signal) : readOme(description);
+    const isQuick = description.length <= quickText && mostPlanes(description) <= quickPlanes;
+    const ome = isQuick ? readOme(description) : await readLongOme(description, options.signal);
     return omeStructure(file, main, ome, description, options);
   }
   return genericStructure(file, main, description.slice(0, longestText), options);
 }
 
-/** OME-XML of at most so many characters is parsed on the main thread. */
+/** OME-XML of at most so many characters, with at most so many planes, is read on the main thread. */
 const quickText = 32 * 1024;
+const quickPlanes = 4096;
 /** Of other descriptions no more is read: those of slides have some kilobytes. */
 const longestText = 256 * 1024;
 
