@@ -154,6 +154,11 @@ export function linkButton(label: string, onclick: () => void, name?: string) {
   return h('button.link-button', { 'aria-label': name, onclick }, label);
 }
 
+/** A row of buttons. */
+export function actions(...buttons: Content[]) {
+  return h('div.actions.wrap', ...buttons);
+}
+
 /** A slider with a label that shows its value. */
 export function slider(label: string, attributes: Properties) {
   const id = htmlId('slider');
@@ -168,6 +173,15 @@ export function debounced(call: () => void) {
   return () => {
     clearTimeout(timer);
     timer = setTimeout(call, 250);
+  };
+}
+
+/** Begins requests of which only the newest may be answered. The function that is returned tells whether the request is still the newest. */
+export function newestOnly() {
+  let newest = {};
+  return () => {
+    const mine = (newest = {});
+    return () => mine === newest;
   };
 }
 

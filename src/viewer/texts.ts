@@ -606,10 +606,10 @@ export const adminTexts = {
   notBack: 'The file has been updated, but the server has not come back yet.',
   notValid: 'What is not valid cannot be formatted.',
   replace: 'Replace',
-  restartAfterwards: ' Restart the server afterwards',
+  restartAfterwards: 'Restart the server afterwards',
   restarted: 'Updated, and the server has restarted.',
   restarting: 'Updated. The server is restarting…',
-  cannotRestart: ' This server cannot restart itself; changes take effect when it is restarted',
+  cannotRestart: 'This server cannot restart itself; changes take effect when it is restarted',
   undoAll: 'Undo all changes',
   updated: 'Updated.',
 };

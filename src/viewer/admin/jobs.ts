@@ -1,8 +1,8 @@
 import { list } from '../api.js';
-import { fill, h } from '../dom.js';
+import { actions, fill, h } from '../dom.js';
 import { formatDate } from '../format.js';
 import { isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
-import { actionButton, outcome, panel } from './parts.js';
+import { outcome, panel } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
 import type { Section } from './section.js';
 
@@ -20,22 +20,12 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
   const said = outcome();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: Row[] = [];
-  const more = actionButton({ label: adminTexts.olderJobs, run: () => load(entries.children.length), failed: said.bad });
+  const more = said.button(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
   const timer = setInterval(() => void refresh().catch(said.bad), refreshMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
-  return [
-    panel(
-      adminTexts.jobs,
-      said.element,
-      entries,
-      h(
-        'div.actions.wrap',
-        actionButton({ label: commonTexts.refresh, name: adminTexts.refreshJobs, run: () => load(0), failed: said.bad }),
-        more,
-      ),
-    ),
-  ];
+  const again = said.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
+  return [panel(adminTexts.jobs, said.element, entries, actions(again, more))];
 
   async function load(offset: number) {
     const jobs = await newest(pageSize, offset);

@@ -1,9 +1,9 @@
 import { request } from '../api.js';
-import { fill, h } from '../dom.js';
+import { actions, fill, h } from '../dom.js';
 import { formatBytes, formatCount, formatDate, plural } from '../format.js';
 import { factList } from '../image/facts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import { actionButton, outcome, panel, table } from './parts.js';
+import { outcome, panel, table } from './parts.js';
 import type { Section } from './section.js';
 
 interface CacheReport {
@@ -15,6 +15,8 @@ interface CacheReport {
   errors?: number;
   error?: string;
 }
+
+type CacheReports = Record<string, CacheReport>;
 
 interface Store {
   root: string;
@@ -60,31 +62,25 @@ async function cachePanel(signal: AbortSignal) {
   const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
   await load();
   const clear = async () => {
-    said.clear();
-    const { before, after } = await request<Record<'before' | 'after', Record<string, CacheReport>>>(
-      'PUT',
-      'large_image/cache/clear',
-    );
-    fill(
-      output,
-      h('div', h('h3', adminTexts.before), reportTable(before, adminTexts.before)),
-      h('div', h('h3', adminTexts.after), reportTable(after, adminTexts.after)),
-    );
+    const reports = await request<Record<'before' | 'after', CacheReports>>('PUT', 'large_image/cache/clear');
+    const moments = ['before', 'after'] as const;
+    const titled = (one: (typeof moments)[number]) =>
+      h('div', h('h3', adminTexts[one]), reportTable(reports[one], adminTexts[one]));
+    fill(output, ...moments.map(titled));
     said.good(adminTexts.cachesCleared);
   };
   return panel(
     adminTexts.caches,
     output,
     said.element,
-    h(
-      'div.actions.wrap',
-      actionButton({ label: commonTexts.refresh, name: adminTexts.refreshCaches, run: load, failed: said.bad }),
-      actionButton({ label: adminTexts.clearCaches, kind: 'danger', failed: said.bad, run: clear }),
+    actions(
+      said.button(commonTexts.refresh, load, { name: adminTexts.refreshCaches }),
+      said.button(adminTexts.clearCaches, clear, { kind: 'danger' }),
     ),
   );
 }
 
-function reportTable(reports: Record<string, CacheReport>, label: string) {
+function reportTable(reports: CacheReports, label: string) {
   const rows = Object.entries(reports).map(([name, report]) => [
     name,
     amount(name, report.used),

@@ -1,11 +1,11 @@
 import { request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
-import { button, fill, h } from '../dom.js';
-import { choice, field, form } from '../forms.js';
+import { actions, button, fill, h } from '../dom.js';
+import { checkbox, choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
 import { adminTexts, commonTexts } from '../texts.js';
 import { jobPanel, type Job } from './job-panel.js';
-import { actionButton, outcome, panel, table } from './parts.js';
+import { outcome, panel, table } from './parts.js';
 import type { Section } from './section.js';
 
 /** Pixels each way that may be asked for. */
@@ -30,28 +30,25 @@ export async function thumbnailsSection({ signal }: Parameters<Section>[0]): Ret
 }
 
 function createPanel(onStarted: (job: Job) => void) {
-  const boxes = Object.entries(adminTexts.pictureKinds).map(([key, words]) => {
-    const box = h('input', { type: 'checkbox', checked: true });
-    return { key, box, label: h('label.row', box, ` ${words}`) };
-  });
+  const boxes = Object.entries(adminTexts.pictureKinds).map(([name, words]) => checkbox(words, { name, checked: true }));
   const sizes = h('input', { value: '160 × 100, 440 × 440', autocomplete: 'off' });
   const format = choice(formats);
-  const pictures = h('fieldset.checks', h('legend', adminTexts.pictures), ...boxes.map(({ label }) => label));
+  const pictures = h('fieldset.checks', h('legend', adminTexts.pictures), ...boxes.map(({ element }) => element));
   const columns = h('div.columns', field(adminTexts.sizes, sizes, adminTexts.sizesHint), field(adminTexts.format, format));
-  const element = form({
+  const creation = form({
     content: [pictures, columns],
     action: adminTexts.createThumbnails,
     async send() {
-      const chosen = boxes.filter(({ box }) => box.checked);
+      const chosen = boxes.filter(({ input }) => input.checked);
       if (chosen.length === 0) throw new Error(adminTexts.atLeastOne);
       const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
       const spec = readSizes(sizes.value).flatMap((size) =>
-        chosen.map(({ key }) => ({ ...size, ...encoding, ...(key !== '' && { imageKey: key }) })),
+        chosen.map(({ input: { name } }) => ({ ...size, ...encoding, ...(name !== '' && { imageKey: name }) })),
       );
       onStarted(await request<Job>('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
     },
   });
-  return panel(adminTexts.createThumbnails, element);
+  return panel(adminTexts.createThumbnails, creation);
 }
 
 /** @throws for what is no list of sizes */
@@ -90,9 +87,6 @@ async function keptFilesPanel(signal: AbortSignal) {
     h('p.quiet-text', adminTexts.keptHint),
     table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
     said.element,
-    h(
-      'div.actions.wrap',
-      actionButton({ label: commonTexts.refresh, name: adminTexts.refreshCounts, run: load, failed: said.bad }),
-    ),
+    actions(said.button(commonTexts.refresh, load, { name: adminTexts.refreshCounts })),
   );
 }

@@ -12,7 +12,7 @@ export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; n
 const shown = 200;
 
 /** Goes down from collections to folders. What stands last in the path is chosen, when it is a folder. */
-export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container | null }> {
+export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container }> {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
   const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
@@ -20,9 +20,11 @@ export async function folderPicker(signal: AbortSignal): Promise<{ element: HTML
   await go([]);
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, said.element),
+    /** @throws if no folder is chosen */
     chosen: () => {
       const last = path.at(-1);
-      return last?.type === 'folder' ? last : null;
+      if (last?.type !== 'folder') throw new Error(browseTexts.chooseFolder);
+      return last;
     },
   };
 

@@ -1,4 +1,4 @@
-import { actionButton, outcome } from '../admin/parts.js';
+import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove } from '../browse/create-dialog.js';
@@ -120,13 +120,9 @@ function preparing(item: Item, refresh: () => Promise<void>, signal: AbortSignal
 function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const said = outcome();
-  const retry = actionButton({
-    label: retryLabel(item.largeImageRefused),
-    failed: said.bad,
-    async run() {
-      await request('POST', `item/${item._id}/tiles`);
-      await refresh();
-    },
+  const retry = said.button(retryLabel(item.largeImageRefused), async () => {
+    await request('POST', `item/${item._id}/tiles`);
+    await refresh();
   });
   const text = h('p', browseTexts.notShown(item.largeImageRefused));
   return h('div.notice.notice-warning.surface', { role: 'status' }, text, said.element, mayWrite && retry);
