@@ -2,6 +2,7 @@ import { request } from '../api.js';
 import { append, button, h } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
+import { nameFields } from './create-dialog.js';
 import type { Folder, Item } from './model.js';
 
 type Metadata = Record<string, unknown>;
@@ -13,10 +14,7 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
   const dialog = ask({
     title: browseTexts.editNamed(name),
     action: commonTexts.save,
-    fields: [
-      { name: 'name', label: commonTexts.name, value: name, required: true },
-      { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: description },
-    ],
+    fields: nameFields({ name, description }),
     content: [rows.element],
     async send(values) {
       const changed = rows.changed();

@@ -1,7 +1,7 @@
 import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { preparationEnd } from '../browse/preparation.js';
 import { imageState, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
@@ -163,7 +163,7 @@ function removeItem(item: Item) {
     title: browseTexts.deleteNamed(item.name),
     text: browseTexts.deleteText,
     async remove() {
-      const { message } = await request<{ message: string }>('DELETE', `item/${item._id}`);
+      const message = await removeAt(`item/${item._id}`);
       goTo(routeHash('folder', item.folderId));
       return message;
     },

@@ -1,11 +1,11 @@
-import { apiUrl, list, save } from '../api.js';
-import { shareDialog } from '../browse/share-dialog.js';
-import { button, errorNotice, fill, h, linkButton } from '../dom.js';
-import { formatDate } from '../format.js';
-import { plainDialog } from '../help.js';
-import { annotationTexts, commonTexts } from '../texts.js';
-import { restoreVersion } from './requests.js';
-import { nameOf, type AnnotationRecord } from './model.js';
+import { apiUrl, list, save } from '../../api.js';
+import { shareDialog } from '../../browse/share-dialog.js';
+import { button, errorNotice, fill, h, linkButton } from '../../dom.js';
+import { formatDate } from '../../format.js';
+import { plainDialog } from '../../help.js';
+import { annotationTexts, commonTexts } from '../../texts.js';
+import { restoreVersion } from '../requests.js';
+import { nameOf, type AnnotationRecord } from '../model.js';
 
 /** Forms in which an annotation is saved, with the last part of the address and the ending of the file. */
 const forms = [
