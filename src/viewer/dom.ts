@@ -167,12 +167,12 @@ export function slider(label: string, attributes: Properties) {
   return { input, value, element: h('div.axis', h('label', { for: id }, label), value, input) };
 }
 
-/** A function that calls `call` when the user has stopped typing for a moment. */
-export function debounced(call: () => void) {
+/** A function that calls `call` when it was not called for a moment, for example when the user has stopped typing. */
+export function debounced(call: () => void, ms = 250) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
     clearTimeout(timer);
-    timer = setTimeout(call, 250);
+    timer = setTimeout(call, ms);
   };
 }
 

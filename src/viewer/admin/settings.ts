@@ -1,6 +1,6 @@
 import { request } from '../api.js';
 import { h, linkButton, messageOf } from '../dom.js';
-import { choice, field } from '../forms.js';
+import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
 import { outcome, panel } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
@@ -14,8 +14,6 @@ interface Definition {
   default: unknown;
   value: unknown;
 }
-
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 function nameOf({ key, allowed }: Definition) {
   const unit = /^a number of (\w+)/.exec(allowed)?.[1];
@@ -61,26 +59,24 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
 function settingRow(definition: Definition) {
   const { key, description, allowed, default: byDefault } = definition;
   const id = `setting-${key.replaceAll('.', '-')}`;
-  const input = control(definition, id);
+  const name = nameOf(definition);
+  const box = isSwitch(definition) ? checkbox(name, { id }) : null;
+  const input = box?.input ?? control(definition, id);
   let shown = textOf(definition.value);
   put(shown);
   const message = h('p.form-error', { role: 'alert' });
-  const name = nameOf(definition);
   const reset = linkButton(adminTexts.byDefault, () => put(textOf(byDefault)), adminTexts.defaultOf(name));
   const hint = `${description} ${adminTexts.defaultIs(inWords(definition))}`;
-  const isBox = input.type === 'checkbox';
-  const labelled = isBox
-    ? h('div.stack.column', h('label.row', input, ` ${name}`), h('p.hint.break.quiet-text.small', hint))
-    : field(name, input, hint);
+  const labelled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
   return { key, element, isChanged: () => value() !== shown, save };
 
   function value() {
-    return isBoxed(input) ? String(input.checked) : input.value;
+    return box ? String(box.input.checked) : input.value;
   }
 
   function put(text: string) {
-    if (isBoxed(input)) input.checked = text === 'true';
+    if (box) box.input.checked = text === 'true';
     else input.value = text;
   }
 
@@ -105,13 +101,17 @@ function settingRow(definition: Definition) {
   }
 }
 
-function isBoxed(input: Control): input is HTMLInputElement {
-  return input.type === 'checkbox';
+function choicesOf({ allowed }: Definition) {
+  return (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
 }
 
-function control({ default: byDefault, allowed }: Definition, id: string): Control {
-  const choices = (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
-  if (typeof byDefault === 'boolean' && choices.join() === 'true,false') return h('input', { id, type: 'checkbox' });
+function isSwitch(definition: Definition) {
+  return typeof definition.default === 'boolean' && choicesOf(definition).join() === 'true,false';
+}
+
+function control(definition: Definition, id: string) {
+  const { default: byDefault, allowed } = definition;
+  const choices = choicesOf(definition);
   if (choices.length > 1 && allowed.includes(' or ') && choices.every((word) => /^\w+$/.test(word)))
     return choice(Object.fromEntries(choices.map((word) => [word, adminTexts.settingWords[word] ?? word])), undefined, { id });
   if (typeof byDefault === 'object' && (byDefault !== null || allowed.startsWith('JSON')))

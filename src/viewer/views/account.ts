@@ -12,13 +12,16 @@ const signInFields: Field[] = [
   { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...shared },
 ];
 
+/** Attributes of a field for a new password. */
+export const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
+
 /** What is asked of a new user. */
 export const registerFields: Field[] = [
   { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...shared },
   { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...shared },
   { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...shared },
   { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...shared },
-  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'new-password', minlength: 6, ...shared },
+  { name: 'password', label: commonTexts.password, ...newPassword, ...shared },
 ];
 
 /** The forms for signing in and for registering. */
