@@ -1,8 +1,7 @@
 import { useServer } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
-import { openImage, type ImageView, type ViewQuery } from './image/image-view.js';
-import { requestImage } from './image/metadata.js';
+import { openImage, requestImage, type ImageView, type ViewQuery } from './image/image-view.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
 import { hasEnded, onSession, resumeSession } from './session.js';

@@ -29,8 +29,9 @@ function onKey(event: KeyboardEvent, { tools, isEditing, unpin, removeSelected, 
   if (key === 'Escape') tools.cancel();
   else if (key === 'Enter' && !isButton) tools.finish();
   else if (key === 'Delete' && !isButton) removeSelected();
-  else if (key === 'Backspace' && !isButton) tools.dropVertex() || removeSelected();
-  else if (isModified && /^[zy]$/i.test(key)) step(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
+  else if (key === 'Backspace' && !isButton) {
+    if (!tools.dropVertex()) removeSelected();
+  } else if (isModified && /^[zy]$/i.test(key)) step(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
   else return false;
   return true;
 }

@@ -3,10 +3,10 @@ import { announce, button, errorNotice, fill, h, wideButton } from '../dom.js';
 import { commonTexts, compareTexts } from '../texts.js';
 import { chooseImage } from './choose-image.js';
 import { section } from './facts.js';
-import { openImage, type ImageView } from './image-view.js';
-import { requestImage, type ImageMetadata } from './metadata.js';
+import { openImage, requestImage, type ImageView } from './image-view.js';
 import { meetingOffset, moveWith, noOffset, presentOffset, readOffset, writeOffset, type Side } from './offset.js';
 import { imagePanels } from './panels.js';
+import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 
 /** Shows a second image beside an open one. Both move together; while the lock is off, their relative position is changed. */

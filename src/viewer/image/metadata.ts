@@ -1,6 +1,4 @@
-import { request } from '../api.js';
 import { imageTexts } from '../texts.js';
-import type { Item } from '../browse/model.js';
 
 /** The metadata about the order of frames. */
 type Axes = Pick<ImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels'>;
@@ -23,16 +21,6 @@ export interface ImageMetadata {
   IndexRange?: Record<string, number>;
   IndexStride?: Record<string, number>;
   channels?: string[];
-}
-
-/** Requests an item and the metadata of its image. */
-export async function requestImage(itemId: string, signal: AbortSignal) {
-  const path = `item/${encodeURIComponent(itemId)}`;
-  const [item, metadata] = await Promise.all([
-    request<Item>('GET', path, { signal }),
-    request<ImageMetadata>('GET', `${path}/tiles`, { signal }),
-  ]);
-  return { item, metadata };
 }
 
 /** An axis of the frames of an image. */
