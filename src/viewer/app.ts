@@ -2,7 +2,7 @@ import { adminView } from './admin/admin-view.js';
 import { ApiError, useServer } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
-import { goTo, parseRoute, routeHash, setAddress, type Route } from './router.js';
+import { goTo, parseRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
 import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, publicSettings, resumeSession, signOut } from './session.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
@@ -10,7 +10,6 @@ import { homeView } from './views/home.js';
 import { itemView } from './views/item.js';
 import { searchView } from './views/search.js';
 import { accountTexts, commonTexts } from './texts.js';
-import type { View, ViewContext } from './view.js';
 
 const views: Record<string, (route: Route, context: ViewContext) => Promise<View>> = {
   '': homeView,

@@ -1,3 +1,5 @@
+import { commonTexts } from './texts.js';
+
 export type Child = Node | string | number | null | undefined | false;
 
 type Content = Child | Child[];
@@ -157,6 +159,15 @@ export function linkButton(label: string, onclick: () => void, name?: string) {
 /** A row of buttons. */
 export function actions(...buttons: Content[]) {
   return h('div.actions.wrap', ...buttons);
+}
+
+/** A dialog with a heading and a button to close it. */
+export function plainDialog(title: string, ...content: Child[]) {
+  const close = button('', () => dialog.close(), { picture: 'close', name: commonTexts.close });
+  const heading = h('div.dialog-heading.row.between', h('h2', title), close);
+  const dialog = h('dialog.dialog.surface', { 'aria-label': title }, heading, h('div.stack.column', ...content));
+  showDialog(dialog);
+  return dialog;
 }
 
 /** A slider with a label that shows its value. */

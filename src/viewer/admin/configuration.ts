@@ -2,10 +2,9 @@ import { ApiError, request } from '../api.js';
 import { actions, debounced, fill, h, newestOnly } from '../dom.js';
 import { checkbox } from '../forms.js';
 import { codeEditor } from './code-editor.js';
-import { outcome, panel } from './parts.js';
+import { outcome, panel, type Section } from './parts.js';
 import { untilRestarted, type ServerVersion } from './restart.js';
 import { adminTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 interface Replaced {
   status: string;

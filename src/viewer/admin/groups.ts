@@ -2,13 +2,11 @@ import { list, request } from '../api.js';
 import { askToRemove, nameFields, removeAt } from '../browse/create-dialog.js';
 import { personSearch, type Found } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
-import { actions, button, errorNotice, fill, h, icon, linkButton } from '../dom.js';
+import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
 import { ask, checkbox } from '../forms.js';
-import { plainDialog } from '../help.js';
 import { nameOf, type User } from '../session.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
-import { outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
 interface Group {
   _id: string;

@@ -5,9 +5,8 @@ import { formatCount } from '../format.js';
 import { folderPicker } from '../browse/folder-picker.js';
 import { checkbox, choice, field } from '../forms.js';
 import { retryLabel } from '../browse/model.js';
-import { outcome, panel, table } from './parts.js';
+import { outcome, panel, table, type Section } from './parts.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 /** Images that could not be made are listed so many at a time. */
 const maxRefused = 100;

@@ -2,9 +2,8 @@ import { list } from '../api.js';
 import { actions, fill, h } from '../dom.js';
 import { formatDate } from '../format.js';
 import { isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
-import { outcome, panel } from './parts.js';
+import { outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 const pageSize = 25;
 

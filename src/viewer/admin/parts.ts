@@ -1,4 +1,8 @@
 import { announce, button, h, messageOf, type Child } from '../dom.js';
+import type { Route } from '../router.js';
+
+/** Builds the content of a section. `signal` aborts when the reader goes elsewhere. */
+export type Section = (context: { signal: AbortSignal; route: Route }) => Promise<HTMLElement[]>;
 
 /** A panel with a heading. */
 export function panel(title: string, ...content: (Child | Child[])[]) {

@@ -7,8 +7,7 @@ import { ask } from '../forms.js';
 import { currentUser, nameOf, type User } from '../session.js';
 import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js';
 import { registerFields } from '../views/account.js';
-import { outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
 /** As administrators see them. */
 type Account = User & { email?: string; status?: string };

@@ -3,8 +3,7 @@ import { actions, fill, h } from '../dom.js';
 import { formatBytes, formatCount, formatDate, plural } from '../format.js';
 import { factList } from '../image/facts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import { outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
 interface CacheReport {
   maxsize: number;

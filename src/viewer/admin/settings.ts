@@ -2,9 +2,8 @@ import { request } from '../api.js';
 import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
-import { outcome, panel } from './parts.js';
+import { outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 interface Definition {
   key: string;

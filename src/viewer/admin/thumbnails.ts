@@ -5,8 +5,7 @@ import { checkbox, choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
 import { adminTexts, commonTexts } from '../texts.js';
 import { jobPanel, type Job } from './job-panel.js';
-import { outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
 /** Pixels each way that may be asked for. */
 const maxSide = 10_000;

@@ -1,9 +1,8 @@
 import { actions, announce, button, fill, h, messageOf } from '../dom.js';
 import { field } from '../forms.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
-import { nameOf, newId } from './model.js';
+import { nameOf, newId, type Element } from './model.js';
 import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
-import type { Element } from './model.js';
 import type { Sheet } from './sheet.js';
 import { annotationTexts, commonTexts } from '../texts.js';
 

@@ -4,8 +4,7 @@ import { h, icon } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { imageState, itemVersion } from './model.js';
-import type { Item } from './model.js';
+import { imageState, itemVersion, type Item } from './model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
 const thumbnailSize = 440;

@@ -2,8 +2,7 @@ import { request } from '../api.js';
 import { debounced, drawing, fill, h, linkButton } from '../dom.js';
 import { choice, field } from '../forms.js';
 import { significant } from '../format.js';
-import { applyPreset, automaticShare } from './channels.js';
-import type { Channel, Preset } from './channels.js';
+import { applyPreset, automaticShare, type Channel, type Preset } from './channels.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; samples: number };

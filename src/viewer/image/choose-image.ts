@@ -1,8 +1,7 @@
 import { list, request } from '../api.js';
 import { imageState, type Item } from '../browse/model.js';
-import { fill, h, icon, messageOf, newestOnly } from '../dom.js';
+import { fill, h, icon, messageOf, newestOnly, plainDialog } from '../dom.js';
 import { field } from '../forms.js';
-import { plainDialog } from '../help.js';
 import { parseRoute } from '../router.js';
 import { compareTexts } from '../texts.js';
 

@@ -1,8 +1,7 @@
 import { outcome } from '../admin/parts.js';
 import { apiUrl, save } from '../api.js';
-import { h } from '../dom.js';
+import { h, plainDialog } from '../dom.js';
 import { scaleBar } from '../format.js';
-import { plainDialog } from '../help.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 import { imageTexts } from '../texts.js';

@@ -1,9 +1,8 @@
 import { fill, h, type Child } from '../dom.js';
 import { form, type Field } from '../forms.js';
-import { goTo, routeHash, type Route } from '../router.js';
+import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
-import type { ViewContext, View } from '../view.js';
 
 const shared = { required: true, autocapitalize: 'none' };
 

@@ -12,14 +12,13 @@ import { share } from '../browse/share-dialog.js';
 import { actions, append, button, fill, h, icon, messageOf, tell } from '../dom.js';
 import { choice } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
-import { goTo, routeHash, type Route } from '../router.js';
+import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
 import { onArrival, uploadTo } from '../upload/tray.js';
 import { invitations } from './invitations.js';
 import { passwordDialog } from './password-dialog.js';
-import type { ViewContext, View } from '../view.js';
 
 /** A folder, a collection or a user. */
 type Container = Folder & { firstName?: string; lastName?: string; groupInvites?: { groupId: string }[] };

@@ -5,10 +5,9 @@ import { naturalOrder, type Folder } from '../browse/model.js';
 import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
-import { goTo, routeHash, type Route } from '../router.js';
+import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, type User } from '../session.js';
 import { accountTexts, browseTexts } from '../texts.js';
-import type { ViewContext, View } from '../view.js';
 
 /** The start page with all collections that the user may see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {

@@ -12,10 +12,9 @@ import { itemFacts, section, technicalSection, valueTree } from '../image/facts.
 import { comparison } from '../image/compare.js';
 import { openImage, type ViewQuery } from '../image/image-view.js';
 import { imagePanels } from '../image/panels.js';
-import { goTo, replaceRoute, routeHash, type Route } from '../router.js';
+import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts, imageTexts } from '../texts.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import type { ViewContext, View } from '../view.js';
 
 /** The page of an item: a zoomable image with its metadata, or the files of other items. */
 export async function itemView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {

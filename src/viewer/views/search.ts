@@ -3,10 +3,9 @@ import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place.js';
 import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
 import { formatCount } from '../format.js';
-import { replaceRoute, routeHash, type Route } from '../router.js';
+import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import type { Folder, Item } from '../browse/model.js';
-import type { ViewContext, View } from '../view.js';
 
 interface Found {
   collection: Folder[];

@@ -1,10 +1,8 @@
 import { actions, errorNotice, fill, h, linkButton } from '../../dom.js';
 import { formatCount } from '../../format.js';
-import { displayOf } from '../display.js';
-import { groupFilter, groupsOf } from '../requests.js';
+import { displayOf, type Display } from '../display.js';
+import { groupFilter, groupsOf, type Group } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
-import type { Group } from '../requests.js';
-import type { Display } from '../display.js';
 import { annotationTexts } from '../../texts.js';
 
 /** Largest number of listed groups. Further ones are found by their name. */

@@ -3,7 +3,7 @@ import { askToCreate, askToRemove } from '../../browse/create-dialog.js';
 import { currentUser } from '../../session.js';
 import { annotationTexts, browseTexts, commonTexts } from '../../texts.js';
 import { editsOf, forgetEdits } from '../edits.js';
-import { nameOf } from '../model.js';
+import { nameOf, type AnnotationRecord } from '../model.js';
 import {
   createAnnotation,
   isConflict,
@@ -18,7 +18,6 @@ import { importControls } from './import.js';
 import { legend } from './legend.js';
 import { annotationRow } from './row.js';
 import type { Item } from '../../browse/model.js';
-import type { AnnotationRecord } from '../model.js';
 import type { Display } from '../display.js';
 
 /** If there are more annotations than this, their legends are folded at first. */

@@ -1,8 +1,7 @@
 import { apiUrl, list, save } from '../../api.js';
 import { shareDialog } from '../../browse/share-dialog.js';
-import { actions, button, errorNotice, fill, h, linkButton } from '../../dom.js';
+import { actions, button, errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
-import { plainDialog } from '../../help.js';
 import { annotationTexts, commonTexts } from '../../texts.js';
 import { restoreVersion } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
