@@ -24,7 +24,7 @@ const sections: Record<string, Section> = {
   configuration: configurationSection,
 };
 
-/** What administrators do with the server, a section at a time. */
+/** The administration, of which one section is shown at a time. */
 export async function adminView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const user = currentUser();
   if (user === null) throw new ApiError(401, adminTexts.administratorsFirst);

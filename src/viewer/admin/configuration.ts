@@ -21,7 +21,7 @@ interface ConfigurationFile {
   canRestart: boolean;
 }
 
-/** lines count from 0 */
+/** `line` counts from 0 */
 type Problem = { line: number; message: string };
 
 /** The configuration file of the server. */

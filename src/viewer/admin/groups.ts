@@ -15,20 +15,20 @@ interface Group {
   public: boolean;
 }
 
-/** Groups, and who belongs to them. */
+/** The groups and their members. */
 export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
   const page = pageOf(route.query, { size: 50, what: 'groups' });
   const said = outcome();
   const place = h('div.stack.column');
   await show();
-  const create = button(adminTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
-  return [panel(adminTexts.groups, actions(create), said.element, place)];
+  const create = button(commonTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
+  return [panel(commonTexts.groups, actions(create), said.element, place)];
 
   async function show() {
     const { entries, total } = await list<Group>('group', { query: { ...page.query, sort: 'lowerName' }, signal });
     const columns = [commonTexts.name, commonTexts.description, adminTexts.members, commonTexts.edit];
     if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
-    else fill(place, table(columns, entries.map(row), adminTexts.groups), page.links(total));
+    else fill(place, table(columns, entries.map(row), commonTexts.groups), page.links(total));
   }
 
   function row(group: Group) {
@@ -49,7 +49,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   function editGroup(group: Group | null) {
     const remove = () => (dialog.close(), removeGroup(group as Group));
     const dialog = ask({
-      title: group ? browseTexts.editNamed(group.name) : adminTexts.newGroup,
+      title: group ? browseTexts.editNamed(group.name) : commonTexts.newGroup,
       action: group ? commonTexts.save : adminTexts.createGroup,
       fields: [
         ...nameFields(group ?? {}),
@@ -73,7 +73,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   }
 }
 
-/** Who belongs to a group, who is invited, and who asks to be let in. */
+/** The members of a group, invited users, and users who ask to become members. */
 function membersDialog({ _id: id, name }: Group) {
   const people = h('ul.grants.column');
   const said = h('div');

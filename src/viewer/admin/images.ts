@@ -8,13 +8,13 @@ import { retryLabel } from '../browse/model.js';
 import { outcome, panel, table, type Section } from './parts.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
 
-/** Images that could not be made are listed so many at a time. */
+/** Number of listed images that could not be made. */
 const maxRefused = 100;
 
 /** Options of the creation of large images that are ticked at first. */
 const tickedOptions = ['recurse', 'localJobs'];
 
-/** Large images for whole folders, what could not be made and why, and removal of those that were never completed. */
+/** Creation of large images for whole folders, the reasons why some could not be made, and removal of incomplete ones. */
 export async function imagesSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const refused = refusedPanel(signal);
   await refused.load();

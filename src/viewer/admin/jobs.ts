@@ -7,14 +7,12 @@ import { adminTexts, commonTexts } from '../texts.js';
 
 const pageSize = 25;
 
-/** How often the status of unfinished jobs is asked for, in milliseconds. */
+/** Interval in milliseconds at which the status of unfinished jobs is requested. */
 const refreshMs = 3000;
 
 type Row = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
 
-/**
- * All jobs, newest first, each with its status as it changes; one that is opened shows its log as it grows, and can be cancelled.
- */
+/** All jobs, newest first, with their present status. An opened job shows its log while it grows, and can be cancelled. */
 export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const said = outcome();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
@@ -36,7 +34,7 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
     rows = offset === 0 ? loaded : [...rows, ...loaded];
   }
 
-  /** What has become of the jobs that have not ended, wherever they were changed. */
+  /** Updates the status of unfinished jobs. */
   async function refresh() {
     const last = rows.findLastIndex(({ status }) => !isFinished(status));
     if (last < 0 || document.hidden) return;
@@ -72,7 +70,7 @@ function row(job: Job, signal: AbortSignal): Row {
     showStatus(tag, status);
   }
 
-  // The events of a job are followed only while it is open: browsers allow few connections.
+  // A job is followed only while it is open, because browsers allow few connections.
   function toggled() {
     leaving?.abort();
     leaving = null;

@@ -1,7 +1,7 @@
 import { announce, button, h, messageOf, type Child } from '../dom.js';
 import type { Route } from '../router.js';
 
-/** Builds the content of a section. `signal` aborts when the reader goes elsewhere. */
+/** Builds the content of a section. `signal` aborts when the user leaves it. */
 export type Section = (context: { signal: AbortSignal; route: Route }) => Promise<HTMLElement[]>;
 
 /** A panel with a heading. */
@@ -10,7 +10,7 @@ export function panel(title: string, ...content: (Child | Child[])[]) {
   return h('section.panel.surface.raised.stack.column', { 'aria-labelledby': id }, h('h2', { id }, title), ...content);
 }
 
-/** A line that says what became of an action: good news, or what went wrong. Its buttons report there. */
+/** A line for the result of an action, and buttons that show their results in it. */
 export function outcome() {
   const element = h('p.outcome.break', { 'data-testid': 'outcome', hidden: true });
   return { element, good, bad, clear, button: actionButton };
@@ -56,7 +56,7 @@ export function outcome() {
 export function table(columns: string[], rows: Child[][], label: string) {
   return h(
     'div.table-frame',
-    // Where it is wider than the screen, it is scrolled by the keyboard too.
+    // If it is wider than the screen, it can be scrolled with the keyboard.
     { tabindex: 0, role: 'group', 'aria-label': label },
     h(
       'table.table.numbers',

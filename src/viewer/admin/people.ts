@@ -9,10 +9,10 @@ import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js'
 import { registerFields } from '../views/account.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
-/** As administrators see them. */
+/** A user as administrators see them. */
 type Account = User & { email?: string; status?: string };
 
-/** Everybody with an account: made, changed, let in or kept out, and given a new password. */
+/** The users: administrators make, change, enable and disable accounts here, and set passwords. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
   const page = pageOf(route.query, { size: 50, what: 'people' });
   const said = outcome();
@@ -59,7 +59,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
       action: accountTexts.createAccount,
       fields: [...registerFields.map((one) => ({ ...one, autocomplete: 'off' })), adminField(false)],
       async send(values) {
-        // The answer of a registration would sign in whoever is made; an administrator stays who they are.
+        // `register` would sign the new user in instead of the administrator.
         await request('POST', 'user', { form: values });
         await done(adminTexts.made(values.login ?? ''));
       },
@@ -77,7 +77,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
         { name: 'firstName', label: commonTexts.firstName, value: user.firstName, required: true },
         { name: 'lastName', label: commonTexts.lastName, value: user.lastName, required: true },
         { name: 'email', label: commonTexts.email, type: 'email', value: user.email, required: true },
-        // Who takes this from themselves cannot give it back.
+        // Administrators cannot take these from themselves, because they could not restore them.
         ...(isSelf ? [] : [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: user.status }]),
         ...(isSelf ? [] : [adminField(user.admin)]),
       ],

@@ -22,10 +22,10 @@ interface Store {
   capacity: { free: number; total: number } | null;
 }
 
-/** Below this share of the disk little is left. */
+/** Share of free bytes of the disk below which a warning is shown. */
 const lowShare = 0.05;
 
-/** Whether the server is well, how much it can take, and its caches. */
+/** The state of the server, the capacity of its disk, and its caches. */
 export async function serverSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   return Promise.all([statePanel(signal), cachePanel(signal)]);
 }

@@ -8,7 +8,7 @@ import { adminTexts, commonTexts } from '../texts.js';
 interface Definition {
   key: string;
   description: string;
-  /** what may be written, in words */
+  /** description of the allowed values */
   allowed: string;
   default: unknown;
   value: unknown;
@@ -24,7 +24,7 @@ function nameOf({ key, allowed }: Definition) {
   return unit ? `${name} (${unit})` : name;
 }
 
-/** All settings in one form. What is refused keeps its reason beside it and changes nothing else. */
+/** All settings in one form. The reason of a refused value is shown beside it. The other values are saved. */
 export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const definitions: Definition[] = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
@@ -44,7 +44,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     save.disabled = true;
     said.clear();
     const changed = rows.filter((row) => row.isChanged());
-    // One after another: each is refused or stored by itself.
+    // Each setting has a request of its own, which may be refused.
     let refused = 0;
     for (const row of changed) refused += (await row.save()) ? 0 : 1;
     save.disabled = false;
@@ -82,12 +82,12 @@ function settingRow(definition: Definition) {
   async function save() {
     message.textContent = '';
     try {
-      // The route reads JSON where it can: a text that happens to look like a number must stay a text.
+      // The route reads JSON if it can, so a text that looks like a number is sent as a JSON string.
       const isDefault = value() === textOf(byDefault);
       const sent = typeof byDefault === 'string' ? JSON.stringify(value()) : value();
       if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
       else await request('PUT', 'system/setting', { form: { key, value: sent } });
-      // What is stored may be written otherwise than what was sent.
+      // The server may have stored the value in another form.
       shown = textOf(await request('GET', 'system/setting', { query: { key } }));
       put(shown);
       input.removeAttribute('aria-invalid');
@@ -118,7 +118,7 @@ function control(definition: Definition, id: string) {
   return h('input', { id, autocomplete: 'off', spellcheck: 'false' });
 }
 
-/** A default as people read it. */
+/** The default as a text for people. */
 function inWords({ default: value, allowed }: Definition) {
   const text = textOf(value);
   if (typeof value === 'number')

@@ -7,15 +7,15 @@ import { adminTexts, commonTexts } from '../texts.js';
 import { jobPanel, type Job } from './job-panel.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
-/** Pixels each way that may be asked for. */
+/** Largest width and height of thumbnails in pixels. */
 const maxSide = 10_000;
 
 const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
 
-/** Kinds of files that are kept for items, each with the route that counts and removes them. */
+/** Kinds of cached files, each with the route that counts and removes them. */
 const kinds = adminTexts.keptKinds;
 
-/** Thumbnails of all large images: made by a job, counted and removed. */
+/** Thumbnails of all large images: jobs make them, and the cached files can be counted and removed. */
 export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const types = '["large_image_create_thumbnails"]';
   const jobs: Job[] = await request('GET', 'job/all', { query: { types, limit: 5, sort: 'created', sortdir: -1 }, signal });
@@ -50,7 +50,7 @@ function createPanel(onStarted: (job: Job) => void) {
   return panel(adminTexts.createThumbnails, creation);
 }
 
-/** @throws for what is no list of sizes */
+/** @throws if the text is no list of sizes */
 function readSizes(text: string) {
   return text.split(/[,;]/).map((part) => {
     const [width = 0, height = 0] = (/^\s*(\d+)\s*[x×*]\s*(\d+)\s*$/i.exec(part) ?? []).slice(1).map(Number);

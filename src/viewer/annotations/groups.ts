@@ -69,7 +69,7 @@ export function groupPalette(
   const name = h('input', {
     type: 'text',
     'aria-label': annotationTexts.newGroupName,
-    placeholder: annotationTexts.newGroup,
+    placeholder: commonTexts.newGroup,
     maxlength: 200,
     oninput: show,
   });

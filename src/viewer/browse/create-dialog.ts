@@ -21,7 +21,6 @@ export function askToCreate(options: {
   action: string;
   /** label of a check box */
   option?: string;
-  /** initial values */
   values?: Named;
   create: (values: { name: string; description: string; option: boolean }) => Promise<void>;
 }) {

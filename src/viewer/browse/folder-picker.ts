@@ -8,10 +8,10 @@ import { accountTexts, browseTexts } from '../texts.js';
 type Named = { _id: string; name: string };
 export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
 
-/** Folders that are offered at once. */
+/** Number of folders that are offered at once. */
 const shown = 200;
 
-/** Goes down from collections to folders. What stands last in the path is chosen, when it is a folder. */
+/** Selects a folder, beginning with the collections. The last part of the path is the selected one. */
 export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container }> {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
@@ -62,7 +62,7 @@ export async function folderPicker(signal: AbortSignal): Promise<{ element: HTML
   }
 }
 
-/** The folders of a container; at the top the collections, and the reader's own place. */
+/** The folders of a container; without one the collections, and the user's own folders. */
 async function childrenOf(container: Container | undefined, signal: AbortSignal) {
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };

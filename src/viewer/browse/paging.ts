@@ -8,9 +8,7 @@ export function pageOf(
   options: {
     /** name in the address that holds the page number, from 1 */
     parameter?: string;
-    /** entries on a page */
     size: number;
-    /** what is listed */
     what: string;
   },
 ) {

@@ -25,7 +25,6 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   page.addEventListener('keydown', (event) => onKey(event));
   return { bar, box, show };
 
-  /** The box of an entry. */
   function box(entry: Entry) {
     const { _id: id, name } = entry.doc;
     known.set(id, entry);

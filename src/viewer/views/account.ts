@@ -14,7 +14,7 @@ const signInFields: Field[] = [
 /** Attributes of a field for a new password. */
 export const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
 
-/** What is asked of a new user. */
+/** The fields for a new user. */
 export const registerFields: Field[] = [
   { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...shared },
   { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...shared },

@@ -90,7 +90,6 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   return { title: name };
 }
 
-/** The actions for the container itself. */
 function ownerActions(entry: Entry, refresh: () => Promise<void>) {
   const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };

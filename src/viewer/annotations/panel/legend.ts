@@ -3,7 +3,7 @@ import { formatCount } from '../../format.js';
 import { displayOf, type Display } from '../display.js';
 import { groupFilter, groupsOf, type Group } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
-import { annotationTexts } from '../../texts.js';
+import { annotationTexts, commonTexts } from '../../texts.js';
 
 /** Largest number of listed groups. Further ones are found by their name. */
 const maxListed = 100;
@@ -32,7 +32,7 @@ export function legend(
   const name = annotationTexts.findGroup;
   const filter = h('input', { type: 'search', placeholder: name, 'aria-label': name, hidden: true, oninput: showGroups });
   const message = h('div');
-  const list = h('ul.legend-groups.column', { 'aria-label': annotationTexts.groups });
+  const list = h('ul.legend-groups.column', { 'aria-label': commonTexts.groups });
   const all = actions(
     linkButton(annotationTexts.showAll, () => hide([])),
     linkButton(annotationTexts.hideAll, () => hide(groups.map((group) => group.name))),
