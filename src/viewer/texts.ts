@@ -427,6 +427,7 @@ export const adminTexts = {
   sections: {
     '': 'Server',
     people: 'People',
+    groups: 'Groups',
     images: 'Large images',
     thumbnails: 'Thumbnails',
     jobs: 'Jobs',
