@@ -373,3 +373,16 @@ export interface RegionBounds {
   /** Units of `regionWidth` and `regionHeight` alone; they then win over `right` and `bottom`. */
   unitsWH?: string;
 }
+
+/** How far the binary logarithm of the ratio of two levels may be from a whole number (spec 2.3). */
+const ratioTolerance = 0.02;
+
+/** Whether the ratio of two levels is this power of two, apart from rounding. */
+export function isPowerOfTwo(ratio: number, power: number): boolean {
+  return Math.abs(Math.log2(ratio) - power) <= ratioTolerance;
+}
+
+/** Whether a side of a level is that of full resolution, reduced by this power of two. Formats round it up, down or to the nearest pixel. */
+export function isReducedBy(power: number, full: number, side: number): boolean {
+  return isPowerOfTwo(full / side, power) || Math.abs(full / 2 ** power - side) <= 1;
+}

@@ -111,7 +111,6 @@ export interface RequestOptions {
   form?: Query;
   /** a body that is text in UTF-8 */
   text?: string | Blob;
-  /** body of the request */
   json?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -146,14 +145,14 @@ async function send(
   path: string,
   { query, form, text, json, headers, signal }: RequestOptions,
 ) {
-  const init: RequestInit = { method, headers: { ...authorization(), ...headers }, credentials: 'same-origin' };
-  if (form) init.body = toSearch(form);
-  if (text !== undefined) init.body = text;
-  if (json !== undefined) {
-    init.body = JSON.stringify(json);
-    init.headers = { ...authorization(), ...headers, 'Content-Type': 'application/json' };
-  }
-  if (signal) init.signal = signal;
+  const type: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
+  const init: RequestInit = {
+    method,
+    headers: { ...authorization(), ...headers, ...type },
+    body: json === undefined ? (text ?? (form ? toSearch(form) : null)) : JSON.stringify(json),
+    signal: signal ?? null,
+    credentials: 'same-origin',
+  };
   const sent = token();
   let response;
   try {

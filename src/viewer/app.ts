@@ -1,8 +1,8 @@
 import { adminView } from './admin/admin-view.js';
 import { ApiError, useServer } from './api.js';
-import { announce, button, errorNotice, fill, h, icon, messageOf, tell } from './dom.js';
+import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
-import { goTo, parseRoute, routeHash, setAddress, type Route } from './router.js';
+import { goTo, parseRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
 import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, publicSettings, resumeSession, signOut } from './session.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
@@ -10,7 +10,6 @@ import { homeView } from './views/home.js';
 import { itemView } from './views/item.js';
 import { searchView } from './views/search.js';
 import { accountTexts, commonTexts } from './texts.js';
-import type { View, ViewContext } from './view.js';
 
 const views: Record<string, (route: Route, context: ViewContext) => Promise<View>> = {
   '': homeView,
@@ -106,43 +105,28 @@ function signInHash() {
   return routeHash('sign-in', '', { back });
 }
 
-function searchLink() {
-  return h(
-    'a.user-link.row',
-    { href: routeHash('search'), title: commonTexts.search },
-    icon('search'),
-    h('span.clip', commonTexts.search),
-  );
+function headerLink(href: string, picture: Picture, title: string, label: string = title) {
+  return h('a.user-link.row', { href, title }, icon(picture), h('span.clip', label));
 }
 
 function showAccount() {
   const account = document.getElementById('account') as HTMLElement;
   const user = currentUser();
+  const search = headerLink(routeHash('search'), 'search', commonTexts.search);
   if (user === null) {
     // The address to come back to is that of the moment of the click.
     const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
     link.addEventListener('click', () => (link.href = signInHash()));
-    fill(account, searchLink(), link);
+    fill(account, search, link);
     if (hasEnded()) announce(`${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`);
     return;
   }
   fill(
     account,
-    searchLink(),
-    user.admin &&
-      h(
-        'a.user-link.row',
-        { href: routeHash('admin'), title: accountTexts.administration },
-        icon('settings'),
-        h('span.clip', accountTexts.administration),
-      ),
-    h(
-      'a.user-link.row',
-      { href: routeHash('user', user._id), title: accountTexts.myFolders },
-      icon('person'),
-      h('span.clip', nameOf(user)),
-    ),
-    h('button.button', { onclick: leaveSession }, accountTexts.signOut),
+    search,
+    user.admin && headerLink(routeHash('admin'), 'settings', accountTexts.administration),
+    headerLink(routeHash('user', user._id), 'person', accountTexts.myFolders, nameOf(user)),
+    button(accountTexts.signOut, () => void leaveSession()),
   );
 }
 

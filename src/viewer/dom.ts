@@ -1,3 +1,5 @@
+import { commonTexts } from './texts.js';
+
 export type Child = Node | string | number | null | undefined | false;
 
 type Content = Child | Child[];
@@ -154,6 +156,20 @@ export function linkButton(label: string, onclick: () => void, name?: string) {
   return h('button.link-button', { 'aria-label': name, onclick }, label);
 }
 
+/** A row of buttons. */
+export function actions(...buttons: Content[]) {
+  return h('div.actions.wrap', ...buttons);
+}
+
+/** A dialog with a heading and a button to close it. */
+export function plainDialog(title: string, ...content: Child[]) {
+  const close = button('', () => dialog.close(), { picture: 'close', name: commonTexts.close });
+  const heading = h('div.dialog-heading.row.between', h('h2', title), close);
+  const dialog = h('dialog.dialog.surface', { 'aria-label': title }, heading, h('div.stack.column', ...content));
+  showDialog(dialog);
+  return dialog;
+}
+
 /** A slider with a label that shows its value. */
 export function slider(label: string, attributes: Properties) {
   const id = htmlId('slider');
@@ -162,12 +178,21 @@ export function slider(label: string, attributes: Properties) {
   return { input, value, element: h('div.axis', h('label', { for: id }, label), value, input) };
 }
 
-/** A function that calls `call` when the user has stopped typing for a moment. */
-export function debounced(call: () => void) {
+/** A function that calls `call` when it was not called for a moment, for example when the user has stopped typing. */
+export function debounced(call: () => void, ms = 250) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
     clearTimeout(timer);
-    timer = setTimeout(call, 250);
+    timer = setTimeout(call, ms);
+  };
+}
+
+/** Begins requests of which only the newest may be answered. The function that is returned tells whether the request is still the newest. */
+export function newestOnly() {
+  let newest = {};
+  return () => {
+    const mine = (newest = {});
+    return () => mine === newest;
   };
 }
 

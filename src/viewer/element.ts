@@ -1,9 +1,7 @@
-import { request, useServer } from './api.js';
-import type { Item } from './browse/model.js';
+import { useServer } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
-import { openImage, type ImageView, type ViewQuery } from './image/image-view.js';
-import type { ImageMetadata } from './image/metadata.js';
+import { openImage, requestImage, type ImageView, type ViewQuery } from './image/image-view.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
 import { hasEnded, onSession, resumeSession } from './session.js';
@@ -151,10 +149,7 @@ export class LargeImageViewer extends HTMLElement {
       useServer({ apiRoot: this.apiRoot, token: this.token });
       useSurface(this.#root);
       await resumeSession();
-      const [item, metadata] = await Promise.all([
-        request<Item>('GET', `item/${encodeURIComponent(id)}`, { signal }),
-        request<ImageMetadata>('GET', `item/${encodeURIComponent(id)}/tiles`, { signal }),
-      ]);
+      const { item, metadata } = await requestImage(id, signal);
       const image = await openImage({
         element: stage,
         item,

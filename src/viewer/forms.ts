@@ -43,10 +43,16 @@ export function choice(options: Record<string, string>, value?: string, attribut
   );
 }
 
+/** A check box with its label. */
+export function checkbox(label: string, attributes: Record<string, unknown> = {}) {
+  const input = h('input', { type: 'checkbox', ...attributes });
+  return { input, element: h('label.row', input, ` ${label}`) };
+}
+
 function question({ name, label, type = 'text', value = '', hint, options, ...attributes }: Field): [Control, HTMLElement] {
   if (type === 'checkbox') {
-    const box = h('input', { type, name, checked: value === true, ...attributes });
-    return [box, h('label.row', box, ` ${label}`)];
+    const box = checkbox(label, { name, checked: value === true, ...attributes });
+    return [box.input, box.element];
   }
   const input = options
     ? choice(options, String(value), { name })

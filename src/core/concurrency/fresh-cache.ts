@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { atMost } from './at-most.js';
 
-/** What a {@link FreshCache} is like. */
+/** Options of a {@link FreshCache}. */
 export interface FreshCacheOptions {
   /** Most answers that are kept. */
   max: number;
@@ -37,7 +37,7 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The answer that is kept; or that of `ask`, which is kept then. Callers at the same time share one question. */
+  /** The cached answer, or that of `ask`, which is then cached. Callers at the same time share one question. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
     const known = this.#answers.get(name);
     const age = known === undefined ? Infinity : performance.now() - known.askedAt;
@@ -72,7 +72,7 @@ export class FreshCache<Value extends object> {
     return asking;
   }
 
-  /** Forgets an answer, and one that is still being given. */
+  /** Forgets an answer. One that is still pending will not be kept. */
   delete(name: string): void {
     this.#answers.delete(name);
     this.#asking.delete(name);

@@ -4,19 +4,19 @@ import { AsyncResource } from 'node:async_hooks';
 const sliceMs = 8;
 
 /**
- * How long requests that have come begin, in each turn of the loop, before work that goes on has its slice: as long as all else has taken since,
- * within these limits.
+ * In each turn of the event loop new requests begin first, and then waiting work has its slice. New requests get as much time as everything else has taken
+ * since their last time, within these limits in milliseconds.
  */
 const [leastArrivalsMs, mostArrivalsMs] = [16, 40];
 
-/** Requests that have not begun, and work that waits for its next slice: each first come first served. */
+/** Requests that have not begun, and work that waits for its next slice, both in the order in which they came. */
 const arrivals = new Set<() => void>();
 const waiting = new Set<() => void>();
 let isScheduled = false;
-/** When requests are to stop beginning in this turn, and when they have in the last one. */
+/** When no more requests begin in this turn, and when the last request of the last turn began. */
 let arrivalsEnd = 0;
 let arrivalsEnded = 0;
-/** When the slice of this turn of the loop is over; `null`: none has begun. */
+/** When the slice of this turn ends; `null` if none has begun. */
 let sliceEnds: number | null = null;
 
 function endSlice(): void {
@@ -36,7 +36,11 @@ function beginTurn(): void {
   beginNext();
 }
 
-/** Calls what comes first in a set, and `next` when it has ended or waits for something: ticks come after all promises. */
+/**
+ * Calls the first function of a set, and `next` when its work has ended or waits for something: a tick comes after all promises that are settled.
+ *
+ * @returns whether there was one
+ */
 function callFirst(from: Set<() => void>, next: () => void): boolean {
   const [first] = from;
   if (first === undefined) return false;
@@ -51,12 +55,12 @@ function beginNext(): void {
   if (now < arrivalsEnd && callFirst(arrivals, beginNext)) return;
   arrivalsEnded = now;
   endSlice();
-  // The slice begins with the first that goes on.
+  // This begins the slice.
   isSliceOver();
   resumeNext();
 }
 
-/** What waits goes on one after another, as long as the slice lasts: most of it has little left to do, and a turn may be long. */
+/** Resumes waiting work, one piece after the other, until the slice is over. Most pieces have little left to do, so one slice serves many. */
 function resumeNext(): void {
   if (!callFirst(waiting, afterResumed) && arrivals.size > 0) scheduleTurn();
 }
@@ -67,15 +71,15 @@ function afterResumed(): void {
 }
 
 /**
- * Begins with a request: at once, or when it is its turn. Requests that come together would else make one long turn of the loop, for which all
- * others wait at each of their steps.
+ * Begins with a request: at once, or in a later turn of the event loop. Otherwise requests that come together would make one long turn, and all other
+ * requests would wait for such turns at each of their steps.
  */
 export function beginInTurn(begin: () => void): void {
   if (arrivals.size === 0 && !isSliceOver()) {
     begin();
     return;
   }
-  // In its own asynchronous context, not that of whoever has the turn before it.
+  // It keeps its own asynchronous context, instead of that of the request before it.
   arrivals.add(AsyncResource.bind(begin));
   scheduleTurn();
 }

@@ -7,7 +7,6 @@ import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 /** Idle time after which a thread is ended, in milliseconds. A thread takes some 20 MB. */
 const idleTimeout = 10_000;
 
-/** What a pool is like. */
 export interface ThreadPoolOptions {
   program: Program;
   /** The work as a refusal names it: `configurations`. */
@@ -21,7 +20,6 @@ export interface ThreadPoolOptions {
   waiting?: number;
 }
 
-/** How a function is called. */
 export interface ThreadCallOptions {
   /** Names the input in messages: `The text`. */
   what: string;

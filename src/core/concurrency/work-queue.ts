@@ -1,6 +1,5 @@
 import { BusyError } from '../../errors.js';
 
-/** What a queue is like. */
 export interface WorkQueueOptions {
   /** The work as a refusal names it: `pictures`. */
   name: string;
@@ -10,7 +9,6 @@ export interface WorkQueueOptions {
   waiting?: number;
 }
 
-/** How a piece of work waits. */
 export interface WaitOptions {
   /** When it is aborted while the work waits, the work leaves the queue and never begins. */
   signal?: AbortSignal | undefined;
@@ -44,7 +42,7 @@ export class WorkQueue {
   #free: number;
   #waiting = 0;
   /** Moving average of how long a piece of work takes. */
-  #usualMs = 0;
+  #averageMs = 0;
 
   constructor(options: WorkQueueOptions) {
     this.options = options;
@@ -78,7 +76,7 @@ export class WorkQueue {
       return await work();
     } finally {
       const ms = performance.now() - start;
-      this.#usualMs += (this.#usualMs === 0 ? 1 : smoothing) * (ms - this.#usualMs);
+      this.#averageMs += (this.#averageMs === 0 ? 1 : smoothing) * (ms - this.#averageMs);
       this.#next();
     }
   }
@@ -133,10 +131,37 @@ export class WorkQueue {
 
   #busy(): BusyError {
     const { name, running } = this.options;
-    const seconds = (this.#usualMs * this.#waiting) / (1000 * Math.max(1, running));
+    const seconds = (this.#averageMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
       `Too many ${name} are being waited for (${this.#waiting}). Try again later.`,
       Math.min(longestPause, Math.max(1, seconds)),
     );
+  }
+}
+
+/** Queues by name. Each exists only while work of its name waits or goes on. */
+export class NamedQueues {
+  readonly #queues = new Map<string, WorkQueue>();
+
+  /** @param options of each of them. */
+  constructor(private readonly options: WorkQueueOptions) {}
+
+  /** How many pieces of work wait under a name. */
+  waiting(name: string): number {
+    return this.#queues.get(name)?.waiting ?? 0;
+  }
+
+  /** Does a piece of work when its turn has come. @throws as `WorkQueue.run` */
+  async run<Result>(name: string, work: () => Promise<Result>, options: WaitOptions = {}): Promise<Result> {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = new WorkQueue(this.options);
+      this.#queues.set(name, queue);
+    }
+    try {
+      return await queue.run(work, options);
+    } finally {
+      if (queue.running === 0 && this.#queues.get(name) === queue) this.#queues.delete(name);
+    }
   }
 }

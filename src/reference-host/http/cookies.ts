@@ -1,15 +1,15 @@
 import { Reply } from '../../index.js';
 import type { HostContext } from '../context.js';
 
-/** What a request says about the browser that sent it. */
+/** Properties of a request that decide on its cookie. */
 export interface Browser {
   origin: string;
   fromOtherSite: boolean;
 }
 
 /**
- * An answer that gives the browser its token in a cookie, or with `null` takes it away. A page of another site changes nothing of who its
- * visitors are here: it gets the answer alone.
+ * An answer that sets the cookie with the token, or removes it if `issued` is `null`. A page of another site gets the answer without a cookie, because it
+ * must not sign its visitors in or out here.
  */
 export async function replyWithSession(
   context: HostContext,
@@ -22,7 +22,7 @@ export async function replyWithSession(
   return Reply.json(answer, { headers: { ...headers, 'Set-Cookie': await sessionCookie(context, issued, origin) } });
 }
 
-/** Scripts of pages cannot read the cookie. Pages of other sites send it only with a link that somebody follows. */
+/** A cookie that scripts cannot read, and that browsers send from other sites only when the user follows a link. */
 async function sessionCookie(
   context: HostContext,
   issued: { token: string; expires: Date } | null,

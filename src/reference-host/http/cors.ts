@@ -1,12 +1,12 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { HostContext } from '../context.js';
 
-/** Longer than any name of a host with its scheme and port: nobody has such an origin. */
+/** Longest origin that is compared. Names of hosts are shorter, with scheme and port. */
 const maxOriginLength = 300;
 
 /**
- * Whether an origin matches an entry of the setting: `*` stands for any text, `?` for any character. Takes a time that grows with the product
- * of the lengths at most: only the last `*` is ever given more text.
+ * Whether an origin matches an entry of the setting, in which `*` stands for any text and `?` for any character. After a mismatch only the last `*`
+ * takes more text, so the time is at most proportional to the product of the lengths.
  */
 export function isAllowed(origin: string, entry: string): boolean {
   if (origin.length > maxOriginLength) return false;
@@ -31,7 +31,7 @@ export function isAllowed(origin: string, entry: string): boolean {
   return at === pattern.length;
 }
 
-/** Lets pages of other origins use the API, as far as the settings allow; answers `OPTIONS` on every path. */
+/** Adds the headers by which pages of other origins may use the API, as the settings allow. Answers `OPTIONS` on every path. */
 export function cors(context: HostContext) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const { origin } = request.headers;
@@ -47,7 +47,7 @@ export function cors(context: HostContext) {
 async function addHeaders(context: HostContext, origin: string, request: Request, response: Response): Promise<void> {
   const entries = (await context.setting('core.cors.allow_origin')).split(',').filter((entry) => entry !== '');
   if (entries.length === 0) return;
-  // The answer differs by origin, also where the origin is refused.
+  // The answer depends on the origin, even if the origin is refused.
   response.vary('Origin');
   response.setHeader('Access-Control-Allow-Credentials', 'true');
   response.setHeader('Access-Control-Expose-Headers', await context.setting('core.cors.expose_headers'));

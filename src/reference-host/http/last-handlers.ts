@@ -6,7 +6,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => escapes[char]!);
 }
 
-/** Answers what is neither below the API nor part of the viewer by a page. */
+/** Answers requests for anything but the API and the viewer with a page that says that nothing is there. */
 export function answerNoPage(request: Request, response: Response): void {
   response
     .status(404)
@@ -15,10 +15,10 @@ export function answerNoPage(request: Request, response: Response): void {
     .send(`<!doctype html>\n<html lang="en"><title>Not found</title><p>Nothing is at ${escapeHtml(request.path)}.</p></html>\n`);
 }
 
-/** Answers an error that was raised outside of a route. Four parameters, since that is how Express knows it. */
+/** Answers an error that was thrown outside of a route. Express recognises such a handler by its four parameters. */
 export function answerError(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
-    // `identifyRequests` comes before everything.
+    // `identifyRequests`, the first handler of all, has set it.
     const uid = response.getHeader('X-Request-Id');
     logger.error({ err: error, uid, path: request.path }, 'Request:Failed');
     if (response.headersSent) {

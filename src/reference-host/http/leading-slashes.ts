@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 
-/** Serves `//api//v1/…` as `/api/v1/…`: clients are given addresses of servers, and of roots, that end in a slash. */
+/** Serves `//api//v1/…` as `/api/v1/…`, because some clients are configured with addresses that end with a slash. */
 export function withoutLeadingSlashes(apiRoot: string): RequestHandler {
   const segments = apiRoot.split('/').slice(1);
   return (request, _response, next) => {
@@ -12,7 +12,7 @@ export function withoutLeadingSlashes(apiRoot: string): RequestHandler {
       if (at === before || !url.startsWith(segment, at)) return next();
       at += segment.length;
     }
-    // The root alone, or what goes on below it or with a query.
+    // The root may be the whole path, or be followed by a slash or a query.
     if (at > apiRoot.length && ['/', '?', undefined].includes(url[at])) request.url = apiRoot + url.slice(at);
     next();
   };

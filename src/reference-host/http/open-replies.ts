@@ -1,12 +1,12 @@
 import type { Server, ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** How long a client has to take its last answer, in milliseconds. */
+/** Time in milliseconds that a client has to receive its last answer. */
 const lastMs = 1000;
 const message =
   'The server stops or restarts, and this request took too long to end before that. It may have done a part of its work: look at that before asking again.';
 
-/** The answers that a server has not sent whole. */
+/** The answers that a server has not sent completely. */
 export class OpenReplies {
   readonly #open = new Set<ServerResponse>();
 
@@ -22,7 +22,7 @@ export class OpenReplies {
     });
   }
 
-  /** Takes no more connections, lets requests end for `graceMs`, and ends those that have not. */
+  /** Accepts no more connections, waits up to `graceMs` for requests to end, and ends the others. */
   async close(graceMs: number): Promise<void> {
     const { server } = this;
     const cut = async () => {
@@ -37,7 +37,7 @@ export class OpenReplies {
     clearTimeout(timer);
   }
 
-  /** Ends answers: with 503 where none has begun, since a client that hears nothing knows nothing. */
+  /** Ends answers. Clients that have received nothing yet get the status 503, so that they know the reason. */
   async end(replies: Iterable<ServerResponse>): Promise<void> {
     const ending = [...replies].filter((reply) => !reply.closed);
     const ended = Promise.all(ending.map(whenClosed));
@@ -50,11 +50,11 @@ export class OpenReplies {
   }
 }
 
-/** Resolves when an answer is sent, or dropped, and its connection closed. */
+/** Resolves when an answer was sent or dropped and its connection is closed. */
 async function whenClosed(reply: ServerResponse): Promise<void> {
   const { socket } = reply;
   const closing = [reply, socket].filter((each) => each !== null && !each.closed);
-  // Connections also end with errors.
+  // The event `close` also comes after errors, for which `finished` would reject.
   await Promise.all(closing.map((each) => new Promise((resolve) => each!.once('close', resolve))));
 }
 

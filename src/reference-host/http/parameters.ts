@@ -8,13 +8,13 @@ export const byLowerName = paging('lowerName');
 /** Parameters of lists whose documents have no lower-case name. */
 export const byName = paging('name');
 
-/** A search text of a list. */
+/** Words by which a list is filtered. */
 export const searchText = text({ description: 'Only entries with these words.' });
 
 /** Metadata of a new or changed document. */
 export const metadata = json({ kind: 'object', description: 'Metadata, as a JSON object.' });
 
-/** Whether copies of items get copies of the annotations: everything but `false` says yes. */
+/** Whether annotations are copied with their items. Every text but `false` means yes, as existing clients expect. */
 export const copyAnnotations: Parameter<boolean> = {
   schema: { type: 'boolean', default: true, description: 'Whether the annotations of the items are copied too.' },
   required: false,
@@ -22,10 +22,10 @@ export const copyAnnotations: Parameter<boolean> = {
   parse: (value) => value.trim().toLowerCase() !== 'false',
 };
 
-/** What a folder lies in. */
+/** The type of a folder's parent. */
 export const folderParentType = oneOf(['folder', 'collection', 'user'], { description: 'Type of the parent.' });
 
-/** An answer that is a sentence. */
+/** An answer that consists of a sentence. */
 export const returnsMessage = { schema: component('Message', objectOf({ message: anyText })) };
 
 /** Scopes of tokens that are limited to part of what their user may do. */

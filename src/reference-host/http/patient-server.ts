@@ -11,14 +11,14 @@ export interface Patience {
   requestMs: number;
   /** For the next bytes of a body that is being sent, and for the next bytes of an answer to be taken. */
   stallMs: number;
-  /** How often heads and requests are looked at. */
+  /** Interval at which the times for heads and requests are checked. */
   checkMs: number;
-  /** How long a client that has its last answer may go on sending. */
+  /** How long a client may go on sending after its last answer. */
   lingerMs: number;
 }
 
-const usual: Patience = {
-  // Longer than proxies and clients keep idle connections, so that none is closed here while a request is on its way.
+const defaultPatience: Patience = {
+  // Proxies and clients close idle connections earlier, so that no connection is closed here while a request is on its way.
   keepAliveMs: 65_000,
   headersMs: 20_000,
   // The largest file that may be uploaded (100 GiB), at 10 Mbit/s.
@@ -28,18 +28,18 @@ const usual: Patience = {
   lingerMs: 30_000,
 };
 
-/** Longest head of a request, in bytes: a style of many bands is in the address. */
+/** Longest head of a request in bytes. The address may contain a style of many bands. */
 const maxHeadBytes = 64 * 1024;
 
-/** Most requests of one connection that wait for their answers. Clients that send the next before they have the last are rare, and send a few. */
+/** Most requests of one connection that wait for their answers. Few clients send requests without waiting for the last answer, and those send few. */
 const maxPipelined = 100;
 
 /**
- * A server that waits for slow clients and not for those that have stopped: a body may take as long as it comes on, and an answer that takes long to
- * make, or events that are rare, end nothing.
+ * A server that waits for slow clients, but not for those that have stopped. A body may take any time while its bytes keep coming. Answers that take long
+ * to make, and streams with rare events, do not end a connection.
  */
 export function createPatientServer(listener: RequestListener, patience: Partial<Patience> = {}): Server {
-  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...usual, ...patience };
+  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...defaultPatience, ...patience };
   const server = createServer({
     keepAliveTimeout: keepAliveMs,
     headersTimeout: headersMs,
@@ -52,7 +52,7 @@ export function createPatientServer(listener: RequestListener, patience: Partial
   const unanswered = new WeakMap<Socket, number>();
   server.on('request', (request, response) => {
     const { socket } = request;
-    // The parser goes on to the end of a packet, which holds more than a thousand.
+    // After the connection was destroyed, the parser still emits the other requests of the same packet, which can be more than a thousand.
     if (socket.destroyed) return;
     const count = (unanswered.get(socket) ?? 0) + 1;
     if (count > maxPipelined) {
@@ -69,7 +69,8 @@ export function createPatientServer(listener: RequestListener, patience: Partial
     });
     listener(request, response);
   });
-  // Nothing has moved on the socket for this long. A client is given it twice, in case it was the server that did not read the first time.
+  // Called when nothing was sent or received for half of the time. The client has stopped if that is so twice in a row, because the first time the
+  // server itself may not have been reading.
   server.setTimeout(stallMs / 2, (socket: Socket) => {
     const entry = asked.get(socket);
     const position = `${socket.bytesRead} ${socket.writableLength}`;
@@ -84,7 +85,7 @@ export function createPatientServer(listener: RequestListener, patience: Partial
   return server;
 }
 
-/** What is wrong with a request that cannot be read, by the code of Node's parser. */
+/** Answers to requests that cannot be read, by the error code of Node's parser. */
 const unreadable: Readonly<Record<string, { status: number; message: string }>> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
@@ -94,7 +95,7 @@ const unreadable: Readonly<Record<string, { status: number; message: string }>> 
 };
 const unreadableOtherwise = { status: 400, message: 'This is no request that can be read as HTTP/1.1.' };
 
-/** Answers what could not be read as a request, where it can still be answered, and closes the connection. */
+/** Answers a request that cannot be read, if no answer has begun on the connection, and closes it. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
   if (socket.writable && !(answering?.headersSent ?? false)) {
@@ -112,14 +113,14 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.destroySoon();
 }
 
-/** Whether a request goes on only when its client sends or takes more. Bytes of a body that lie here unread wait for the server. */
+/** Whether a request waits for its client, which must send or receive more. If there are unread bytes of the body, it waits for the server. */
 function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
   return (!request.complete && request.readableLength === 0) || socket.writableLength > 0;
 }
 
 /**
- * Node closes a connection with its last answer. Where the client still sends, as after a refusal, that would be a reset, which may take the
- * answer with it: what comes is read on for a while, and dropped.
+ * Delays the end of a connection after its last answer. Node would close it at once. If the client is still sending, as after a refusal, that would reset
+ * the connection, and the client might lose the answer. So the rest of the body is read for a while, and dropped.
  */
 function closeAfterBody(request: IncomingMessage, lingerMs: number): void {
   const { socket } = request;

@@ -94,7 +94,7 @@ export const groupSchema = component(
   }),
 );
 
-/** A user; more of themselves, and for site administrators. */
+/** A user. Users see more of themselves, and site administrators of everybody. */
 export const userSchema = component(
   'User',
   objectOf(
@@ -121,7 +121,7 @@ export const userSchema = component(
   ),
 );
 
-/** An upload that has not ended. */
+/** An unfinished upload. */
 export const uploadSchema = component('Upload', {
   ...objectOf(
     {
@@ -141,7 +141,7 @@ export const uploadSchema = component('Upload', {
   additionalProperties: true,
 });
 
-/** What an upload has led to so far. */
+/** The upload while it is unfinished, then the file. */
 export const uploadResult = { anyOf: [fileSchema, uploadSchema] };
 
 /** An API key. */
@@ -184,10 +184,10 @@ export const notificationSchema = component(
   ),
 );
 
-/** A document of any kind that has a place in the tree. */
+/** A document of any type that lies in the tree. */
 export const resourceSchema = component('Resource', { anyOf: [itemSchema, folderSchema, collectionSchema, userSchema] });
 
-/** What a document lies in, outermost first. */
+/** The documents that contain a document, outermost first. */
 export const rootPathSchema = listOf(
   objectOf({ type: { type: 'string', enum: ['collection', 'user', 'folder'] }, object: resourceSchema }),
 );

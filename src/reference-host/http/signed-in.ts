@@ -3,7 +3,7 @@ import { LargeImageError, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import { principalOf, type Principal } from '../access/access.js';
 
-/** Somebody who is signed in, for certain: routes with access `user` have checked. */
+/** The signed-in caller of a route with access `user`, which admits nobody else. */
 export async function signedIn(context: HostContext, caller: Caller | null): Promise<Principal & { id: Types.ObjectId }> {
   const principal = await principalOf(context, caller);
   const { id } = principal;

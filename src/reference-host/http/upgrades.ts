@@ -1,15 +1,15 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Takes over a connection whose client asks for another protocol. @returns whether it has */
+/** Takes over a connection whose client requests another protocol. @returns whether it did so */
 export type Upgrading = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
-/** What is said between two neighbours only, and of the protocol that is not spoken here. */
+/** Headers about this connection alone, and about the protocol that is not supported. */
 const dropped = new Set(['connection', 'upgrade', 'http2-settings']);
 
 /**
- * Hands requests for another protocol to `take`. What that leaves is answered as if nothing of the kind had been asked, as HTTP has it: clients in Java
- * ask for HTTP/2 with their first request.
+ * Offers connections whose clients request another protocol to `take`. The other requests are answered as usual, as HTTP requires: Java clients request
+ * HTTP/2 with their first request.
  */
 export function offerUpgrades(server: Server, take: Upgrading): void {
   server.on('upgrade', (request, socket, head) => {
@@ -19,7 +19,7 @@ export function offerUpgrades(server: Server, take: Upgrading): void {
       const [name, value] = [request.rawHeaders[i]!, request.rawHeaders[i + 1]!];
       if (!dropped.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
     }
-    // Node has taken its reader of requests off the connection: it reads the request again.
+    // Node has detached its parser from the connection. As a new connection it gets one again, which reads the request anew.
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
     server.emit('connection', socket);
   });

@@ -1,19 +1,19 @@
 import type { Model } from 'mongoose';
 import type { NotificationDocument } from './notification.model.js';
 
-/** How often the database is searched for messages that other processes wrote. */
+/** Interval in milliseconds at which the database is searched for messages that other processes have stored. */
 const pollMs = 1000;
-/** Messages of other processes may appear a little after the time written on them. */
+/** A message of another process may become visible this much later than its time says, in milliseconds. */
 export const overlapMs = 2000;
-/** When there are more new messages than this, all streams are woken. */
+/** If a search finds this many messages, there may be more, so all streams are woken. */
 const mostAtOnce = 10_000;
 
-/** Whose messages: a user's, or an anonymous session's. */
+/** The recipient of messages: a user, or an anonymous session. */
 export type NotificationOwner = Pick<NotificationDocument, 'userId'> | Pick<NotificationDocument, 'tokenId'>;
 
 const keyOf = (owner: Partial<Pick<NotificationDocument, 'userId' | 'tokenId'>>) => String(owner.userId ?? owner.tokenId);
 
-/** An open stream, which is woken when it should read the messages of its owner. */
+/** An open stream. It is woken when there may be new messages for its owner. */
 export class OpenStream {
   #isWoken = false;
   #wake: (() => void) | undefined;
@@ -25,7 +25,7 @@ export class OpenStream {
     this.#wake?.();
   }
 
-  /** Resolves when the stream was woken since the last time, when the time is over, or with the signal. */
+  /** Resolves when the stream is woken, or was woken since the last call; otherwise when the time is over or the signal aborts. */
   async untilWoken(milliseconds: number, ended: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let finish = () => {};
@@ -33,7 +33,7 @@ export class OpenStream {
       if (this.#isWoken || ended.aborted) return resolve();
       finish = resolve;
       this.#wake = resolve;
-      // A timer knows no longer times.
+      // Longer times do not fit into a timer of Node.js, which would fire at once.
       if (milliseconds < 2 ** 31) timer = setTimeout(resolve, Math.max(0, milliseconds));
       ended.addEventListener('abort', finish);
     });
@@ -44,7 +44,7 @@ export class OpenStream {
   }
 }
 
-/** Wakes the open streams of those who have new messages, for all of this process by one question a second to the database. */
+/** Wakes the open streams whose owners have new messages. All streams of a process share one query a second. */
 export class NotificationFeed {
   readonly #notifications: () => Model<NotificationDocument>;
   readonly #isEnabled: () => Promise<boolean>;
@@ -56,14 +56,14 @@ export class NotificationFeed {
     isEnabled,
   }: {
     notifications: () => Model<NotificationDocument>;
-    /** Whether streams are allowed: all are woken to see for themselves when not. */
+    /** Whether streams are allowed. If not, all are woken, and end when they find that out. */
     isEnabled: () => Promise<boolean>;
   }) {
     this.#notifications = notifications;
     this.#isEnabled = isEnabled;
   }
 
-  /** How many owners have streams open. */
+  /** Number of owners with open streams. */
   get owners(): number {
     return this.#streams.size;
   }
@@ -81,12 +81,11 @@ export class NotificationFeed {
     return stream;
   }
 
-  /** Wakes the streams of somebody. */
   wake(owner: NotificationOwner): void {
     for (const stream of this.#streams.get(keyOf(owner)) ?? []) stream.wake();
   }
 
-  /** Looks for messages until no stream is open. */
+  /** Searches for messages until no stream is open. */
   async #poll(): Promise<void> {
     this.#isPolling = true;
     let from = new Date(Date.now() - overlapMs);
@@ -106,7 +105,7 @@ export class NotificationFeed {
         delivered = new Set(found.map(key));
         from = new Date(begun - overlapMs);
       } catch {
-        // What is wrong is theirs to say.
+        // The streams meet the same error when they read their messages, and report it.
         this.#wakeAll();
       }
     }

@@ -28,5 +28,5 @@ export const notificationSchema = new Schema<NotificationDocument>(
   .index({ userId: 1, updated: 1 })
   .index({ tokenId: 1, updated: 1 })
   .index({ updated: 1 })
-  // Tidies up where the database does so; readers compare dates themselves.
+  // The database removes expired messages some time later, if it supports that, so readers compare the dates themselves.
   .index({ expires: 1 }, { expireAfterSeconds: 0 });

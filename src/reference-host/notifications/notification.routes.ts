@@ -18,7 +18,7 @@ import { isStreamEnabled, listNotifications, notificationView, streamNotificatio
 import type { NotificationOwner } from './notification-feed.js';
 import { findToken, userScope } from '../accounts/tokens/tokens.js';
 
-/** Whose messages are asked for: those of a user, or of an anonymous session. */
+/** The user or anonymous session that sends the request, whose messages are returned. */
 async function ownerOf(
   { caller, token }: { caller: Caller | null; token: string | null },
   context: HostContext,

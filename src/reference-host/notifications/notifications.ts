@@ -4,10 +4,10 @@ import type { HostContext } from '../context.js';
 import { overlapMs, type NotificationOwner } from './notification-feed.js';
 import type { NotificationDocument } from './notification.model.js';
 
-/** How long a message is kept that says nothing about it. */
+/** How long a message without a date of expiry is kept. */
 const defaultLifetimeMs = 60 * 60 * 1000;
 
-/** Keeps a message for a user, and wakes the user's open streams. */
+/** Stores a message for a user, and wakes the user's open streams. */
 export async function notifyUser(
   { models, notificationFeed }: HostContext,
   { userId, type, data, expires }: HostNotification,
@@ -27,7 +27,7 @@ export async function notifyUser(
   notificationFeed.wake(owner);
 }
 
-/** Messages changed after a date, oldest first. */
+/** Messages that were changed after a date, oldest first. */
 export async function listNotifications(
   { models }: HostContext,
   owner: NotificationOwner,
@@ -52,20 +52,20 @@ export function notificationView({ _id, type, data, time, updated, expires, user
   };
 }
 
-/** Whether the setting allows streams; it ends those that are open, too. */
+/** Whether the setting allows streams. Open streams end when it is switched off. */
 export async function isStreamEnabled(context: HostContext): Promise<boolean> {
   return context.setting('core.enable_notification_stream');
 }
 
-/** How messages are followed. */
+/** Which messages a stream sends, and when it ends. */
 interface Following {
   since: Date;
-  /** It ends after this long without a message. */
+  /** Time without a message after which the stream ends, in milliseconds. */
   silenceMs: number;
   signal: AbortSignal;
 }
 
-/** The messages of one owner as they come, until `silenceMs` pass without one, or streams are switched off. */
+/** New messages of an owner, until none comes for `silenceMs` or streams are switched off. */
 export async function* newNotifications(
   context: HostContext,
   owner: NotificationOwner,
@@ -93,13 +93,13 @@ export async function* newNotifications(
   }
 }
 
-/** The same as server-sent events. @param format gives the JSON text of a message */
+/** New messages as server-sent events. @param options `format` makes the JSON text of a message */
 export async function* streamNotifications(
   context: HostContext,
   owner: NotificationOwner,
   { format, ...following }: Following & { format: (message: object) => string },
 ): AsyncGenerator<string> {
-  // A first line at once: proxies and browsers then know that the stream is open.
+  // A first line is sent at once, so that proxies and browsers know that the stream is open.
   yield ': open\n\n';
   for await (const message of newNotifications(context, owner, following)) yield `data: ${format(message)}\n\n`;
 }

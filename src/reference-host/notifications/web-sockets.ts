@@ -7,19 +7,19 @@ import type { Upgrading } from '../http/upgrades.js';
 import { isInstalled } from '../packages.js';
 import { newNotifications } from './notifications.js';
 
-/** How often a connection is looked at: a client that has not answered since the last time is gone, and a token may have ended. */
+/** Interval in milliseconds at which a connection is checked. A client that has not answered since the last check is gone, and its token may have ended. */
 const checkMs = 3000;
-/** A client that is told to close and does not is left. */
+/** Time in milliseconds that a client has to close its connection, before it is cut off. */
 const closePatienceMs = 3000;
-/** Clients have nothing to say. */
+/** Largest message of a client in bytes. Clients need not send any. */
 const maxPayload = 1024;
 const ended = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 1013 } as const;
-/** Web sockets that a user may have open in this process. */
+/** Number of web sockets that a user may have open in this process. */
 const maxSockets = 50;
 
 /**
- * Messages of a user by web socket beside the event stream, as web clients of Girder 5 take them: `/notifications/me?token=…`, a text a message.
- * Needs the package `ws`; without it nothing is taken.
+ * Sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5 do not use the event stream.
+ * Without the package `ws` it takes over no connection.
  */
 export async function notificationSockets(context: HostContext): Promise<Upgrading> {
   if (!isInstalled('ws')) return () => false;
@@ -41,7 +41,7 @@ export async function notificationSockets(context: HostContext): Promise<Upgradi
 async function send(
   context: HostContext,
   socket: WebSocket,
-  { token, open }: { token: string | null; /** How many sockets users have. */ open: Map<string, number> },
+  { token, open }: { token: string | null; /** Number of open sockets by user. */ open: Map<string, number> },
 ): Promise<void> {
   const over = new AbortController();
   const end = (code: number, reason: string) => {
@@ -82,13 +82,13 @@ async function send(
   }
 }
 
-/** Whose token it is, if it is one of somebody who signed in. */
+/** The user who signed in with a token; `null` for other tokens. */
 async function userOf(context: HostContext, token: string | null): Promise<Types.ObjectId | null> {
   const caller = token === null || token === '' ? null : await verifyToken(context, token);
   return caller?.id != null && caller.scopes.includes(userScope) ? new Types.ObjectId(caller.id) : null;
 }
 
-/** Looks every few seconds whether the client is there, and does `check` then. A database that is away says nothing of a token. */
+/** Tests every few seconds whether the client is still there, and calls `check`. If that fails, for example without a database, the token may still be valid. */
 function watch(socket: WebSocket, check: () => Promise<void>): NodeJS.Timeout {
   let isThere = true;
   socket.on('pong', () => (isThere = true));
@@ -100,7 +100,7 @@ function watch(socket: WebSocket, check: () => Promise<void>): NodeJS.Timeout {
   }, checkMs).unref();
 }
 
-/** Resolves when a message has been handed on: a slow client is waited for. */
+/** Sends a message. Resolves when it has left, so that no messages pile up for a slow client. */
 function sent(socket: WebSocket, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.send(text, (error) => (error ? reject(error) : resolve()));

@@ -7,9 +7,8 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Resource } from './resources.js';
 
-/** Models whose documents can be named together. */
+/** Models whose documents can be named together in one request. */
 export const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
-/** Name of a model whose documents can be named together. */
 export type TreeType = (typeof treeTypes)[number];
 
 /** The ids of the parameter `resources`, by type. @throws BadParameterError, InvalidError */
@@ -18,7 +17,7 @@ export function parseResources(
   allowed: readonly TreeType[],
   { limit = Infinity } = {},
 ): [TreeType, string][] {
-  // What is named twice is meant once.
+  // A document that is named twice is returned once.
   const found = new Map<string, [TreeType, string]>();
   for (const [type, ids] of Object.entries(resources)) {
     const known = allowed.find((name) => name === type);
@@ -37,7 +36,7 @@ export function parseResources(
 
 type Found = Map<string, { _id: Types.ObjectId }>;
 
-/** The documents of a model that have one of these ids, asked for together. */
+/** The documents of a model with these ids, read in batches. */
 async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: readonly string[]): Promise<Map<string, D>> {
   const found = new Map<string, D>();
   for (const some of batches([...new Set(ids)])) {
@@ -48,9 +47,10 @@ async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: 
 }
 
 /**
- * All documents that are named, in order, before anything is done with one: nothing is changed when one of them may not be.
+ * Loads all documents of a request, in order, and checks the caller's level on each. Callers do so before they change anything, so that a request is
+ * refused as a whole.
  *
- * @throws UnknownIdError, AccessDeniedError for the first that is not there, or on which somebody has not the level.
+ * @throws UnknownIdError, AccessDeniedError for the first document that does not exist, or on which the caller does not have the level.
  */
 export async function loadResources(
   { models }: HostContext,
@@ -79,7 +79,7 @@ export async function loadResources(
   });
 }
 
-/** Those of some documents that are there. */
+/** Those of some documents that still exist. */
 export async function presentResources(
   { models }: HostContext,
   named: readonly { type: string; id: Types.ObjectId }[],
@@ -94,7 +94,7 @@ export async function presentResources(
   return found;
 }
 
-/** The document that is named alone. @throws UnknownIdError, AccessDeniedError */
+/** Loads a single document as {@link loadResources} does. @throws UnknownIdError, AccessDeniedError */
 export async function loadResource(
   context: HostContext,
   type: TreeType,

@@ -9,10 +9,13 @@ import type { NamedDocument } from '../upkeep/undertaking.model.js';
 import { presentResources } from './named-resources.js';
 import type { Resource } from './resources.js';
 
-/** Things removed at the same time, each of which may take as long as clients wait. */
+/** Number of documents that are removed at the same time. Each may take as long as clients wait. */
 const removedTogether = 8;
 
-/** Removes several things. All are noted before the first one is removed; what takes longer than clients wait goes on when this returns. */
+/**
+ * Removes several documents. They are recorded before the first one is removed, so that an interrupted removal can be finished. If it takes longer than
+ * clients wait, it goes on after this returns.
+ */
 export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
   return context.journal.finish({ kind: 'removals', named }, async () => {
@@ -21,12 +24,12 @@ export function removeResources(context: HostContext, resources: readonly Resour
   });
 }
 
-/** Removes those that are still there; can be done again. */
+/** Removes those of some documents that still exist. It may be repeated. */
 export async function finishRemovals(context: HostContext, named: readonly NamedDocument[]): Promise<void> {
   for (const some of batches(named)) await removeEach(context, await presentResources(context, some));
 }
 
-/** @throws the first error, when all others have been removed. */
+/** @throws the first error, after all other documents have been removed. */
 async function removeEach(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const removing = pLimit(removedTogether);
   const removed = await Promise.allSettled(resources.map((resource) => removing(() => remove(context, resource))));

@@ -40,7 +40,7 @@ import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
-/** Each takes some writes, one after the other; who names more would wait longer than clients do. */
+/** Most documents that a request may move or copy. Each needs several writes, one after the other, and clients do not wait longer. */
 const maxMoved = 500;
 
 const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
@@ -67,7 +67,7 @@ function entriesOf(context: HostContext, resource: Resource, principal: Principa
   return foldersIn(context, resource.doc._id, principal, { prefix: '' });
 }
 
-/** Each is some queries. */
+/** Most paths in one request. Each needs several queries. */
 const maxPaths = 1000;
 
 async function readablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
@@ -126,10 +126,10 @@ const finding: RouteDefinition<HostContext>[] = [
     accepts: mapOf(listOf(idText)),
     returns: { schema: mapOf(mapOf(anyText)) },
     errors: ['bad-parameter', 'invalid'],
-    // Each document is looked at by itself; nothing but who asks is known before the body.
+    // Each document is checked separately. Before the body is read, only the caller is known.
     authorize: ({ caller }, context) => principalOf(context, caller),
     async handle({ body, granted: principal }, context) {
-      // Web clients ask for whatever a search has found; groups lie nowhere.
+      // Web clients request the paths of everything that a search has found. Groups have no path.
       const { group, ...lists } = body;
       const asked = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
       if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be asked for at once.`);
@@ -329,5 +329,5 @@ const changing: RouteDefinition<HostContext>[] = [
   ),
 ];
 
-/** Paths, search, and changes of several documents at once. */
+/** Routes for paths, for search, and for changes of several documents at once. */
 export const resourceRoutes: RouteDefinition<HostContext>[] = [...finding, ...changing];

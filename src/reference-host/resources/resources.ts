@@ -12,7 +12,7 @@ import { ancestorsOf, type FolderParent } from '../tree/folders.js';
 /** A document with the name of its model. */
 export type Resource = FolderParent | { type: 'item'; doc: ItemDocument };
 
-/** Parts of a path such as `/collection/A\/B/C`, in which `\/` stands for a slash inside of a name and `\\` for a backslash. */
+/** The parts of a path such as `/collection/A\/B/C`, in which `\/` is a slash within a name and `\\` a backslash. */
 function splitPath(path: string): string[] {
   const parts = [''];
   for (let i = 0; i < path.length; i++) {
@@ -28,14 +28,14 @@ function escapeName(name: string): string {
   return name.replace(/\\/g, '\\\\').replace(/\//g, '\\/');
 }
 
-/** What lies at a path, as far as somebody may read it. @throws InvalidError that names the path. */
+/** Finds the document at a path, if the caller may read it. @throws InvalidError that names the path. */
 export async function lookUp(context: HostContext, path: string, principal: Principal): Promise<Resource> {
   const parts = splitPath(path);
   const [model, rootName, ...rest] = parts;
   if ((model !== 'collection' && model !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
   const root = await findRoot(context, model, rootName);
   const isRootSeen = root !== null && levelOn(root.doc, principal) >= 0;
-  // Of a root that somebody may not read they do not learn that it exists, unless they may read what lies there.
+  // Callers must not learn that a root exists if they can read neither it nor the document.
   const notFound = () =>
     new InvalidError(
       isRootSeen ? `Path not found: ${parts.join('/')}` : `${model === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
@@ -73,7 +73,7 @@ async function findChild(
   return item === null ? null : { type: 'item', doc: item };
 }
 
-/** The path at which a document lies. @throws AccessDeniedError when somebody may not read what it leads through. */
+/** The path of a document. @throws AccessDeniedError when the caller may not read all documents on it. */
 export async function pathOf(context: HostContext, resource: Resource, principal: Principal): Promise<string> {
   const chain: Resource[] = [resource];
   if (resource.type === 'item') {
@@ -90,10 +90,9 @@ export async function pathOf(context: HostContext, resource: Resource, principal
 
 /** Models that can be searched. */
 export const searchedTypes = ['item', 'folder', 'collection', 'group', 'user'] as const;
-/** Name of a model that can be searched. */
 export type SearchedType = (typeof searchedTypes)[number];
 
-/** What is searched for, and how. */
+/** What to search for, and how. */
 export interface SearchRequest {
   query: string;
   mode: string;
@@ -102,10 +101,11 @@ export interface SearchRequest {
   offset: number;
 }
 
-/** Databases take regular expressions of some length only. */
+/** Longest beginning of a name that is searched for, because databases limit the length of regular expressions. */
 const maxPrefixLength = 1000;
-/** Documents that are ranked by how well they match; more than these are not looked at. */
+/** Most documents that are ranked by how well they match. Others are not considered. */
 const maxRanked = 10_000;
+/** A word in a name counts as much as this many words elsewhere. */
 const nameWeight = 10;
 
 interface Searchable {
@@ -116,7 +116,7 @@ interface Searchable {
   login?: string;
 }
 
-/** Documents of one model that match, best first, as far as somebody has the level on them. */
+/** Documents of one model that match and on which the caller has the level, best first. */
 export async function search(
   context: HostContext,
   type: SearchedType,
@@ -172,7 +172,7 @@ function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilt
   throw new BadParameterError(`Search mode handler '${mode}' not found.`);
 }
 
-/** A filter for lists by words: every one of the words of a text. */
+/** A filter for documents that have all words of a text. */
 export function wordsFilter(text: string | undefined): { words?: { $all: string[] } | { $in: string[] } } {
   if (text === undefined || text === '') return {};
   const words = searchWords(text);

@@ -7,7 +7,7 @@ import { offerUpgrades, type Upgrading } from '../http/upgrades.js';
 import { UsageError } from './options.js';
 
 /** How long requests may go on after the server has been asked to stop. */
-const usualGraceMs = 5000;
+const defaultGraceMs = 5000;
 const drainPollMs = 20;
 
 /** A server at a port. */
@@ -33,7 +33,7 @@ export interface Listening {
 export async function listen(
   host: string,
   port: number,
-  { graceMs = usualGraceMs, whenServing = false }: { graceMs?: number; whenServing?: boolean } = {},
+  { graceMs = defaultGraceMs, whenServing = false }: { graceMs?: number; whenServing?: boolean } = {},
 ): Promise<Listening> {
   let handler: RequestListener = (_request, reply) => {
     reply.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '2' });

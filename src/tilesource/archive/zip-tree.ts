@@ -14,7 +14,7 @@ const windowBytes = 2 ** 20;
 /** What precedes the content of a file: a header of this length and mark, its name, and usually no more than so many other bytes. */
 const headerBytes = 30;
 const headerMark = 0x04_03_4b_50;
-const usualExtra = 64;
+const expectedExtra = 64;
 /** Entries that are read before other work may have the event loop. */
 const entriesAtOnce = 1000;
 
@@ -157,7 +157,7 @@ class ZipTree implements ArchiveTree {
       const wanted = Math.max(0, Math.min(length, size - from));
       if (start === null) {
         if (header + headerBytes + size > this.#reader.size) throw truncated(path);
-        const together = headerBytes + fileNameLength + usualExtra + (from === 0 ? wanted : 0);
+        const together = headerBytes + fileNameLength + expectedExtra + (from === 0 ? wanted : 0);
         const bytes = await this.#reader.read(header, Math.min(together, this.#reader.size - header), options);
         const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         if (bytes.length < headerBytes || view.getUint32(0, true) !== headerMark)

@@ -144,9 +144,9 @@ export function packingFor(
   options: ConversionOptions,
   source: { lossyTiff: boolean; dtype: ImageMetadata['dtype'] },
 ): TilePacking & { compression: TileCompression } {
-  const usual = source.lossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
+  const defaultCompression = source.lossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
   return {
-    compression: options.compression ?? usual,
+    compression: options.compression ?? defaultCompression,
     quality: options.quality,
     halfColor: options.quality < 90,
     predictor: options.predictor,

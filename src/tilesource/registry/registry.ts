@@ -45,7 +45,7 @@ interface Candidate {
   fallback: boolean;
 }
 
-const usuallyIgnored = String.raw`(\.mrxs|\.vsi)$`;
+const defaultIgnoredNames = String.raw`(\.mrxs|\.vsi)$`;
 
 /** Whether a configured expression matches a name. The time only grows with the length of the name, whatever the expression is. */
 function isNamed(name: string, expression: string): boolean {
@@ -102,7 +102,7 @@ export class TileSourceRegistry {
 
   /** Sources that may read a file, in the order in which they are tried. */
   candidates(file: FileFacts): TileSourceDefinition[] {
-    const ignored = isNamed(file.name, this.#options.ignoredNames ?? usuallyIgnored);
+    const ignored = isNamed(file.name, this.#options.ignoredNames ?? defaultIgnoredNames);
     return [...this.#definitions.values()]
       .map((definition) => rank(definition, file))
       .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))
@@ -209,7 +209,7 @@ function rank(definition: TileSourceDefinition, file: FileFacts): Candidate {
   if (byType !== undefined) matches.push(byType);
   const byName = definition.fileNames?.[baseName(file.name)];
   if (byName !== undefined) matches.push(byName);
-  const { default: usual } = definition.extensions;
-  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), usual);
+  const { default: byDefault } = definition.extensions;
+  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), byDefault);
   return { definition, priority, fallback: matches.length === 0 };
 }

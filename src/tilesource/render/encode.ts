@@ -11,7 +11,7 @@ import type { Kernel } from './resample.js';
 
 /** Encodings that can be asked for. `TILED` is made by `tiled-tiff.ts`. */
 const encodings = ['JPEG', 'JFIF', 'PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'BMP', 'PPM', 'TGA'] as const;
-export type Encoding = (typeof encodings)[number];
+type Encoding = (typeof encodings)[number];
 
 const mimeTypes: Record<Encoding, string> = {
   JPEG: 'image/jpeg',
@@ -76,11 +76,10 @@ const defaultQuality = 95;
 /**
  * Checks encoding options and fills in defaults. Quality is brought into its range, as the peer does.
  *
- * @param usual encoding when the request names none.
  * @throws BadValueError for an unknown encoding or compression.
  */
-export function parseEncoding(request: EncodingRequest, usual: Encoding = 'JPEG'): EncodingOptions {
-  const wanted = request.encoding ?? usual;
+export function parseEncoding(request: EncodingRequest): EncodingOptions {
+  const wanted = request.encoding ?? 'JPEG';
   const encoding = encodings.find((name) => name === wanted);
   if (encoding === undefined) {
     const hint = wanted.startsWith('pickle') ? ': serialized objects are not offered; ask for TILED to get samples' : '';

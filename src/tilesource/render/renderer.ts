@@ -73,7 +73,7 @@ export class Renderer {
   readonly #surveys = new Map<string, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
-  readonly #usual = new Map<number, Awaited<ReturnType<typeof defaultStyle>>>();
+  readonly #defaultStyles = new Map<number, Awaited<ReturnType<typeof defaultStyle>>>();
   readonly #measured: Renderer | undefined;
   #warned = false;
 
@@ -137,12 +137,12 @@ export class Renderer {
   /** How the bands of a frame are usually shown; another image of the same samples may show them alike. */
   async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof defaultStyle> {
     if (this.#measured) return this.#measured.defaultBands(frame, signal);
-    const kept = this.#usual.get(frame);
+    const kept = this.#defaultStyles.get(frame);
     if (kept !== undefined) return kept;
     const all = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
     const found = await defaultStyle(this.metadata, await this.measured(all, frame, asStored, signal));
-    if (this.#usual.size >= keptSurveys) this.#usual.clear();
-    this.#usual.set(frame, found);
+    if (this.#defaultStyles.size >= keptSurveys) this.#defaultStyles.clear();
+    this.#defaultStyles.set(frame, found);
     return found;
   }
 

@@ -79,8 +79,8 @@ function maskPixelValues(parameters: Record<string, unknown>): StyleFunction {
   };
 }
 
-function parseColor(value: unknown, usual: Rgba): Rgba {
-  if (value === undefined || value === null) return usual;
+function parseColor(value: unknown, byDefault: Rgba): Rgba {
+  if (value === undefined || value === null) return byDefault;
   const color = typeof value === 'string' ? tryParseColor(value) : null;
   if (color) return color;
   const isByte = (part: unknown): part is number =>

@@ -1,6 +1,6 @@
 import { ApiError } from '../api.js';
 import { fill, h } from '../dom.js';
-import { routeHash, type Route } from '../router.js';
+import { routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser } from '../session.js';
 import { accountTexts, adminTexts } from '../texts.js';
 import { configurationSection } from './configuration.js';
@@ -11,8 +11,7 @@ import { peopleSection } from './people.js';
 import { serverSection } from './server.js';
 import { settingsSection } from './settings.js';
 import { thumbnailsSection } from './thumbnails.js';
-import type { ViewContext, View } from '../view.js';
-import type { Section } from './section.js';
+import type { Section } from './parts.js';
 
 const sections: Record<string, Section> = {
   '': serverSection,
@@ -25,7 +24,7 @@ const sections: Record<string, Section> = {
   configuration: configurationSection,
 };
 
-/** What administrators do with the server, a section at a time. */
+/** The administration, of which one section is shown at a time. */
 export async function adminView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const user = currentUser();
   if (user === null) throw new ApiError(401, adminTexts.administratorsFirst);

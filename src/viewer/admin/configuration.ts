@@ -1,10 +1,10 @@
 import { ApiError, request } from '../api.js';
-import { fill, h } from '../dom.js';
+import { actions, debounced, fill, h, newestOnly } from '../dom.js';
+import { checkbox } from '../forms.js';
 import { codeEditor } from './code-editor.js';
-import { actionButton, outcome, panel } from './parts.js';
+import { outcome, panel, type Section } from './parts.js';
 import { untilRestarted, type ServerVersion } from './restart.js';
 import { adminTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 interface Replaced {
   status: string;
@@ -21,11 +21,8 @@ interface ConfigurationFile {
   canRestart: boolean;
 }
 
-/** lines count from 0 */
+/** `line` counts from 0 */
 type Problem = { line: number; message: string };
-
-/** How long after the last key the text is checked, in milliseconds. */
-const checkDelayMs = 500;
 
 /** The configuration file of the server. */
 export async function configurationSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
@@ -34,11 +31,13 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   const problems = h('div', { role: 'alert' });
   const backups = h('div');
   const editor = codeEditor({ label: adminTexts.configuration, onInput: edited });
-  const restart = h('input', { type: 'checkbox', name: 'restart', checked: file.canRestart, disabled: !file.canRestart });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  /** Which check is the latest: the answer to an earlier one says nothing about the text that stands. */
-  let latest = 0;
-  signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
+    name: 'restart',
+    checked: file.canRestart,
+    disabled: !file.canRestart,
+  });
+  const checkSoon = debounced(() => signal.aborted || void check().catch(said.bad));
+  const begin = newestOnly();
   editor.setText(file.text);
   showBackups();
   await check();
@@ -49,13 +48,12 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       editor.element,
       problems,
       said.element,
-      h(
-        'div.actions.wrap',
-        actionButton({ label: adminTexts.check, run: checkAloud, failed: said.bad }),
-        actionButton({ label: adminTexts.format, run: format, failed: said.bad }),
-        actionButton({ label: adminTexts.undoAll, run: load, failed: said.bad }),
-        actionButton({ label: adminTexts.replace, kind: 'primary', run: replace, failed: said.bad }),
-        h('label.row', restart, file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart),
+      actions(
+        said.button(adminTexts.check, checkAloud),
+        said.button(adminTexts.format, format),
+        said.button(adminTexts.undoAll, load),
+        said.button(adminTexts.replace, replace, { kind: 'primary' }),
+        restart.element,
       ),
       backups,
     ),
@@ -63,22 +61,18 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   function edited() {
     said.clear();
-    clearTimeout(timer);
-    timer = setTimeout(() => void check().catch(said.bad), checkDelayMs);
+    checkSoon();
   }
 
   /** @returns whether the text is valid */
   async function check(): Promise<boolean> {
-    clearTimeout(timer);
-    latest += 1;
-    const mine = latest;
+    const isNewest = begin();
     const found: Problem[] = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
-    if (mine === latest) showProblems(found);
+    if (isNewest()) showProblems(found);
     return found.length === 0;
   }
 
   async function checkAloud() {
-    said.clear();
     if (await check()) said.good(adminTexts.isValid);
   }
 
@@ -93,7 +87,6 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function format() {
-    said.clear();
     if (!(await check())) throw new Error(adminTexts.notValid);
     const before = editor.text();
     const formatted = await request<string>('POST', 'large_image/config/format', { text: before });
@@ -103,7 +96,6 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function load() {
-    said.clear();
     file = await request('GET', 'large_image/config', { signal });
     editor.setText(file.text);
     showBackups();
@@ -111,15 +103,12 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function replace() {
-    said.clear();
-    const started = restart.checked ? (await request<ServerVersion>('GET', 'system/version')).serverStartDate : '';
-    const query = { restart: restart.checked, expected: file.version };
+    const isRestart = restart.input.checked;
+    const started = isRestart ? (await request<ServerVersion>('GET', 'system/version')).serverStartDate : '';
+    const query = { restart: isRestart, expected: file.version };
     const former = file.backups;
     const answer = await request<Replaced>('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explain);
-    if (answer.status === 'no change') {
-      said.good(adminTexts.noChange);
-      return;
-    }
+    if (answer.status === 'no change') return said.good(adminTexts.noChange);
     if (answer.restarted) {
       said.good(adminTexts.restarting);
       await untilRestarted(started, signal);

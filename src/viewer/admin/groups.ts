@@ -1,14 +1,12 @@
 import { list, request } from '../api.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove, nameFields, removeAt } from '../browse/create-dialog.js';
 import { personSearch, type Found } from '../browse/person-search.js';
-import { pageNumber, paging } from '../browse/paging.js';
-import { button, errorNotice, fill, h, icon, linkButton } from '../dom.js';
-import { ask } from '../forms.js';
-import { plainDialog } from '../help.js';
+import { pageOf } from '../browse/paging.js';
+import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
+import { ask, checkbox } from '../forms.js';
 import { nameOf, type User } from '../session.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
-import { outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
 interface Group {
   _id: string;
@@ -17,24 +15,20 @@ interface Group {
   public: boolean;
 }
 
-const pageSize = 50;
-
-/** Groups, and who belongs to them. */
+/** The groups and their members. */
 export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
-  const page = pageNumber(route.query, 'page');
+  const page = pageOf(route.query, { size: 50, what: 'groups' });
   const said = outcome();
   const place = h('div.stack.column');
   await show();
-  const create = button(adminTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
-  return [panel(adminTexts.groups, h('div.actions.wrap', create), said.element, place)];
+  const create = button(commonTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
+  return [panel(commonTexts.groups, actions(create), said.element, place)];
 
   async function show() {
-    const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: 'lowerName' };
-    const { entries, total } = await list<Group>('group', { query, signal });
-    const pages = paging({ parameter: 'page', page, size: pageSize, total, label: browseTexts.pagesOf('groups') });
+    const { entries, total } = await list<Group>('group', { query: { ...page.query, sort: 'lowerName' }, signal });
     const columns = [commonTexts.name, commonTexts.description, adminTexts.members, commonTexts.edit];
     if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
-    else fill(place, table(columns, entries.map(row), adminTexts.groups), pages);
+    else fill(place, table(columns, entries.map(row), commonTexts.groups), page.links(total));
   }
 
   function row(group: Group) {
@@ -55,11 +49,10 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   function editGroup(group: Group | null) {
     const remove = () => (dialog.close(), removeGroup(group as Group));
     const dialog = ask({
-      title: group ? browseTexts.editNamed(group.name) : adminTexts.newGroup,
+      title: group ? browseTexts.editNamed(group.name) : commonTexts.newGroup,
       action: group ? commonTexts.save : adminTexts.createGroup,
       fields: [
-        { name: 'name', label: commonTexts.name, value: group?.name, required: true },
-        { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: group?.description },
+        ...nameFields(group ?? {}),
         { name: 'public', label: adminTexts.publicGroup, type: 'checkbox', value: group?.public ?? false },
       ],
       others: group ? [button(commonTexts.delete, remove)] : [],
@@ -75,21 +68,18 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
     askToRemove({
       title: browseTexts.deleteNamed(name),
       text: adminTexts.deleteGroupText,
-      async remove() {
-        const { message } = await request<{ message: string }>('DELETE', `group/${_id}`);
-        return done(message);
-      },
+      remove: async () => done(await removeAt(`group/${_id}`)),
     });
   }
 }
 
-/** Who belongs to a group, who is invited, and who asks to be let in. */
+/** The members of a group, invited users, and users who ask to become members. */
 function membersDialog({ _id: id, name }: Group) {
   const people = h('ul.grants.column');
   const said = h('div');
-  const invite = h('input', { type: 'checkbox' });
+  const invite = checkbox(adminTexts.inviteOnly);
   const search = personSearch((found) => void act(() => add(found)), ['user']);
-  plainDialog(adminTexts.membersOf(name), search, h('label.row', invite, ` ${adminTexts.inviteOnly}`), said, people);
+  plainDialog(adminTexts.membersOf(name), search, invite.element, said, people);
   void act(async () => {});
 
   async function act(change: () => Promise<unknown>) {
@@ -113,7 +103,7 @@ function membersDialog({ _id: id, name }: Group) {
     }
   }
 
-  function add({ id: userId }: Pick<Found, 'id'>, force = !invite.checked) {
+  function add({ id: userId }: Pick<Found, 'id'>, force = !invite.input.checked) {
     return request('POST', `group/${id}/invitation`, { query: { userId, force } });
   }
 

@@ -1,18 +1,20 @@
 import { request } from '../api.js';
-import { fill, h } from '../dom.js';
+import { actions, fill, h } from '../dom.js';
 import { routeHash } from '../router.js';
 import { formatCount } from '../format.js';
 import { folderPicker } from '../browse/folder-picker.js';
-import { choice, field } from '../forms.js';
+import { checkbox, choice, field } from '../forms.js';
 import { retryLabel } from '../browse/model.js';
-import { actionButton, outcome, panel, table } from './parts.js';
+import { outcome, panel, table, type Section } from './parts.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
-import type { Section } from './section.js';
 
-/** Images that could not be made are listed so many at a time. */
+/** Number of listed images that could not be made. */
 const maxRefused = 100;
 
-/** Large images for whole folders, what could not be made and why, and removal of those that were never completed. */
+/** Options of the creation of large images that are ticked at first. */
+const tickedOptions = ['recurse', 'localJobs'];
+
+/** Creation of large images for whole folders, the reasons why some could not be made, and removal of incomplete ones. */
 export async function imagesSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const refused = refusedPanel(signal);
   await refused.load();
@@ -37,7 +39,7 @@ function refusedPanel(signal: AbortSignal) {
           await load();
         }
       };
-      const again = actionButton({ label, name: adminTexts.tryNamed(label, name), failed: said.bad, run });
+      const again = said.button(label, run, { name: adminTexts.tryNamed(label, name) });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), again];
     });
     const more = found.length === maxRefused && h('p.quiet-text', adminTexts.newestListed(maxRefused));
@@ -51,62 +53,43 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
   const createJobs = choice(adminTexts.conversionChoices);
-  const boxes = [option('recurse', true), option('localJobs', true), option('cancelJobs', false), option('redoExisting', false)];
-  const start = actionButton({
-    label: adminTexts.createImages,
-    kind: 'primary',
-    failed: said.bad,
-    async run() {
-      said.clear();
-      fill(counters);
-      const folder = picker.chosen();
-      if (folder === null) throw new Error(browseTexts.chooseFolder);
-      const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
-      const form = { createJobs: createJobs.value, ...flags };
-      const answer = await request<Record<string, number>>('PUT', `large_image/folder/${folder._id}/tiles`, { form });
-      const rows = Object.entries(adminTexts.counters).map(([name, words]) => [words, formatCount(answer[name] ?? 0)]);
-      fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
-      said.good(adminTexts.done(answer.totalItems ?? 0, folder.name));
-      await onDone();
-    },
-  });
+  const boxes = Object.entries(adminTexts.createOptions).map(([name, label]) =>
+    checkbox(label, { name, checked: tickedOptions.includes(name) }),
+  );
+  const create = async () => {
+    fill(counters);
+    const folder = picker.chosen();
+    const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
+    const form = { createJobs: createJobs.value, ...flags };
+    const answer = await request<Record<string, number>>('PUT', `large_image/folder/${folder._id}/tiles`, { form });
+    const rows = Object.entries(adminTexts.counters).map(([name, words]) => [words, formatCount(answer[name] ?? 0)]);
+    fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
+    said.good(adminTexts.done(answer.totalItems ?? 0, folder.name));
+    await onDone();
+  };
   return panel(
     adminTexts.createImagesIn,
     picker.element,
     field(adminTexts.conversionJobs, createJobs),
-    h('div.checks', ...boxes.map(({ label }) => label)),
+    h('div.checks', ...boxes.map(({ element }) => element)),
     said.element,
     counters,
-    h('div.actions.wrap', start),
+    actions(said.button(adminTexts.createImages, create, { kind: 'primary' })),
   );
-}
-
-function option(name: keyof typeof adminTexts.createOptions, checked: boolean) {
-  const input = h('input', { type: 'checkbox', name, checked });
-  return { input, label: h('label.row', input, ` ${adminTexts.createOptions[name]}`) };
 }
 
 function incompletePanel() {
   const said = outcome();
+  const remove = async () => {
+    const { removed, message } = await request<{ removed: number; message?: string }>('DELETE', 'large_image/tiles/incomplete');
+    const words = adminTexts.removed(removed, 'incomplete large image');
+    if (message) said.bad(`${words} ${message}`);
+    else said.good(words);
+  };
   return panel(
     adminTexts.incomplete,
     h('p.quiet-text', adminTexts.incompleteHint),
     said.element,
-    h(
-      'div.actions.wrap',
-      actionButton({
-        label: adminTexts.removeIncomplete,
-        kind: 'danger',
-        failed: said.bad,
-        async run() {
-          said.clear();
-          const answer = await request<{ removed: number; message?: string }>('DELETE', 'large_image/tiles/incomplete');
-          const { removed, message } = answer;
-          const words = adminTexts.removed(removed, 'incomplete large image');
-          if (message) said.bad(`${words} ${message}`);
-          else said.good(words);
-        },
-      }),
-    ),
+    actions(said.button(adminTexts.removeIncomplete, remove, { kind: 'danger' })),
   );
 }

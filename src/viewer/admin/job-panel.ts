@@ -31,7 +31,7 @@ export function showStatus(tag: HTMLElement, status: number) {
 /** Longest log that is kept on the page, in characters. */
 const maxLog = 200_000;
 
-/** A job as it goes on: status, progress and log come by the event stream of the job, without asking again. */
+/** A job with its status, progress and log, which the event stream of the job updates. */
 export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; onStatus?: (status: number) => void }) {
   const status = statusTag(job.status);
   const bar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
@@ -86,7 +86,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
     const events = new EventSource(apiUrl(`job/${job._id}/events`), { withCredentials: true });
     signal.addEventListener('abort', () => events.close(), { once: true });
     if (signal.aborted) events.close();
-    // A connection that was lost is taken up again by the browser; one that was refused is not.
+    // The browser restores a lost connection, but not one that was refused.
     events.addEventListener('error', () => {
       if (events.readyState === EventSource.CLOSED && !signal.aborted) said.bad(adminTexts.jobEventsLost);
     });

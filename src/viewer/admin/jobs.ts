@@ -1,41 +1,28 @@
 import { list } from '../api.js';
-import { fill, h } from '../dom.js';
+import { actions, fill, h } from '../dom.js';
 import { formatDate } from '../format.js';
 import { isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
-import { actionButton, outcome, panel } from './parts.js';
+import { outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 const pageSize = 25;
 
-/** How often the status of unfinished jobs is asked for, in milliseconds. */
+/** Interval in milliseconds at which the status of unfinished jobs is requested. */
 const refreshMs = 3000;
 
 type Row = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
 
-/**
- * All jobs, newest first, each with its status as it changes; one that is opened shows its log as it grows, and can be cancelled.
- */
+/** All jobs, newest first, with their present status. An opened job shows its log while it grows, and can be cancelled. */
 export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const said = outcome();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
   let rows: Row[] = [];
-  const more = actionButton({ label: adminTexts.olderJobs, run: () => load(entries.children.length), failed: said.bad });
+  const more = said.button(adminTexts.olderJobs, () => load(entries.children.length));
   await load(0);
   const timer = setInterval(() => void refresh().catch(said.bad), refreshMs);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
-  return [
-    panel(
-      adminTexts.jobs,
-      said.element,
-      entries,
-      h(
-        'div.actions.wrap',
-        actionButton({ label: commonTexts.refresh, name: adminTexts.refreshJobs, run: () => load(0), failed: said.bad }),
-        more,
-      ),
-    ),
-  ];
+  const again = said.button(commonTexts.refresh, () => load(0), { name: adminTexts.refreshJobs });
+  return [panel(adminTexts.jobs, said.element, entries, actions(again, more))];
 
   async function load(offset: number) {
     const jobs = await newest(pageSize, offset);
@@ -47,7 +34,7 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
     rows = offset === 0 ? loaded : [...rows, ...loaded];
   }
 
-  /** What has become of the jobs that have not ended, wherever they were changed. */
+  /** Updates the status of unfinished jobs. */
   async function refresh() {
     const last = rows.findLastIndex(({ status }) => !isFinished(status));
     if (last < 0 || document.hidden) return;
@@ -83,7 +70,7 @@ function row(job: Job, signal: AbortSignal): Row {
     showStatus(tag, status);
   }
 
-  // The events of a job are followed only while it is open: browsers allow few connections.
+  // A job is followed only while it is open, because browsers allow few connections.
   function toggled() {
     leaving?.abort();
     leaving = null;

@@ -1,5 +1,8 @@
-import { announce, h, messageOf } from '../dom.js';
-import type { Child } from '../dom.js';
+import { announce, button, h, messageOf, type Child } from '../dom.js';
+import type { Route } from '../router.js';
+
+/** Builds the content of a section. `signal` aborts when the user leaves it. */
+export type Section = (context: { signal: AbortSignal; route: Route }) => Promise<HTMLElement[]>;
 
 /** A panel with a heading. */
 export function panel(title: string, ...content: (Child | Child[])[]) {
@@ -7,57 +10,44 @@ export function panel(title: string, ...content: (Child | Child[])[]) {
   return h('section.panel.surface.raised.stack.column', { 'aria-labelledby': id }, h('h2', { id }, title), ...content);
 }
 
-/** A line that says what became of an action: good news, or what went wrong. */
-export function outcome(): {
-  element: HTMLElement;
-  good: (text: string) => void;
-  bad: (error: unknown) => void;
-  clear: () => void;
-} {
+/** A line for the result of an action, and buttons that show their results in it. */
+export function outcome() {
   const element = h('p.outcome.break', { 'data-testid': 'outcome', hidden: true });
-  const show = (text: string, kind: 'good' | 'bad') => {
+  return { element, good, bad, clear, button: actionButton };
+
+  function show(text: string, kind: 'good' | 'bad') {
     element.textContent = text;
     element.dataset.kind = kind;
     element.setAttribute('role', kind === 'bad' ? 'alert' : 'status');
     element.hidden = false;
-  };
-  return {
-    element,
-    good(text) {
-      show(text, 'good');
-      announce(text);
-    },
-    bad: (error) => show(messageOf(error), 'bad'),
-    clear() {
-      element.hidden = true;
-      element.textContent = '';
-    },
-  };
-}
+  }
 
-/** A button that is disabled while its action runs. */
-export function actionButton(options: {
-  label: string;
-  /** what a screen reader says, where the label alone is not enough */
-  name?: string;
-  kind?: 'primary' | 'danger' | '';
-  run: () => Promise<void>;
-  failed: (error: unknown) => void;
-}) {
-  const { label, name, kind = '', run, failed } = options;
-  const button = h('button', { class: `button ${kind}`, 'aria-label': name, onclick: act }, label);
-  return button;
+  function good(text: string) {
+    show(text, 'good');
+    announce(text);
+  }
 
-  async function act() {
-    button.disabled = true;
-    button.setAttribute('aria-busy', 'true');
-    try {
-      await run();
-    } catch (error) {
-      failed(error);
-    } finally {
-      button.disabled = false;
-      button.removeAttribute('aria-busy');
+  function bad(error: unknown) {
+    show(messageOf(error), 'bad');
+  }
+
+  function clear() {
+    element.hidden = true;
+    element.textContent = '';
+  }
+
+  /** A button that is disabled while its action runs. */
+  function actionButton(label: string, run: () => Promise<void>, options: { name?: string; kind?: 'primary' | 'danger' } = {}) {
+    const made = button(label, () => void act(), options);
+    return made;
+
+    async function act() {
+      clear();
+      made.disabled = true;
+      made.setAttribute('aria-busy', 'true');
+      await run().catch(bad);
+      made.disabled = false;
+      made.removeAttribute('aria-busy');
     }
   }
 }
@@ -66,7 +56,7 @@ export function actionButton(options: {
 export function table(columns: string[], rows: Child[][], label: string) {
   return h(
     'div.table-frame',
-    // Where it is wider than the screen, it is scrolled by the keyboard too.
+    // If it is wider than the screen, it can be scrolled with the keyboard.
     { tabindex: 0, role: 'group', 'aria-label': label },
     h(
       'table.table.numbers',

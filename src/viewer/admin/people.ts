@@ -1,23 +1,20 @@
 import { list, request } from '../api.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { findNamed } from '../browse/person-search.js';
-import { pageNumber, paging } from '../browse/paging.js';
-import { button, debounced, fill, h, linkButton } from '../dom.js';
+import { pageOf } from '../browse/paging.js';
+import { actions, button, debounced, fill, h, linkButton } from '../dom.js';
 import { ask } from '../forms.js';
 import { currentUser, nameOf, type User } from '../session.js';
 import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js';
 import { registerFields } from '../views/account.js';
-import { outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
-/** As administrators see them. */
+/** A user as administrators see them. */
 type Account = User & { email?: string; status?: string };
 
-const pageSize = 50;
-
-/** Everybody with an account: made, changed, let in or kept out, and given a new password. */
+/** The users: administrators make, change, enable and disable accounts here, and set passwords. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
-  const page = pageNumber(route.query, 'page');
+  const page = pageOf(route.query, { size: 50, what: 'people' });
   const said = outcome();
   const place = h('div.stack.column');
   const search = h('input', {
@@ -28,20 +25,17 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
   });
   await show();
   const create = button(adminTexts.newUser, createUser, { picture: 'plus', kind: 'primary' });
-  return [panel(adminTexts.people, h('div.actions.wrap', h('div.field.column', search), create), said.element, place)];
+  return [panel(adminTexts.people, actions(h('div.field.column', search), create), said.element, place)];
 
   async function show() {
     const words = search.value.trim();
-    const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: 'lastName' };
     const { entries, total } =
       words === ''
-        ? await list<Account>('user', { query, signal })
+        ? await list<Account>('user', { query: { ...page.query, sort: 'lastName' }, signal })
         : { entries: (await findNamed(words, ['user'])).user, total: 0 };
     if (search.value.trim() !== words) return;
-    const pages =
-      words === '' && paging({ parameter: 'page', page, size: pageSize, total, label: browseTexts.pagesOf('people') });
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
-    fill(place, table(columns, (entries as Account[]).map(row), adminTexts.people), pages);
+    fill(place, table(columns, (entries as Account[]).map(row), adminTexts.people), words === '' && page.links(total));
   }
 
   function row(user: Account) {
@@ -56,6 +50,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
   async function done(text: string) {
     said.good(text);
     await show();
+    return text;
   }
 
   function createUser() {
@@ -64,7 +59,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
       action: accountTexts.createAccount,
       fields: [...registerFields.map((one) => ({ ...one, autocomplete: 'off' })), adminField(false)],
       async send(values) {
-        // The answer of a registration would sign in whoever is made; an administrator stays who they are.
+        // `register` would sign the new user in instead of the administrator.
         await request('POST', 'user', { form: values });
         await done(adminTexts.made(values.login ?? ''));
       },
@@ -82,7 +77,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
         { name: 'firstName', label: commonTexts.firstName, value: user.firstName, required: true },
         { name: 'lastName', label: commonTexts.lastName, value: user.lastName, required: true },
         { name: 'email', label: commonTexts.email, type: 'email', value: user.email, required: true },
-        // Who takes this from themselves cannot give it back.
+        // Administrators cannot take these from themselves, because they could not restore them.
         ...(isSelf ? [] : [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: user.status }]),
         ...(isSelf ? [] : [adminField(user.admin)]),
       ],
@@ -115,11 +110,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     askToRemove({
       title: browseTexts.deleteNamed(nameOf(user)),
       text: adminTexts.deleteUserText,
-      async remove() {
-        const { message } = await request<{ message: string }>('DELETE', `user/${user._id}`);
-        await done(message);
-        return message;
-      },
+      remove: async () => done(await removeAt(`user/${user._id}`)),
     });
   }
 }

@@ -4,16 +4,14 @@ import { adminTexts } from '../texts.js';
 const patienceMs = 60_000;
 const pollMs = 500;
 
-/**
- * Waits until the server has started anew.
- *
- * @param formerStart the date that it gave as its start before
- * @throws when that takes too long
- */
-export interface ServerVersion {
-  serverStartDate: string;
-}
+export type ServerVersion = { serverStartDate: string };
 
+/**
+ * Waits until the server has restarted.
+ *
+ * @param formerStart the start that it reported before
+ * @throws if that takes too long
+ */
 export async function untilRestarted(formerStart: string, signal: AbortSignal) {
   const deadline = Date.now() + patienceMs;
   while (Date.now() < deadline) {
@@ -23,7 +21,7 @@ export async function untilRestarted(formerStart: string, signal: AbortSignal) {
       const { serverStartDate } = await request<ServerVersion>('GET', 'system/version', { signal });
       if (serverStartDate !== formerStart) return;
     } catch (error) {
-      // Nobody answers while it restarts; what is not the server's own refusal passes.
+      // While the server restarts, requests fail with an ApiError.
       if (!(error instanceof ApiError)) throw error;
     }
   }

@@ -1,10 +1,9 @@
 import { request } from '../api.js';
-import { fill, h } from '../dom.js';
+import { actions, fill, h } from '../dom.js';
 import { formatBytes, formatCount, formatDate, plural } from '../format.js';
 import { factList } from '../image/facts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import { actionButton, outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
 interface CacheReport {
   maxsize: number;
@@ -16,15 +15,17 @@ interface CacheReport {
   error?: string;
 }
 
+type CacheReports = Record<string, CacheReport>;
+
 interface Store {
   root: string;
   capacity: { free: number; total: number } | null;
 }
 
-/** Below this share of the disk little is left. */
+/** Share of free bytes of the disk below which a warning is shown. */
 const lowShare = 0.05;
 
-/** Whether the server is well, how much it can take, and its caches. */
+/** The state of the server, the capacity of its disk, and its caches. */
 export async function serverSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   return Promise.all([statePanel(signal), cachePanel(signal)]);
 }
@@ -60,31 +61,25 @@ async function cachePanel(signal: AbortSignal) {
   const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
   await load();
   const clear = async () => {
-    said.clear();
-    const { before, after } = await request<Record<'before' | 'after', Record<string, CacheReport>>>(
-      'PUT',
-      'large_image/cache/clear',
-    );
-    fill(
-      output,
-      h('div', h('h3', adminTexts.before), reportTable(before, adminTexts.before)),
-      h('div', h('h3', adminTexts.after), reportTable(after, adminTexts.after)),
-    );
+    const reports = await request<Record<'before' | 'after', CacheReports>>('PUT', 'large_image/cache/clear');
+    const moments = ['before', 'after'] as const;
+    const titled = (one: (typeof moments)[number]) =>
+      h('div', h('h3', adminTexts[one]), reportTable(reports[one], adminTexts[one]));
+    fill(output, ...moments.map(titled));
     said.good(adminTexts.cachesCleared);
   };
   return panel(
     adminTexts.caches,
     output,
     said.element,
-    h(
-      'div.actions.wrap',
-      actionButton({ label: commonTexts.refresh, name: adminTexts.refreshCaches, run: load, failed: said.bad }),
-      actionButton({ label: adminTexts.clearCaches, kind: 'danger', failed: said.bad, run: clear }),
+    actions(
+      said.button(commonTexts.refresh, load, { name: adminTexts.refreshCaches }),
+      said.button(adminTexts.clearCaches, clear, { kind: 'danger' }),
     ),
   );
 }
 
-function reportTable(reports: Record<string, CacheReport>, label: string) {
+function reportTable(reports: CacheReports, label: string) {
   const rows = Object.entries(reports).map(([name, report]) => [
     name,
     amount(name, report.used),

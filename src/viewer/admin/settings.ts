@@ -1,21 +1,18 @@
 import { request } from '../api.js';
 import { h, linkButton, messageOf } from '../dom.js';
-import { choice, field } from '../forms.js';
+import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
-import { outcome, panel } from './parts.js';
+import { outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import type { Section } from './section.js';
 
 interface Definition {
   key: string;
   description: string;
-  /** what may be written, in words */
+  /** description of the allowed values */
   allowed: string;
   default: unknown;
   value: unknown;
 }
-
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 function nameOf({ key, allowed }: Definition) {
   const unit = /^a number of (\w+)/.exec(allowed)?.[1];
@@ -27,7 +24,7 @@ function nameOf({ key, allowed }: Definition) {
   return unit ? `${name} (${unit})` : name;
 }
 
-/** All settings in one form. What is refused keeps its reason beside it and changes nothing else. */
+/** All settings in one form. The reason of a refused value is shown beside it. The other values are saved. */
 export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const definitions: Definition[] = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
@@ -47,7 +44,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     save.disabled = true;
     said.clear();
     const changed = rows.filter((row) => row.isChanged());
-    // One after another: each is refused or stored by itself.
+    // Each setting has a request of its own, which may be refused.
     let refused = 0;
     for (const row of changed) refused += (await row.save()) ? 0 : 1;
     save.disabled = false;
@@ -61,38 +58,36 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
 function settingRow(definition: Definition) {
   const { key, description, allowed, default: byDefault } = definition;
   const id = `setting-${key.replaceAll('.', '-')}`;
-  const input = control(definition, id);
+  const name = nameOf(definition);
+  const box = isSwitch(definition) ? checkbox(name, { id }) : null;
+  const input = box?.input ?? control(definition, id);
   let shown = textOf(definition.value);
   put(shown);
   const message = h('p.form-error', { role: 'alert' });
-  const name = nameOf(definition);
   const reset = linkButton(adminTexts.byDefault, () => put(textOf(byDefault)), adminTexts.defaultOf(name));
   const hint = `${description} ${adminTexts.defaultIs(inWords(definition))}`;
-  const isBox = input.type === 'checkbox';
-  const labelled = isBox
-    ? h('div.stack.column', h('label.row', input, ` ${name}`), h('p.hint.break.quiet-text.small', hint))
-    : field(name, input, hint);
+  const labelled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
   return { key, element, isChanged: () => value() !== shown, save };
 
   function value() {
-    return isBoxed(input) ? String(input.checked) : input.value;
+    return box ? String(box.input.checked) : input.value;
   }
 
   function put(text: string) {
-    if (isBoxed(input)) input.checked = text === 'true';
+    if (box) box.input.checked = text === 'true';
     else input.value = text;
   }
 
   async function save() {
     message.textContent = '';
     try {
-      // The route reads JSON where it can: a text that happens to look like a number must stay a text.
+      // The route reads JSON if it can, so a text that looks like a number is sent as a JSON string.
       const isDefault = value() === textOf(byDefault);
       const sent = typeof byDefault === 'string' ? JSON.stringify(value()) : value();
       if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
       else await request('PUT', 'system/setting', { form: { key, value: sent } });
-      // What is stored may be written otherwise than what was sent.
+      // The server may have stored the value in another form.
       shown = textOf(await request('GET', 'system/setting', { query: { key } }));
       put(shown);
       input.removeAttribute('aria-invalid');
@@ -105,13 +100,17 @@ function settingRow(definition: Definition) {
   }
 }
 
-function isBoxed(input: Control): input is HTMLInputElement {
-  return input.type === 'checkbox';
+function choicesOf({ allowed }: Definition) {
+  return (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
 }
 
-function control({ default: byDefault, allowed }: Definition, id: string): Control {
-  const choices = (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
-  if (typeof byDefault === 'boolean' && choices.join() === 'true,false') return h('input', { id, type: 'checkbox' });
+function isSwitch(definition: Definition) {
+  return typeof definition.default === 'boolean' && choicesOf(definition).join() === 'true,false';
+}
+
+function control(definition: Definition, id: string) {
+  const { default: byDefault, allowed } = definition;
+  const choices = choicesOf(definition);
   if (choices.length > 1 && allowed.includes(' or ') && choices.every((word) => /^\w+$/.test(word)))
     return choice(Object.fromEntries(choices.map((word) => [word, adminTexts.settingWords[word] ?? word])), undefined, { id });
   if (typeof byDefault === 'object' && (byDefault !== null || allowed.startsWith('JSON')))
@@ -119,7 +118,7 @@ function control({ default: byDefault, allowed }: Definition, id: string): Contr
   return h('input', { id, autocomplete: 'off', spellcheck: 'false' });
 }
 
-/** A default as people read it. */
+/** The default as a text for people. */
 function inWords({ default: value, allowed }: Definition) {
   const text = textOf(value);
   if (typeof value === 'number')

@@ -1,22 +1,21 @@
 import { request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
-import { button, fill, h } from '../dom.js';
-import { choice, field, form } from '../forms.js';
+import { actions, button, fill, h } from '../dom.js';
+import { checkbox, choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
 import { adminTexts, commonTexts } from '../texts.js';
 import { jobPanel, type Job } from './job-panel.js';
-import { actionButton, outcome, panel, table } from './parts.js';
-import type { Section } from './section.js';
+import { outcome, panel, table, type Section } from './parts.js';
 
-/** Pixels each way that may be asked for. */
+/** Largest width and height of thumbnails in pixels. */
 const maxSide = 10_000;
 
 const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
 
-/** Kinds of files that are kept for items, each with the route that counts and removes them. */
+/** Kinds of cached files, each with the route that counts and removes them. */
 const kinds = adminTexts.keptKinds;
 
-/** Thumbnails of all large images: made by a job, counted and removed. */
+/** Thumbnails of all large images: jobs make them, and the cached files can be counted and removed. */
 export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const types = '["large_image_create_thumbnails"]';
   const jobs: Job[] = await request('GET', 'job/all', { query: { types, limit: 5, sort: 'created', sortdir: -1 }, signal });
@@ -30,31 +29,28 @@ export async function thumbnailsSection({ signal }: Parameters<Section>[0]): Ret
 }
 
 function createPanel(onStarted: (job: Job) => void) {
-  const boxes = Object.entries(adminTexts.pictureKinds).map(([key, words]) => {
-    const box = h('input', { type: 'checkbox', checked: true });
-    return { key, box, label: h('label.row', box, ` ${words}`) };
-  });
+  const boxes = Object.entries(adminTexts.pictureKinds).map(([name, words]) => checkbox(words, { name, checked: true }));
   const sizes = h('input', { value: '160 × 100, 440 × 440', autocomplete: 'off' });
   const format = choice(formats);
-  const pictures = h('fieldset.checks', h('legend', adminTexts.pictures), ...boxes.map(({ label }) => label));
+  const pictures = h('fieldset.checks', h('legend', adminTexts.pictures), ...boxes.map(({ element }) => element));
   const columns = h('div.columns', field(adminTexts.sizes, sizes, adminTexts.sizesHint), field(adminTexts.format, format));
-  const element = form({
+  const creation = form({
     content: [pictures, columns],
     action: adminTexts.createThumbnails,
     async send() {
-      const chosen = boxes.filter(({ box }) => box.checked);
+      const chosen = boxes.filter(({ input }) => input.checked);
       if (chosen.length === 0) throw new Error(adminTexts.atLeastOne);
       const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
       const spec = readSizes(sizes.value).flatMap((size) =>
-        chosen.map(({ key }) => ({ ...size, ...encoding, ...(key !== '' && { imageKey: key }) })),
+        chosen.map(({ input: { name } }) => ({ ...size, ...encoding, ...(name !== '' && { imageKey: name }) })),
       );
       onStarted(await request<Job>('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
     },
   });
-  return panel(adminTexts.createThumbnails, element);
+  return panel(adminTexts.createThumbnails, creation);
 }
 
-/** @throws for what is no list of sizes */
+/** @throws if the text is no list of sizes */
 function readSizes(text: string) {
   return text.split(/[,;]/).map((part) => {
     const [width = 0, height = 0] = (/^\s*(\d+)\s*[x×*]\s*(\d+)\s*$/i.exec(part) ?? []).slice(1).map(Number);
@@ -90,9 +86,6 @@ async function keptFilesPanel(signal: AbortSignal) {
     h('p.quiet-text', adminTexts.keptHint),
     table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
     said.element,
-    h(
-      'div.actions.wrap',
-      actionButton({ label: commonTexts.refresh, name: adminTexts.refreshCounts, run: load, failed: said.bad }),
-    ),
+    actions(said.button(commonTexts.refresh, load, { name: adminTexts.refreshCounts })),
   );
 }

@@ -1,15 +1,16 @@
 import { messageOf } from '../dom.js';
-import { displayOf, type Display } from './display.js';
 import { editAnnotation } from './editor.js';
 import { aim } from './drawing/aim.js';
 import { drawingLayer } from './drawing/layer.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
-import { annotationPanel } from './panel.js';
+import { listenToKeys } from './keys.js';
+import { AnnotationPanel } from './panel/panel.js';
 import { shapeCard } from './shape-card.js';
-import { Sheet } from './sheet.js';
+import { Sheets } from './sheets.js';
 import { toolbar } from './toolbar.js';
 import { Tools } from './drawing/tools.js';
-import type { AnnotationRecord, Coordinate, Element, Point } from './model.js';
+import type { Sheet } from './sheet.js';
+import type { Element, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { Item } from '../browse/model.js';
@@ -34,20 +35,13 @@ export function showAnnotations(options: {
   signal: AbortSignal;
 }) {
   const { item, metadata, stage, drawing, container, hide, onHide, signal } = options;
-  for (const id of hide) displayOf(id).visible = false;
-  let isListed = false;
-  /** Ids of hidden annotations in the last known address. */
-  let told = hide;
-  /** sheets by the id of their annotation */
-  const sheets: Map<string, Sheet> = new Map();
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
   let hovered: Element | null = null;
   const accent = getComputedStyle(container).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
 
   const bar = toolbar((tool) => tools.use(tool === tools.tool ? 'select' : tool));
   const card = shapeCard(metadata);
-  container.append(card.element);
-  container.append(bar.element);
+  container.append(card.element, bar.element);
   const tools = new Tools({
     stage,
     shapes: () => (work?.sheet.visible ? work.sheet.elements() : []),
@@ -63,18 +57,23 @@ export function showAnnotations(options: {
     redraw: () => redrawLive(),
     onTool: () => bar.show(tools.tool),
   });
+  const sheets = new Sheets({
+    stage,
+    metadata,
+    hide,
+    onHide,
+    redraw: () => redraw(),
+    onMore: () => redrawMore(),
+    onError: (error) => signal.aborted || panel.say(messageOf(error)),
+    onGone: (sheet) => work?.sheet === sheet && edit(null),
+  });
   const pictures = new OverlayPictures({ signal, onLoad: () => redraw(), onProblem: (text) => panel.say(text) });
   const { redraw, redrawMore, redrawLive } = drawingLayer(stage, drawing, {
-    *overlays() {
-      for (const sheet of sheets.values()) yield* sheet.overlays();
-    },
+    overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
     picture: (element) => pictures.of(element),
-    *shapes(box) {
-      for (const sheet of sheets.values())
-        if (sheet.visible) yield { elements: sheet.elements(box), opacity: sheet.display.opacity };
-    },
-    labelled: () => [...sheets.values()].flatMap((sheet) => (sheet.visible ? sheet.labelled() : [])),
-    covers: (box) => [...sheets.values()].every((sheet) => sheet.covers(box)),
+    shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.elements(box), opacity: sheet.display.opacity })),
+    labelled: () => sheets.visible.flatMap((sheet) => sheet.labelled()),
+    covers: (box) => sheets.covers(box),
     live: () => (tools.draft && tools.tool !== 'measure' && work?.sheet.visible ? [tools.draft] : []),
     hovered: () => hovered,
     above(painter) {
@@ -82,132 +81,71 @@ export function showAnnotations(options: {
       const selected = ruler ?? tools.draft ?? work?.editor.selected();
       card.show(selected ?? hovered);
       if (!selected || !(ruler || work?.sheet.visible)) return false;
-      const shown = tools.tip && selected.points ? { ...selected, points: [...selected.points, tipOf(tools.tip)] } : selected;
+      const shown = tools.tip && selected.points ? withTip(selected, tools.tip) : selected;
       if (tools.tip) card.show(shown);
       painter.selection(shown, { accent, handles: tools.tool === 'select' || selected.points !== undefined });
       return true;
     },
   });
-  const panel = annotationPanel({
+  const panel: AnnotationPanel = new AnnotationPanel({
     item,
     signal,
-    onList,
-    onShow,
+    onList(records) {
+      sheets.apply(records);
+      return (id) => sheets.get(id)?.visible ?? false;
+    },
+    onShow: (id, changes) => sheets.show(id, changes),
     onEdit: edit,
     onRenamed: async () => work?.editor.reload(),
     onConflict: async (reason) => (await work?.editor.takeOver(reason)) ?? reason,
   });
-  followPointer();
+  drawing.addEventListener('pointermove', oncePerFrame(hover, signal));
   aim(stage, drawing, tools, signal);
-  const root = container.getRootNode();
-  root.addEventListener('keydown', (event) => onKey(event as KeyboardEvent), { signal });
-  stage.onMove(throttled(refresh, signal));
-  stage.onRest(refresh);
-  signal.addEventListener('abort', () => closeAll(), { once: true });
+  const keys = {
+    tools,
+    isEditing: () => work !== null,
+    unpin: () => card.pin(null),
+    removeSelected: () => work?.editor.removeSelected(),
+    step: (way: 'undo' | 'redo') => work?.editor.step(way),
+  };
+  listenToKeys(container.getRootNode(), keys, signal);
+  stage.onMove(throttled(() => sheets.refresh(), signal));
+  stage.onRest(() => signal.aborted || sheets.refresh());
+  signal.addEventListener('abort', () => (work?.end.abort(), sheets.close()), { once: true });
   return {
     panel: panel.element,
-    hidden,
+    hidden: () => sheets.hidden,
     /** Must be called when the address contains the hidden annotations. */
-    tell: () => void (told = hidden()),
+    tell: () => sheets.tell(),
     /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
     hideOnly(ids: string[]) {
-      if (!isListed) for (const id of ids) displayOf(id).visible = false;
-      for (const [id, sheet] of sheets)
-        if (ids.includes(id)) sheet.show({ visible: false });
-        else if (told.includes(id)) sheet.show({ visible: true });
+      sheets.hideOnly(ids);
       panel.refresh();
     },
   };
 
-  /** Ids of the annotations that the user has hidden. */
-  function hidden() {
-    return isListed
-      ? [...sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []))
-      : hide;
-  }
-
-  function showError(error: unknown) {
-    if (!signal.aborted) panel.say(messageOf(error));
-  }
-
-  function refresh() {
-    if (!signal.aborted) for (const sheet of sheets.values()) sheet.refresh();
-  }
-
-  function closeAll() {
-    work?.end.abort();
-    for (const sheet of sheets.values()) sheet.close();
-    sheets.clear();
-  }
-
-  /** Applies a new list of the server. */
-  function onList(records: AnnotationRecord[]) {
-    const kept = new Set(records.map(({ _id }) => _id));
-    for (const [id, sheet] of sheets) {
-      if (kept.has(id)) continue;
-      if (work?.sheet === sheet) edit(null);
-      sheet.close();
-      sheets.delete(id);
-    }
-    for (const record of records) {
-      const known = sheets.get(record._id);
-      if (known) {
-        if (known.record !== record) known.update(record);
-        continue;
-      }
-      const sheet = new Sheet({ record, stage, metadata, redraw, onMore: redrawMore, onError: showError });
-      sheets.set(record._id, sheet);
-      sheet.show({});
-    }
-    // Annotations that were hidden on an earlier visit of this image are added to the address.
-    const isFirst = !isListed;
-    isListed = true;
-    if (isFirst) onHide();
-    redraw();
-    return (id: string) => sheets.get(id)?.visible ?? false;
-  }
-
-  function onShow(id: string, changes: Partial<Display>) {
-    sheets.get(id)?.show(changes);
-    if (changes.visible !== undefined) onHide();
-  }
-
   /** Begins to edit an annotation; `null` ends editing. */
-  function edit(id: string | null) {
+  function edit(id: string | null): HTMLElement | null {
     work?.end.abort();
     tools.use('select');
     work = null;
-    const sheet = id === null ? null : sheets.get(id);
-    bar.setEditing(sheet !== null && sheet !== undefined);
+    const sheet = id === null ? undefined : sheets.get(id);
+    bar.setEditing(sheet !== undefined);
     card.pin(null);
     if (sheet) {
-      sheet.show({ visible: true });
-      onHide();
+      sheets.show(sheet.record._id, { visible: true });
       const end = new AbortController();
       const onSaved = () => panel.update(sheet.record);
-      const say = (text: string) => panel.say(text);
-      work = { sheet, end, editor: editAnnotation({ sheet, signal: end.signal, redraw, report: say, onSaved }) };
+      work = { sheet, end, editor: editAnnotation({ sheet, signal: end.signal, redraw, report: panel.say, onSaved }) };
     }
     redraw();
     return work?.editor.element ?? null;
   }
 
-  function followPointer() {
-    let asked = false;
-    drawing.addEventListener('pointermove', (event) => {
-      if (asked) return;
-      asked = true;
-      requestAnimationFrame(() => {
-        asked = false;
-        if (!signal.aborted) hover(event);
-      });
-    });
-  }
-
   /** The topmost shape at a point of the stage, of any annotation. */
   function shapeAt(at: Point) {
     let found: Element | null = null;
-    for (const sheet of sheets.values()) if (sheet.visible) found = tools.topmost(sheet.elements(), at) ?? found;
+    for (const sheet of sheets.visible) found = tools.topmost(sheet.elements(), at) ?? found;
     return found;
   }
 
@@ -215,37 +153,31 @@ export function showAnnotations(options: {
     const box = drawing.getBoundingClientRect();
     const at = { x: event.clientX - box.left, y: event.clientY - box.top };
     tools.hover(at);
-    stage.canvas.style.cursor = event.buttons === 0 ? tools.cursor(at) : stage.canvas.style.cursor;
     if (event.buttons !== 0) return;
+    stage.canvas.style.cursor = tools.cursor(at);
     const found = shapeAt(at);
     if (found === hovered) return;
     hovered = found;
     redrawLive();
   }
-
-  function onKey(event: KeyboardEvent) {
-    const target = event.target as HTMLElement;
-    const isStep =
-      (event.ctrlKey || event.metaKey) && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
-    if (!isStep && target.closest('input, textarea, select, dialog')) return;
-    if (event.key === 'Escape') card.pin(null);
-    if (!work && tools.tool !== 'measure') return;
-    const isButton = target.closest('button, a, summary') !== null;
-    if (event.key === 'Escape') tools.cancel();
-    else if (event.key === 'Enter' && !isButton) tools.finish();
-    else if ((event.key === 'Delete' || event.key === 'Backspace') && !isButton) {
-      if (!(event.key === 'Backspace' && tools.dropVertex())) work?.editor.removeSelected();
-    } else if (event.ctrlKey || event.metaKey) {
-      const key = event.key.toLowerCase();
-      if (key !== 'z' && key !== 'y') return;
-      work?.editor.step(key === 'y' || event.shiftKey ? 'redo' : 'undo');
-    } else return;
-    event.preventDefault();
-  }
 }
 
-function tipOf({ x, y }: Point): Coordinate {
-  return [x, y, 0];
+/** A line or polygon with the vertex that would be next. */
+function withTip(shape: Element, { x, y }: Point): Element {
+  return { ...shape, points: [...(shape.points ?? []), [x, y, 0]] };
+}
+
+/** Calls at most once for each frame of the screen, with the first event. */
+function oncePerFrame<E extends Event>(call: (event: E) => void, signal: AbortSignal) {
+  let isAsked = false;
+  return (event: E) => {
+    if (isAsked) return;
+    isAsked = true;
+    requestAnimationFrame(() => {
+      isAsked = false;
+      if (!signal.aborted) call(event);
+    });
+  };
 }
 
 /** Calls at most once in a while, and once more at the end. */

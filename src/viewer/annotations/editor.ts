@@ -1,9 +1,8 @@
-import { announce, fill, h, icon, messageOf } from '../dom.js';
+import { actions, announce, button, fill, h, messageOf } from '../dom.js';
 import { field } from '../forms.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
-import { nameOf, newId } from './model.js';
+import { nameOf, newId, type Element } from './model.js';
 import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
-import type { Element } from './model.js';
 import type { Sheet } from './sheet.js';
 import { annotationTexts, commonTexts } from '../texts.js';
 
@@ -27,17 +26,12 @@ export function editAnnotation(options: {
   const groupSelect = h('select', { onchange: () => regroup(JSON.parse(groupSelect.value)) });
   const shapeForm = h('div.shape-form.column');
   const status = h('p.quiet-text', { role: 'status' });
-  const undoButton = h('button.button', { onclick: () => step('undo') }, icon('undo'), annotationTexts.undo);
-  const redoButton = h('button.button', { onclick: () => step('redo') }, icon('redo'), annotationTexts.redo);
-  const discardButton = h('button.button', { onclick: discard }, annotationTexts.discard);
-  const saveButton = h('button.button.primary', { onclick: () => void save() }, commonTexts.save);
-  const element = h(
-    'div.annotation-editor.column',
-    palette.element,
-    shapeForm,
-    status,
-    h('div.actions.wrap', undoButton, redoButton, discardButton, saveButton),
-  );
+  const undoButton = button(annotationTexts.undo, () => step('undo'), { picture: 'undo' });
+  const redoButton = button(annotationTexts.redo, () => step('redo'), { picture: 'redo' });
+  const discardButton = button(annotationTexts.discard, discard);
+  const saveButton = button(commonTexts.save, () => void save(), { kind: 'primary' });
+  const buttons = actions(undoButton, redoButton, discardButton, saveButton);
+  const element = h('div.annotation-editor.column', palette.element, shapeForm, status, buttons);
   if (sheet.record._elementCount > 0) void learnColors();
   palette.show();
   select(null);
@@ -72,6 +66,10 @@ export function editAnnotation(options: {
 
   function commit(before: Element | null, after: Element | null) {
     edits.change(before, after, sheet.record._version);
+    showAll();
+  }
+
+  function showAll() {
     showShape();
     showStatus();
     redraw();
@@ -87,9 +85,7 @@ export function editAnnotation(options: {
   function step(way: 'undo' | 'redo') {
     edits[way]();
     if (selected() === null) selectedId = null;
-    showShape();
-    showStatus();
-    redraw();
+    showAll();
   }
 
   function discard() {
@@ -117,14 +113,14 @@ export function editAnnotation(options: {
     const shape = selected();
     if (!shape) return fill(shapeForm, h('p.quiet-text', annotationTexts.howToEdit));
     offerGroups();
-    const label = h('input', { type: 'text', autocomplete: 'off', onchange: () => relabel(label.value) });
-    label.value = shape.label?.value ?? '';
+    const { value = '' } = shape.label ?? {};
+    const label = h('input', { type: 'text', autocomplete: 'off', value, onchange: () => relabel(label.value) });
     fill(
       shapeForm,
       field(annotationTexts.group, groupSelect),
       field(annotationTexts.label, label),
-      shape.holes && shape.holes.length > 0 && h('button.button', { onclick: fillHoles }, annotationTexts.fillHoles),
-      h('button.button', { onclick: removeSelected }, icon('trash'), annotationTexts.deleteShape),
+      shape.holes && shape.holes.length > 0 && button(annotationTexts.fillHoles, fillHoles),
+      button(annotationTexts.deleteShape, removeSelected, { picture: 'trash' }),
     );
   }
 

@@ -69,20 +69,13 @@ export function groupPalette(
   const name = h('input', {
     type: 'text',
     'aria-label': annotationTexts.newGroupName,
-    placeholder: annotationTexts.newGroup,
+    placeholder: commonTexts.newGroup,
     maxlength: 200,
     oninput: show,
   });
-  const form = h(
-    'form.row',
-    { onsubmit: add },
-    name,
-    h(
-      'button.button.icon-button',
-      { type: 'submit', 'aria-label': annotationTexts.addGroup, title: annotationTexts.addGroup },
-      icon('plus'),
-    ),
-  );
+  const label = annotationTexts.addGroup;
+  const submit = h('button.button.icon-button', { type: 'submit', 'aria-label': label, title: label }, icon('plus'));
+  const form = h('form.row', { onsubmit: add }, name, submit);
   show();
   return { element: h('fieldset', h('legend', annotationTexts.groupOfNew), list, form), show };
 
@@ -101,8 +94,8 @@ export function groupPalette(
         onColor(group);
       },
     });
-    const radio = h('input', { type: 'radio', name: 'annotation-group', onchange: () => choose(group) });
-    radio.checked = groups.chosen === group;
+    const checked = groups.chosen === group;
+    const radio = h('input', { type: 'radio', name: 'annotation-group', checked, onchange: () => choose(group) });
     return h('div.group-row.row.between', h('label.row.grow', radio, h('span.clip', label)), color);
   }
 

@@ -2,6 +2,7 @@ import { request } from '../api.js';
 import { append, button, h } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
+import { nameFields } from './create-dialog.js';
 import type { Folder, Item } from './model.js';
 
 type Metadata = Record<string, unknown>;
@@ -13,10 +14,7 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
   const dialog = ask({
     title: browseTexts.editNamed(name),
     action: commonTexts.save,
-    fields: [
-      { name: 'name', label: commonTexts.name, value: name, required: true },
-      { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: description },
-    ],
+    fields: nameFields({ name, description }),
     content: [rows.element],
     async send(values) {
       const changed = rows.changed();
@@ -62,7 +60,7 @@ function metadataRows(meta: Metadata) {
 
   function row(key = '', value = '') {
     const number = list.children.length + 1;
-    const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: browseTexts.key });
+    const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: commonTexts.name });
     const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueOf(number), placeholder: browseTexts.value });
     const remove = button('', () => item.remove(), { picture: 'close', name: browseTexts.removeRow(number) });
     input.value = key;
@@ -88,10 +86,10 @@ function metadataRows(meta: Metadata) {
   }
 }
 
-/** Something in a list that can be chosen. */
+/** An entry of a list that can be selected. */
 export interface Entry {
   type: 'collection' | 'folder' | 'item';
   doc: Folder | Item;
-  /** what the reader may do with it: 0 read, 1 write, 2 administer */
+  /** the user's level: 0 read, 1 write, 2 administer */
   level: number;
 }

@@ -8,11 +8,11 @@ import { accountTexts, browseTexts } from '../texts.js';
 type Named = { _id: string; name: string };
 export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
 
-/** Folders that are offered at once. */
+/** Number of folders that are offered at once. */
 const shown = 200;
 
-/** Goes down from collections to folders. What stands last in the path is chosen, when it is a folder. */
-export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container | null }> {
+/** Selects a folder, beginning with the collections. The last part of the path is the selected one. */
+export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container }> {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
   const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
@@ -20,9 +20,11 @@ export async function folderPicker(signal: AbortSignal): Promise<{ element: HTML
   await go([]);
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, said.element),
+    /** @throws if no folder is chosen */
     chosen: () => {
       const last = path.at(-1);
-      return last?.type === 'folder' ? last : null;
+      if (last?.type !== 'folder') throw new Error(browseTexts.chooseFolder);
+      return last;
     },
   };
 
@@ -60,7 +62,7 @@ export async function folderPicker(signal: AbortSignal): Promise<{ element: HTML
   }
 }
 
-/** The folders of a container; at the top the collections, and the reader's own place. */
+/** The folders of a container; without one the collections, and the user's own folders. */
 async function childrenOf(container: Container | undefined, signal: AbortSignal) {
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };

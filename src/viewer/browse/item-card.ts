@@ -4,16 +4,15 @@ import { h, icon } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
-import { imageState, itemVersion } from './model.js';
-import type { Item } from './model.js';
+import { imageState, itemVersion, type Item } from './model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
 const thumbnailSize = 440;
 
 /**
- * One item in a list: its picture, its name, and what is to be said of it.
+ * An item in a list: its picture, its name, and a note.
  *
- * @param options `note` stands instead of its size, `box` is that of a selection
+ * @param options `note` replaces its size, `box` is the check box of a selection
  */
 export function itemCard(item: Item, { note, box }: { note?: string | undefined; box?: HTMLElement } = {}) {
   const state = imageState(item);
@@ -39,7 +38,7 @@ function refusal(reason: string) {
   return h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason));
 }
 
-/** @param onRefused takes the reason where the file turns out to be none that can be shown */
+/** @param onRefused called with the reason if the file cannot be shown as an image */
 function thumbnail(item: Item, onRefused: (reason: string) => void) {
   const query = { width: thumbnailSize, height: thumbnailSize, _: itemVersion(item) };
   const address = (style: object = {}) => apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
@@ -61,7 +60,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
       );
     },
   });
-  // Listeners first: a picture in the cache may be there at once.
+  // The address is set after the listeners, because a cached picture may be loaded at once.
   image.src = address();
   return image;
 }

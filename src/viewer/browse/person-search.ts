@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { debounced, errorNotice, fill, h, icon } from '../dom.js';
+import { debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
 import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameOf, type User } from '../session.js';
@@ -39,7 +39,7 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<F
 export function personSearch(onFound: (found: Found) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
   const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
-  let latest = 0;
+  const begin = newestOnly();
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
 
@@ -51,13 +51,13 @@ export function personSearch(onFound: (found: Found) => void, types: ('user' | '
   }
 
   async function search() {
-    const mine = (latest += 1);
+    const isNewest = begin();
     const words = input.value.trim();
     results.hidden = words === '';
     if (words === '') return;
     try {
       const found = await findPeople(words, types);
-      if (mine !== latest) return;
+      if (!isNewest()) return;
       fill(results, ...found.map((one) => h('li', pick(one))), found.length === 0 && h('li.quiet-text', commonTexts.none));
     } catch (error) {
       fill(results, h('li', errorNotice(error)));

@@ -6,7 +6,7 @@ import type { Folder } from './model.js';
 /**
  * A collection or a folder in a list.
  *
- * @param options `note` stands below its name, `box` is that of a selection
+ * @param options `note` is shown below its name, `box` is the check box of a selection
  */
 export function placeRow(
   type: 'collection' | 'folder',

@@ -1,17 +1,8 @@
-import { ApiError, apiUrl, request } from '../api.js';
-import { button, fill, h, icon, messageOf, tell, type Picture } from '../dom.js';
-import { ask } from '../forms.js';
-import { currentUser } from '../session.js';
+import { apiUrl } from '../api.js';
+import { button, fill, h, icon } from '../dom.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import { editDialog, type Entry } from './edit-dialog.js';
-import { folderPicker } from './folder-picker.js';
-import { retryLabel } from './model.js';
-import { share } from './share-dialog.js';
-
-type Action = { label: string; picture: Picture; run: () => void };
-
-/** Number of reasons that are shown at once. */
-const maxReasons = 3;
+import { bulkActions } from './bulk-actions.js';
+import type { Entry } from './edit-dialog.js';
 
 /** Address of a download: an archive, unless it is one item of one file. */
 export function downloadUrl(entries: Entry[]) {
@@ -34,7 +25,6 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   page.addEventListener('keydown', (event) => onKey(event));
   return { bar, box, show };
 
-  /** The box of an entry. */
   function box(entry: Entry) {
     const { _id: id, name } = entry.doc;
     known.set(id, entry);
@@ -85,104 +75,8 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     return [...chosen].flatMap((id) => known.get(id) ?? []);
   }
 
-  function actions(): Action[] {
-    const all = entries();
-    const least = Math.min(...all.map(({ level }) => level));
-    const only = all.length === 1 && least >= 1 ? all[0] : undefined;
-    const shared = only && only.type !== 'item' && least >= 2 ? only : undefined;
-    const refused = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
-    const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
-    const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
-    const retry = refused[0] && least >= 1 && retryLabel(refused[0].largeImageRefused ?? '');
-    const offered: (Action | false | '' | undefined)[] = [
-      only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
-      shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
-      retry && { label: retry, picture: 'retry', run: () => tryAgain(all) },
-      mayCopy && {
-        label: least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy,
-        picture: 'folder',
-        run: () => void place(all, least >= 1),
-      },
-      mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all) },
-    ];
-    return offered.flatMap((action) => action || []);
-  }
-
-  /** Does something with one entry after the other. Refused entries stay selected, so that it can be tried again. */
-  async function forAll(queue: Entry[], act: (entry: Entry) => Promise<unknown>, said: (count: number) => string) {
-    const reasons: string[] = [];
-    let done = 0;
-    try {
-      const todo = queue.splice(0);
-      for (const [index, entry] of todo.entries()) {
-        try {
-          await act(entry);
-          done += 1;
-        } catch (error) {
-          // The other entries would fail too.
-          const isHopeless = error instanceof ApiError && (error.status === 0 || error.status === 401);
-          queue.push(...todo.slice(index, isHopeless ? undefined : index + 1));
-          if (isHopeless) throw error;
-          reasons.push(`${entry.doc.name}: ${messageOf(error)}`);
-        }
-      }
-    } finally {
-      if (done > 0) await refresh();
-    }
-    if (reasons.length === 0) return tell(said(done));
-    const rest = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
-    throw new Error([...(done > 0 ? [said(done)] : []), ...reasons.slice(0, maxReasons), ...rest].join(' '));
-  }
-
-  function remove(all: Entry[]) {
-    const title = all.length === 1 ? browseTexts.deleteNamed(all[0]?.doc.name ?? '') : browseTexts.deleteSeveral(all.length);
-    const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
-    ask({
-      title,
-      text: browseTexts.deleteText,
-      action: commonTexts.delete,
-      kind: 'danger',
-      send: () => forAll(all, act, browseTexts.deleted),
-    });
-  }
-
-  function tryAgain(chosenNow: Entry[]) {
-    const all = chosenNow.filter(({ doc }) => 'largeImageRefused' in doc);
-    const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
-    const names = all.map(({ doc }) => doc.name).join(', ');
-    ask({
-      title: commonTexts.tryAgain,
-      text: names,
-      action: commonTexts.tryAgain,
-      send: () => forAll(all, act, browseTexts.triedAgain),
-    });
-  }
-
-  async function place(all: Entry[], mayMove: boolean) {
-    const picker = await folderPicker(signal);
-    const target = () => {
-      const chosenPlace = picker.chosen();
-      if (chosenPlace === null) throw new Error(browseTexts.chooseFolder);
-      return chosenPlace._id;
-    };
-    const where = (type: Entry['type']) =>
-      type === 'item' ? { folderId: target() } : { parentType: 'folder', parentId: target() };
-    const move = ({ type, doc }: Entry) => request('PUT', `${type}/${doc._id}`, { query: where(type) });
-    const copy = ({ type, doc }: Entry) => request('POST', `${type}/${doc._id}/copy`, { query: where(type) });
-    let isCopy = !mayMove;
-    const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopy = true) }, browseTexts.copyHere);
-    ask({
-      title: browseTexts.moveOrCopyTitle(all.length),
-      content: [picker.element],
-      action: mayMove ? browseTexts.moveHere : browseTexts.copyHere,
-      others: mayMove ? [copyButton] : [],
-      async send() {
-        const copies = isCopy;
-        isCopy = !mayMove;
-        target();
-        await (copies ? forAll(all, copy, browseTexts.copied) : forAll(all, move, browseTexts.moved));
-      },
-    });
+  function actions() {
+    return bulkActions(entries(), { refresh, signal });
   }
 
   function onKey(event: KeyboardEvent) {

@@ -1,9 +1,7 @@
 import { apiUrl, request } from '../api.js';
-import { itemVersion } from '../browse/model.js';
-import { h } from '../dom.js';
-import { plainDialog } from '../help.js';
+import { itemVersion, type Item } from '../browse/model.js';
+import { h, plainDialog } from '../dom.js';
 import { section } from './facts.js';
-import type { Item } from '../browse/model.js';
 import { imageTexts } from '../texts.js';
 
 /** Largest size of the pictures in pixels. */

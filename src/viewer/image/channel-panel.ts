@@ -1,9 +1,8 @@
 import { request } from '../api.js';
-import { drawing, fill, h, linkButton } from '../dom.js';
-import { field } from '../forms.js';
+import { debounced, drawing, fill, h, linkButton } from '../dom.js';
+import { choice, field } from '../forms.js';
 import { significant } from '../format.js';
-import { applyPreset, automaticShare } from './channels.js';
-import type { Channel, Preset } from './channels.js';
+import { applyPreset, automaticShare, type Channel, type Preset } from './channels.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; samples: number };
@@ -29,22 +28,16 @@ export function channelPanel(options: {
 }) {
   const { itemId, channels: start, presets, frameOf, onChange, signal } = options;
   let channels = start;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let rest: ReturnType<typeof setTimeout> | undefined;
   /** Cancels the pending requests for histograms. */
   let asking = new AbortController();
   /** elements for the histograms of the channels, in order */
   let ranges: HTMLElement[] = [];
-  signal.addEventListener('abort', () => (clearTimeout(timer), clearTimeout(rest), asking.abort()), { once: true });
+  signal.addEventListener('abort', () => asking.abort(), { once: true });
+  const changeSoon = debounced(() => signal.aborted || onChange(channels), followMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
-  const choice = h(
-    'select',
-    { onchange: choose },
-    h('option', { value: '' }, imageTexts.choose),
-    h('option', { value: 'auto' }, imageTexts.automaticContrast),
-  );
-  for (const [index, { name }] of presets.entries()) choice.append(h('option', { value: index }, name));
-  const element = h('div.stack.column', field(imageTexts.presets, choice), list);
+  const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
+  const select = choice({ '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names }, '', { onchange: choose });
+  const element = h('div.stack.column', field(imageTexts.presets, select), list);
   show();
   return {
     element,
@@ -54,17 +47,14 @@ export function channelPanel(options: {
       show();
     },
     /** Must be called when another frame is shown. */
-    refresh() {
-      clearTimeout(rest);
-      rest = setTimeout(() => void fillRanges(), restMs);
-    },
+    refresh: debounced(() => signal.aborted || void fillRanges(), restMs),
   };
 
   function choose() {
-    const preset = presets[Number(choice.value)];
-    if (choice.value === 'auto') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
-    else if (choice.value !== '' && preset) channels = applyPreset(preset, channels);
-    choice.value = '';
+    const preset = presets[Number(select.value.replace('preset', ''))];
+    if (select.value === 'auto') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
+    else if (select.value !== '' && preset) channels = applyPreset(preset, channels);
+    select.value = '';
     show();
     onChange(channels);
   }
@@ -85,21 +75,20 @@ export function channelPanel(options: {
 
   function change(index: number, changes: Partial<Channel>) {
     channels = channels.map((channel, at) => (at === index ? { ...channel, ...changes } : channel));
-    clearTimeout(timer);
-    timer = setTimeout(() => onChange(channels), followMs);
+    changeSoon();
   }
 
   function row(range: HTMLElement, index: number) {
     const { name, color, on } = channels[index] as Channel;
     const box = h('input', {
       type: 'checkbox',
+      checked: on,
       onchange: () => {
         change(index, { on: box.checked });
         range.hidden = !box.checked;
         if (box.checked && !range.hasChildNodes()) void fillRanges();
       },
     });
-    box.checked = on;
     const picker = h('input', {
       type: 'color',
       value: color,
@@ -130,11 +119,8 @@ export function channelPanel(options: {
         min: histogram.min,
         max: histogram.max,
         step: Number.isInteger(histogram.max - histogram.min) ? 1 : 'any',
-      });
-      input.setAttribute('aria-label', imageTexts.boundOf[bound](name));
-      input.addEventListener('input', () => {
-        change(index, { [bound]: input.valueAsNumber });
-        tell();
+        'aria-label': imageTexts.boundOf[bound](name),
+        oninput: () => (change(index, { [bound]: input.valueAsNumber }), tell()),
       });
       return { bound, input, value: h('output') };
     });

@@ -1,6 +1,5 @@
 import { h } from '../dom.js';
-import { axesOf } from './metadata.js';
-import type { ImageMetadata } from './metadata.js';
+import { axesOf, type ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
 
 /**

@@ -1,42 +1,13 @@
-import { list, request } from '../api.js';
-import { imageState, type Item } from '../browse/model.js';
-import { announce, button, errorNotice, fill, h, icon, messageOf, wideButton } from '../dom.js';
-import { field } from '../forms.js';
-import { plainDialog } from '../help.js';
-import { parseRoute } from '../router.js';
+import type { Item } from '../browse/model.js';
+import { announce, button, errorNotice, fill, h, wideButton } from '../dom.js';
 import { commonTexts, compareTexts } from '../texts.js';
+import { chooseImage } from './choose-image.js';
 import { section } from './facts.js';
-import { openImage, type ImageView } from './image-view.js';
+import { openImage, requestImage, type ImageView } from './image-view.js';
+import { meetingOffset, moveWith, noOffset, presentOffset, readOffset, writeOffset, type Side } from './offset.js';
 import { imagePanels } from './panels.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
-
-/** Position of the second image relative to the first: moved (in micrometres if both have a scale, otherwise in pixels), scaled, and turned by degrees. */
-type Offset = { x: number; y: number; scale: number; turn: number };
-type Side = { stage: Stage; /** micrometres per pixel, or 1 */ unit: number };
-type Seen = { x: number; y: number; width: number; rotation: number };
-
-const noOffset: Offset = { x: 0, y: 0, scale: 1, turn: 0 };
-
-/** Number of images that are offered at once. */
-const offered = 100;
-
-/** The point of the second image at a point of the first one, each in the units of its image. */
-function across({ x, y, scale, turn }: Offset, point: { x: number; y: number }) {
-  return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale).transformPoint(point);
-}
-
-/** The initial offset: none if the second image extends to the view of the first, otherwise the one that puts its centre there. */
-function meeting([one, { unit }]: [Side, Side], { sizeX, sizeY }: ImageMetadata): Offset {
-  const { x, y } = seenBy(one);
-  const isThere = x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;
-  return isThere ? noOffset : { ...noOffset, x: (sizeX * unit) / 2 - x, y: (sizeY * unit) / 2 - y };
-}
-
-function seenBy({ stage, unit }: Side): Seen {
-  const { x, y, width } = stage.place();
-  return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.turned() };
-}
 
 /** Shows a second image beside an open one. Both move together; while the lock is off, their relative position is changed. */
 export function comparison(options: {
@@ -57,6 +28,7 @@ export function comparison(options: {
   let isAlone = false;
   let leads: 0 | 1 = 0;
   let isFollowing = false;
+  const choose = () => chooseImage(first.item, { signal, onChosen: (id) => void open(id, true) });
   const compare = wideButton('compare', compareTexts.compare, () => (second ? close() : choose()));
   const lock = button('', toggleLock, { picture: 'lock', name: compareTexts.lock, isPressed: true });
   first.image.stage.onMove(() => follow(0));
@@ -65,17 +37,12 @@ export function comparison(options: {
 
   /** The part of the address for the second image. */
   function query(): Record<string, string | null> {
-    if (!second) return opening === '' ? {} : { with: opening };
-    const { x, y, scale, turn } = offset;
-    const isNone = x === 0 && y === 0 && scale === 1 && turn === 0;
-    const digits = (value: number, count: number) => Number(value.toFixed(count));
-    return { with: second.id, offset: isNone ? null : [digits(x, 1), digits(y, 1), digits(scale, 5), digits(turn, 2)].join(',') };
+    if (second) return { with: second.id, offset: writeOffset(offset) };
+    return opening === '' ? {} : { with: opening };
   }
 
   function update(from: URLSearchParams) {
-    const [x = NaN, y = NaN, scale = NaN, turn = NaN] = (from.get('offset') ?? '').split(',').map(Number);
-    const isOffset = [x, y, turn].every((part) => Math.abs(part) < 1e9) && scale > 1e-4 && scale < 1e4;
-    offset = isOffset ? { x, y, scale, turn } : noOffset;
+    offset = readOffset(from.get('offset'));
     const id = from.get('with') ?? '';
     if (id === (second?.id ?? '')) follow(0);
     else if (id === '') close();
@@ -103,10 +70,7 @@ export function comparison(options: {
     stages.append(stage);
     panel.prepend(facts);
     try {
-      const [item, metadata] = await Promise.all([
-        request<Item>('GET', `item/${encodeURIComponent(id)}`, { signal: leave }),
-        request<ImageMetadata>('GET', `item/${encodeURIComponent(id)}/tiles`, { signal: leave }),
-      ]);
+      const { item, metadata } = await requestImage(id, leave);
       const image = await openImage({
         element: stage,
         item,
@@ -120,34 +84,40 @@ export function comparison(options: {
       stage.append(h('p.stage-name.clip', item.name));
       stage.querySelector('.stage-buttons')?.prepend(lock);
       fill(facts, section(item.name, { open: false }, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
-      const isScaled = first.metadata.mm_x !== null && metadata.mm_x !== null;
-      const side = (of: Stage, { mm_x: mmX }: ImageMetadata): Side => ({ stage: of, unit: isScaled ? (mmX ?? 1) * 1000 : 1 });
-      second = { id, sides: [side(first.image.stage, first.metadata), side(image.stage, metadata)], end };
       compare.setAttribute('aria-pressed', 'true');
-      if (isChosen) offset = meeting(second.sides, metadata);
-      leads = 0;
-      for (const [index, { stage: of }] of second.sides.entries()) listen(of.canvas, index as 0 | 1, leave);
-      image.stage.onMove(() => follow(1));
+      const sides = join(image.stage, metadata, leave);
+      second = { id, sides, end };
+      if (isChosen) offset = meetingOffset(...sides, metadata);
       follow(0);
       onChange();
       announce(compareTexts.opened(item.name));
     } catch (error) {
       if (leave.aborted) return;
       fill(stage, errorNotice(error));
-      stage.append(h('button.button', { onclick: close }, commonTexts.close));
+      stage.append(button(commonTexts.close, close));
     }
+  }
+
+  /** Joins both images, so that the one that the user moves takes the other one with it. */
+  function join(stage: Stage, metadata: ImageMetadata, leave: AbortSignal): [Side, Side] {
+    const isScaled = first.metadata.mm_x !== null && metadata.mm_x !== null;
+    const side = (of: Stage, { mm_x: mmX }: ImageMetadata): Side => ({ stage: of, unit: isScaled ? (mmX ?? 1) * 1000 : 1 });
+    leads = 0;
+    listen(first.image.stage.canvas, 0, leave);
+    listen(stage.canvas, 1, leave);
+    stage.onMove(() => follow(1));
+    return [side(first.image.stage, first.metadata), side(stage, metadata)];
   }
 
   /** Makes the image that the user touches the leading one; with Alt it is moved alone. */
   function listen(canvas: HTMLElement, index: 0 | 1, leave: AbortSignal) {
     const pane = canvas.closest('.stage') as HTMLElement;
-    for (const name of ['pointerdown', 'wheel', 'keydown'] as const) {
-      const lead = ({ altKey }: MouseEvent | KeyboardEvent) => {
-        leads = index;
-        isAlone = altKey;
-      };
+    const lead = ({ altKey }: MouseEvent | KeyboardEvent) => {
+      leads = index;
+      isAlone = altKey;
+    };
+    for (const name of ['pointerdown', 'wheel', 'keydown'] as const)
       pane.addEventListener(name, lead, { capture: true, passive: true, signal: leave });
-    }
   }
 
   function toggleLock() {
@@ -156,75 +126,21 @@ export function comparison(options: {
     announce(isLocked ? compareTexts.locked : compareTexts.unlocked);
   }
 
-  /** Moves the other image with the leading one. */
+  /** Moves the other image with the leading one, or learns their relative position from a move of one alone. */
   function follow(moved: 0 | 1) {
     if (!second || moved !== leads || isFollowing) return;
-    if (!isLocked || isAlone) return learn();
-    const [from, to] = [second.sides[moved], second.sides[moved === 0 ? 1 : 0]];
-    const seen = seenBy(from);
-    const isFirst = moved === 0;
-    const inverse = new DOMMatrix().translate(offset.x, offset.y).rotate(-offset.turn).scale(offset.scale).inverse();
-    const { x, y } = isFirst ? across(offset, seen) : inverse.transformPoint(seen);
-    const factor = (isFirst ? offset.scale : 1 / offset.scale) * (to.stage.size().width / from.stage.size().width);
+    const [one, other] = second.sides;
+    if (!isLocked || isAlone) {
+      offset = presentOffset(one, other);
+      return;
+    }
     isFollowing = true;
-    to.stage.rotate(seen.rotation + (isFirst ? offset.turn : -offset.turn), true);
-    to.stage.goTo({ x: x / to.unit, y: y / to.unit, width: (seen.width * factor) / to.unit });
+    if (moved === 0) moveWith(one, other, offset, false);
+    else moveWith(other, one, offset, true);
     isFollowing = false;
-  }
-
-  /** Computes the relative position from the present views. */
-  function learn() {
-    if (!second) return;
-    const [one, other] = second.sides.map(seenBy) as [Seen, Seen];
-    const [narrow, wide] = second.sides.map(({ stage }) => stage.size().width) as [number, number];
-    const turn = other.rotation - one.rotation;
-    const scale = other.width / wide / (one.width / narrow);
-    const placed = across({ x: 0, y: 0, scale, turn }, one);
-    offset = { x: other.x - placed.x, y: other.y - placed.y, scale, turn };
   }
 
   function settle() {
     if (second) onChange();
-  }
-
-  /** A dialog that offers the images of the same folder, and accepts a link to any image. */
-  function choose() {
-    const found = h('ul.picker-list', { 'aria-label': compareTexts.images });
-    const link = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
-    const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, link), h('div.picker.column', found));
-    let asked = 0;
-    void search();
-
-    async function search() {
-      asked += 1;
-      const turn = asked;
-      const text = link.value.trim();
-      const linked = text.includes('#item/') ? parseRoute(text.slice(text.indexOf('#'))).id : '';
-      try {
-        const entries =
-          linked === ''
-            ? (
-                await list<Item>('item', {
-                  query: { ...(text === '' ? { folderId: first.item.folderId } : { text }), limit: offered },
-                  signal,
-                })
-              ).entries
-            : [await request<Item>('GET', `item/${encodeURIComponent(linked)}`, { signal })];
-        if (turn !== asked) return;
-        const images = entries.filter((item) => item._id !== first.item._id && imageState(item) === 'yes');
-        const rows = images.map((item) => h('li', pick(item)));
-        fill(found, ...rows, rows.length === 0 && h('li.quiet-text', compareTexts.nothing));
-      } catch (error) {
-        if (turn === asked && !signal.aborted) fill(found, h('li.form-error', messageOf(error)));
-      }
-    }
-
-    function pick({ _id: id, name }: Item) {
-      const take = () => {
-        dialog.close();
-        void open(id, true);
-      };
-      return h('button.pick.row', { onclick: take }, icon('image'), name);
-    }
   }
 }

@@ -1,6 +1,5 @@
 import { h, slider } from '../dom.js';
-import { axesOf, frameAt, positionOf } from './metadata.js';
-import type { Axis, ImageMetadata } from './metadata.js';
+import { axesOf, frameAt, positionOf, type Axis, type ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
 
 /**

@@ -44,7 +44,7 @@ export async function openImage(options: {
   const known = channelsOf(metadata);
   const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
   const isMixed = known.length > 0 && 'framedelta' in (known[0] as Channel).source;
-  const { presets, usual } = await loadPresets(item, known, signal);
+  const { presets, firstShown } = await loadPresets(item, known, signal);
   let channels = readView(query);
   let light = readLight(query.get('light'));
   const drawing = h('div.stage-drawing');
@@ -112,7 +112,7 @@ export async function openImage(options: {
     if (axis && isMixed) frame = frameAt(axis, frame, 0);
     const read = text === null ? null : readChannels(text, known);
     if (read) return read;
-    return position === 0 ? usual : usual.map((channel, index) => ({ ...channel, on: index === position }));
+    return position === 0 ? firstShown : firstShown.map((channel, index) => ({ ...channel, on: index === position }));
   }
 
   function frameOf({ source }: Channel) {
@@ -172,7 +172,7 @@ export async function openImage(options: {
       frame: frame || null,
       at,
       rotation: Number(stage.rotation().toFixed(2)) || null,
-      channels: mixed === writeChannels(usual) ? null : mixed,
+      channels: mixed === writeChannels(firstShown) ? null : mixed,
       light: light.brightness === 100 && light.contrast === 100 ? null : `${light.brightness},${light.contrast}`,
       hide: annotations.hidden().join(',') || null,
     };
@@ -180,9 +180,19 @@ export async function openImage(options: {
   }
 }
 
+/** Requests an item and the metadata of its image. */
+export async function requestImage(itemId: string, signal: AbortSignal) {
+  const path = `item/${encodeURIComponent(itemId)}`;
+  const [item, metadata] = await Promise.all([
+    request<Item>('GET', path, { signal }),
+    request<ImageMetadata>('GET', `${path}/tiles`, { signal }),
+  ]);
+  return { item, metadata };
+}
+
 /** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
 async function loadPresets(item: Item, known: Channel[], signal: AbortSignal) {
-  if (known.length === 0) return { presets: [], usual: known };
+  if (known.length === 0) return { presets: [], firstShown: known };
   // If one of these is missing, or the user may not read it, there are fewer presets.
   const [settings, kept, internal] = await Promise.all(
     [
@@ -194,7 +204,7 @@ async function loadPresets(item: Item, known: Channel[], signal: AbortSignal) {
   const presets = presetsOf({ configured: settings?.imageFramePresets, kept, omero: internal?.omero });
   const defaults = Array.isArray(settings?.imageFramePresetDefaults) ? settings.imageFramePresetDefaults : [];
   const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
-  return { presets, usual: first ? applyPreset(first, known) : known };
+  return { presets, firstShown: first ? applyPreset(first, known) : known };
 }
 
 function readLight(text: string | null): Light {

@@ -1,8 +1,7 @@
-import { actionButton } from '../admin/parts.js';
+import { outcome } from '../admin/parts.js';
 import { apiUrl, save } from '../api.js';
-import { errorNotice, h } from '../dom.js';
+import { h, plainDialog } from '../dom.js';
 import { scaleBar } from '../format.js';
-import { plainDialog } from '../help.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 import { imageTexts } from '../texts.js';
@@ -37,6 +36,7 @@ export function saveView(options: {
     encoding: 'TILED',
   };
   const isTooLarge = Math.max(size.width, size.height) > maxSide;
+  const said = outcome();
   const dialog = plainDialog(
     imageTexts.saveView,
     h('p', imageTexts.saveScreen),
@@ -45,12 +45,11 @@ export function saveView(options: {
     isTooLarge
       ? h('p.quiet-text', imageTexts.saveTooLarge(maxSide))
       : action('TIFF', () => save(apiUrl(`item/${item._id}/tiles/region`, region), `${name}.tif`)),
+    said.element,
   );
 
   function action(label: string, save: () => Promise<void>) {
-    const run = () => save().then(() => dialog.close());
-    const button = actionButton({ label, run, failed: (error) => button.after(errorNotice(error)) });
-    return button;
+    return said.button(label, () => save().then(() => dialog.close()));
   }
 }
 

@@ -1,11 +1,10 @@
 import { pause, request, type Query } from '../api.js';
 import { imageState, type Item } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
-import { formatBytes } from '../format.js';
 import { uploadTexts } from '../texts.js';
+import { uploadRow } from './row.js';
 import { uploadFile } from './upload.js';
 import type { Upload } from './drop.js';
-import type { Progress } from './upload.js';
 
 /** Number of files that are sent at the same time. More would only share the same connection. */
 const concurrentUploads = 2;
@@ -52,8 +51,8 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
     const row = uploadRow(file, [folder.name, ...path].join(' / '));
     rows.append(row.element);
     row.start = () => {
-      const leave = row.begin();
-      waiting.push(() => run({ target: () => folderAt(path), file, row, leave }));
+      const signal = row.begin();
+      waiting.push(() => run({ target: () => folderAt(path), file, row, signal }));
       next();
     };
     row.start();
@@ -108,12 +107,12 @@ async function run(options: {
   target: () => Promise<string>;
   file: File;
   row: ReturnType<typeof uploadRow>;
-  leave: AbortController;
+  /** cancels the upload */
+  signal: AbortSignal;
 }) {
-  const { target, file, row, leave } = options;
+  const { target, file, row, signal } = options;
   try {
-    leave.signal.throwIfAborted();
-    const { signal } = leave;
+    signal.throwIfAborted();
     const folderId = await target();
     const itemId = await uploadFile({ folderId, file, onProgress: (progress) => row.progress(progress), signal });
     row.end('done', uploadTexts.uploaded);
@@ -121,7 +120,7 @@ async function run(options: {
     tell(folderId, 'item');
     if (itemId !== null) void tellOutcome(itemId, row);
   } catch (error) {
-    if (leave.signal.aborted) row.end('cancelled', uploadTexts.cancelled);
+    if (signal.aborted) row.end('cancelled', uploadTexts.cancelled);
     else row.end('failed', messageOf(error));
   }
 }
@@ -142,47 +141,4 @@ async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   const { folderId } = item;
   const again = () => void tellOutcome(itemId, row).then(() => tell(folderId, 'item'));
   if (running + waiting.length > 0) refused.push(again);
-}
-
-function uploadRow(file: File, folderName: string) {
-  const bar = h('progress', { max: Math.max(1, file.size), value: 0, 'aria-label': uploadTexts.ofFile(file.name) });
-  const status = h('span.upload-status.quiet-text.small');
-  const cancel = button('', () => leave?.abort(), { picture: 'close', name: uploadTexts.cancel(file.name) });
-  const retry = button('', () => row.start(), { picture: 'retry', name: uploadTexts.again(file.name) });
-  const element = h(
-    'li.upload',
-    h('span.upload-name.clip.small.strong', { title: uploadTexts.to(file.name, folderName) }, file.name),
-    h('span.upload-buttons', retry, cancel),
-    bar,
-    status,
-  );
-  let leave: AbortController | null = null;
-  const row = {
-    element,
-    start: () => {},
-    begin() {
-      leave = new AbortController();
-      element.dataset.state = 'running';
-      retry.hidden = true;
-      cancel.hidden = false;
-      bar.value = 0;
-      status.textContent = uploadTexts.waiting;
-      return leave;
-    },
-    progress({ sent, waiting: reason }: Progress) {
-      bar.value = sent;
-      const finishing =
-        sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(formatBytes(sent), formatBytes(file.size));
-      status.textContent = reason ?? finishing;
-    },
-    end(state: 'done' | 'unreadable' | 'failed' | 'cancelled', text: string) {
-      element.dataset.state = state;
-      status.textContent = text;
-      if (state === 'failed') announce(`${file.name}: ${text}`);
-      cancel.hidden = true;
-      retry.hidden = state === 'done' || state === 'unreadable';
-      if (retry.hidden) bar.value = bar.max;
-    },
-  };
-  return row;
 }

@@ -15,65 +15,69 @@ export interface Progress {
   waiting?: string;
 }
 
+interface UploadOptions {
+  folderId: string;
+  file: File;
+  onProgress: (progress: Progress) => void;
+  /** cancels the upload, which the server then discards */
+  signal: AbortSignal;
+}
+
+/** The server's record of an upload; the complete file after the last chunk. */
+type Answer = { _id: string; itemId?: string };
+
 /**
  * Uploads a file into a folder in chunks. After a lost connection it continues where it stopped.
  *
  * @returns id of the item with the file; `null` if the answer with the id was lost
  * @throws if the server refuses, or cannot be reached for about a minute
  */
-export async function uploadFile(options: {
-  folderId: string;
-  file: File;
-  onProgress: (progress: Progress) => void;
-  /** cancels the upload, which the server then discards */
-  signal: AbortSignal;
-}): Promise<string | null> {
-  const { folderId, file, onProgress, signal } = options;
-  const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };
-  const upload = await retrying(() => request<{ _id: string; itemId?: string }>('POST', 'file', { query, signal }), {
-    onProgress,
-    sent: 0,
-    signal,
-  });
+export async function uploadFile(options: UploadOptions): Promise<string | null> {
+  const upload = await begin(options);
   // The server makes an empty file at once.
-  if (file.size === 0) return upload.itemId ?? null;
+  if (options.file.size === 0) return upload.itemId ?? null;
   try {
-    return await sendChunks(upload._id, { file, onProgress, signal });
+    return await sendChunks(upload._id, options);
   } catch (error) {
-    await discard(upload._id);
+    // Errors are ignored here, because the first error is shown, and the server removes abandoned uploads by itself.
+    await request('DELETE', `file/upload/${upload._id}`).catch(() => undefined);
     throw error;
   }
 }
 
-async function sendChunks(
-  uploadId: string,
-  { file, onProgress, signal }: { file: File; onProgress: (progress: Progress) => void; signal: AbortSignal },
-): Promise<string | null> {
-  let offset = 0;
+/** Repeats the first request while the server cannot be reached. */
+async function begin(options: UploadOptions): Promise<Answer> {
+  const { folderId, file, signal } = options;
+  const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await request('POST', 'file', { query, signal });
+    } catch (error) {
+      await waitBeforeRetry(error, { failures, sent: 0 }, options);
+    }
+  }
+}
+
+async function sendChunks(uploadId: string, options: UploadOptions): Promise<string | null> {
+  const { file, onProgress, signal } = options;
+  let start = 0;
   let failures = 0;
   let itemId: string | null = null;
-  while (offset < file.size) {
-    const start = offset;
-    const end = Math.min(start + chunkBytes, file.size);
+  while (start < file.size) {
+    const sent = start;
+    const end = Math.min(sent + chunkBytes, file.size);
     try {
-      const answer = await sendChunk({
-        uploadId,
-        offset: start,
-        bytes: file.slice(start, end),
-        onSent: (sent) => onProgress({ sent: start + sent }),
-        signal,
-      });
+      const chunk = { uploadId, offset: sent, bytes: file.slice(sent, end), signal };
+      const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
       itemId = answer.itemId ?? null;
-      offset = end;
+      start = end;
       failures = 0;
     } catch (error) {
-      await waitBeforeRetry(error, failures, { onProgress, sent: start, signal });
+      await waitBeforeRetry(error, { failures, sent }, options);
       failures += 1;
-      const received = await receivedBytes(uploadId, { lastChunkSent: end === file.size, size: file.size, signal });
-      // The server cannot be reached, so the chunk is sent again from its start.
-      if (received === null) continue;
-      if (received > start) failures = 0;
-      offset = received;
+      // If the server cannot be reached, the chunk is sent again from its start.
+      start = (await receivedBytes(uploadId, end === file.size, options)) ?? sent;
+      if (start > sent) failures = 0;
     }
   }
   return itemId;
@@ -83,10 +87,7 @@ async function sendChunks(
  * Number of bytes that the server has received; `null` if it cannot be reached. If the server does not know the upload any more after the last
  * chunk was sent, the upload is complete and only the answer was lost.
  */
-async function receivedBytes(
-  uploadId: string,
-  { lastChunkSent, size, signal }: { lastChunkSent: boolean; size: number; signal: AbortSignal },
-): Promise<number | null> {
+async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { size }, signal }: UploadOptions) {
   try {
     const { offset } = await request<{ offset: number }>('GET', 'file/offset', { query: { uploadId }, signal });
     if (offset === size) await request('POST', 'file/completion', { query: { uploadId }, signal });
@@ -94,22 +95,8 @@ async function receivedBytes(
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (passingStatuses.has(error.status)) return null;
-    if (lastChunkSent && error.status === 400 && /upload id/i.test(error.message)) return size;
+    if (isLastSent && error.status === 400 && /upload id/i.test(error.message)) return size;
     throw error;
-  }
-}
-
-/** Repeats a request while the server cannot be reached. */
-async function retrying<T>(
-  ask: () => Promise<T>,
-  options: { onProgress: (progress: Progress) => void; sent: number; signal: AbortSignal },
-): Promise<T> {
-  for (let failures = 0; ; failures += 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      await waitBeforeRetry(error, failures, options);
-    }
   }
 }
 
@@ -120,8 +107,8 @@ async function retrying<T>(
  */
 async function waitBeforeRetry(
   error: unknown,
-  failures: number,
-  { onProgress, sent, signal }: { onProgress: (progress: Progress) => void; sent: number; signal: AbortSignal },
+  { failures, sent }: { failures: number; sent: number },
+  { onProgress, signal }: UploadOptions,
 ) {
   const delay = retryDelays[failures];
   if (signal.aborted || !(error instanceof ApiError) || !passingStatuses.has(error.status) || delay === undefined) throw error;
@@ -133,18 +120,14 @@ async function waitBeforeRetry(
   signal.throwIfAborted();
 }
 
-/**
- * Sends a chunk. It uses an XMLHttpRequest, because `fetch` does not report how much of a body has been sent.
- *
- * @returns the upload, or the complete file
- */
+/** Sends a chunk. It uses an XMLHttpRequest, because `fetch` does not report how much of a body has been sent. */
 function sendChunk(options: {
   uploadId: string;
   offset: number;
   bytes: Blob;
   onSent: (bytes: number) => void;
   signal: AbortSignal;
-}): Promise<{ itemId?: string }> {
+}): Promise<Answer> {
   const { uploadId, offset, bytes, onSent, signal } = options;
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();
@@ -163,12 +146,4 @@ function sendChunk(options: {
     signal.addEventListener('abort', abort, { once: true });
     xhr.send(bytes);
   });
-}
-
-/**
- * Tells the server to discard the upload. Errors are ignored, because the first error is shown, and the server removes abandoned uploads by
- * itself.
- */
-async function discard(uploadId: string) {
-  await request('DELETE', `file/upload/${uploadId}`).catch(() => undefined);
 }

@@ -1,9 +1,8 @@
 import { fill, h, type Child } from '../dom.js';
 import { form, type Field } from '../forms.js';
-import { goTo, routeHash, type Route } from '../router.js';
+import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
-import type { ViewContext, View } from '../view.js';
 
 const shared = { required: true, autocapitalize: 'none' };
 
@@ -12,13 +11,16 @@ const signInFields: Field[] = [
   { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...shared },
 ];
 
-/** What is asked of a new user. */
+/** Attributes of a field for a new password. */
+export const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
+
+/** The fields for a new user. */
 export const registerFields: Field[] = [
   { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...shared },
   { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...shared },
   { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...shared },
   { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...shared },
-  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'new-password', minlength: 6, ...shared },
+  { name: 'password', label: commonTexts.password, ...newPassword, ...shared },
 ];
 
 /** The forms for signing in and for registering. */

@@ -1,22 +1,18 @@
 import { list, request } from '../api.js';
 import { askToCreate } from '../browse/create-dialog.js';
-import { pageNumber, paging } from '../browse/paging.js';
+import { pageOf } from '../browse/paging.js';
 import { naturalOrder, type Folder } from '../browse/model.js';
 import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
-import { goTo, routeHash, type Route } from '../router.js';
+import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, type User } from '../session.js';
 import { accountTexts, browseTexts } from '../texts.js';
-import type { ViewContext, View } from '../view.js';
-
-const pageSize = 50;
 
 /** The start page with all collections that the user may see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
-  const page = pageNumber(route.query, 'page');
-  const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: naturalOrder };
-  const { entries, total }: { entries: Folder[]; total: number } = await list('collection', { query, signal });
+  const page = pageOf(route.query, { size: 50, what: 'collections' });
+  const { entries, total } = await list<Folder>('collection', { query: { ...page.query, sort: naturalOrder }, signal });
   signal.throwIfAborted();
   const user = currentUser();
   const element = h('div.page.column');
@@ -29,9 +25,8 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
     user?.admin && button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' }),
   );
   const content =
-    total === 0 && page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
-  const pages = { parameter: 'page', page, size: pageSize, total, label: browseTexts.pagesOf('collections') };
-  append(element, [heading, content, paging(pages), chosen.bar]);
+    total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
+  append(element, [heading, content, page.links(total), chosen.bar]);
   fill(main, element);
   return { title: '' };
 }

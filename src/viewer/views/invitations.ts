@@ -1,6 +1,6 @@
 import { request } from '../api.js';
-import { actionButton, outcome } from '../admin/parts.js';
-import { h } from '../dom.js';
+import { outcome } from '../admin/parts.js';
+import { actions, h } from '../dom.js';
 import { accountTexts } from '../texts.js';
 
 /** Invitations to groups, which the user can accept or decline. */
@@ -14,15 +14,10 @@ async function invitation(id: string, refresh: () => Promise<void>) {
   if (group === null) return null;
   const said = outcome();
   const answer = (label: string, method: 'POST' | 'DELETE') =>
-    actionButton({
-      label,
-      failed: said.bad,
-      async run() {
-        await request(method, `group/${id}/member`);
-        await refresh();
-      },
+    said.button(label, async () => {
+      await request(method, `group/${id}/member`);
+      await refresh();
     });
-  const buttons = [answer(accountTexts.join, 'POST'), answer(accountTexts.decline, 'DELETE')];
-  const text = h('p', accountTexts.invitedTo(group.name));
-  return h('div.notice.stack.column.surface', text, said.element, h('div.actions.wrap', ...buttons));
+  const buttons = actions(answer(accountTexts.join, 'POST'), answer(accountTexts.decline, 'DELETE'));
+  return h('div.notice.stack.column.surface', h('p', accountTexts.invitedTo(group.name)), said.element, buttons);
 }

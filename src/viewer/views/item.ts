@@ -1,7 +1,7 @@
-import { actionButton, outcome } from '../admin/parts.js';
+import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
-import { askToRemove } from '../browse/create-dialog.js';
+import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { preparationEnd } from '../browse/preparation.js';
 import { imageState, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
@@ -12,10 +12,9 @@ import { itemFacts, section, technicalSection, valueTree } from '../image/facts.
 import { comparison } from '../image/compare.js';
 import { openImage, type ViewQuery } from '../image/image-view.js';
 import { imagePanels } from '../image/panels.js';
-import { goTo, replaceRoute, routeHash, type Route } from '../router.js';
+import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts, imageTexts } from '../texts.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import type { ViewContext, View } from '../view.js';
 
 /** The page of an item: a zoomable image with its metadata, or the files of other items. */
 export async function itemView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
@@ -120,13 +119,9 @@ function preparing(item: Item, refresh: () => Promise<void>, signal: AbortSignal
 function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const said = outcome();
-  const retry = actionButton({
-    label: retryLabel(item.largeImageRefused),
-    failed: said.bad,
-    async run() {
-      await request('POST', `item/${item._id}/tiles`);
-      await refresh();
-    },
+  const retry = said.button(retryLabel(item.largeImageRefused), async () => {
+    await request('POST', `item/${item._id}/tiles`);
+    await refresh();
   });
   const text = h('p', browseTexts.notShown(item.largeImageRefused));
   return h('div.notice.notice-warning.surface', { role: 'status' }, text, said.element, mayWrite && retry);
@@ -167,7 +162,7 @@ function removeItem(item: Item) {
     title: browseTexts.deleteNamed(item.name),
     text: browseTexts.deleteText,
     async remove() {
-      const { message } = await request<{ message: string }>('DELETE', `item/${item._id}`);
+      const message = await removeAt(`item/${item._id}`);
       goTo(routeHash('folder', item.folderId));
       return message;
     },

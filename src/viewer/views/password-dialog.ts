@@ -3,6 +3,7 @@ import { tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { currentUser, signIn } from '../session.js';
 import { accountTexts } from '../texts.js';
+import { newPassword } from './account.js';
 
 /** Changes one's own password; this page stays signed in. */
 export function passwordDialog() {
@@ -11,14 +12,7 @@ export function passwordDialog() {
     action: accountTexts.changePassword,
     fields: [
       { name: 'old', label: accountTexts.formerPassword, type: 'password', autocomplete: 'current-password', required: true },
-      {
-        name: 'new',
-        label: accountTexts.newPassword,
-        type: 'password',
-        autocomplete: 'new-password',
-        minlength: 6,
-        required: true,
-      },
+      { name: 'new', label: accountTexts.newPassword, ...newPassword },
     ],
     async send(form) {
       await request('PUT', 'user/password', { form });

@@ -1,12 +1,11 @@
 import { request } from '../api.js';
 import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place.js';
-import { debounced, errorNotice, fill, h } from '../dom.js';
+import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
 import { formatCount } from '../format.js';
-import { replaceRoute, routeHash, type Route } from '../router.js';
+import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import type { Folder, Item } from '../browse/model.js';
-import type { ViewContext, View } from '../view.js';
 
 interface Found {
   collection: Folder[];
@@ -31,22 +30,22 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   input.value = route.query.get('q') ?? '';
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
   input.focus();
-  let latest = 0;
+  const begin = newestOnly();
   await show();
   return { title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value) };
 
   async function show() {
     const words = input.value.trim();
-    const mine = (latest += 1);
+    const isNewest = begin();
     if (signal.aborted) return;
     replaceRoute(routeHash('search', '', { q: words || null }));
     if (words.length < 2) return fill(results, h('p.quiet-text', browseTexts.searchHint));
     try {
       const found = await find(words, signal);
       const paths = await pathsOf(found, signal);
-      if (mine === latest) fill(results, ...sections(words, found, paths));
+      if (isNewest()) fill(results, ...sections(words, found, paths));
     } catch (error) {
-      if (!signal.aborted && mine === latest) fill(results, errorNotice(error));
+      if (!signal.aborted && isNewest()) fill(results, errorNotice(error));
     }
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HostLogger } from '../../../host.js';
-import { NamedQueues } from '../../concurrency/named-queues.js';
+import { NamedQueues } from '../../concurrency/work-queue.js';
 import type { LeaseModel } from './lease.model.js';
 import { hasEnded, processName } from './process-name.js';
 import { Renewal } from './renewal.js';

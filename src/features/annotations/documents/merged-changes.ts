@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { NamedQueues } from '../../../core/concurrency/named-queues.js';
+import { NamedQueues } from '../../../core/concurrency/work-queue.js';
 import { callerName } from '../../../core/concurrency/queues.js';
 import { BusyError } from '../../../errors.js';
 import type { ElementEditing } from '../elements/contract.js';

@@ -20,7 +20,7 @@ const scheduleName = 'annotation-cleanup';
 /** How often a process asks within that time whether a cleanup is due. */
 const checksPerInterval = 12;
 /** The versions that are removed if the setting allows it: the same as by DELETE /annotation/old without parameters. */
-const usual = { ageDays: 30, keep: 10 };
+const defaultLimits = { ageDays: 30, keep: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 
 /** Cleans up old versions of annotations from time to time, in one of all processes. */
@@ -75,7 +75,7 @@ export class AnnotationHousekeeping {
     if ((await settings.get(cleanupSetting)) === false) {
       return { abandonedVersions: await cleanup.abandoned({ remove: true, signal }) };
     }
-    return { ...(await cleanup.old({ ...usual, remove: true, signal })) };
+    return { ...(await cleanup.old({ ...defaultLimits, remove: true, signal })) };
   }
 
   /** Stops; a cleanup that is going on ends at its next step. */

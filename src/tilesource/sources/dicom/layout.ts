@@ -1,4 +1,5 @@
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { isPowerOfTwo } from '../../geometry.js';
 import { TileSourceError } from '../../../errors.js';
 import type { DicomInstance } from './instance.js';
 import { sampleShape } from './pixels.js';
@@ -11,9 +12,6 @@ const maxListedTiles = 10_000_000;
 const listedAtOnce = 1024;
 /** Most frames of which one tile is made: levels may have frames of single pixels. */
 const maxFramesOfTile = 4096;
-/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
-const ratioTolerance = 0.02;
-
 /** Names of associated images by the flavor of their instances. */
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
@@ -162,9 +160,9 @@ async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLa
   const paths = Math.max(1, base.facts.opticalPaths.length);
   const levels = new Map<number, DicomLevel>();
   for (const group of groups) {
-    const ratio = Math.log2(base.facts.matrixColumns / group[0]!.facts.matrixColumns);
-    const power = Math.round(ratio);
-    const isReduced = group === groups[0] || (power > 0 && Math.abs(ratio - power) < ratioTolerance);
+    const ratio = base.facts.matrixColumns / group[0]!.facts.matrixColumns;
+    const power = Math.round(Math.log2(ratio));
+    const isReduced = group === groups[0] || (power > 0 && isPowerOfTwo(ratio, power));
     if (!isReduced || levels.has(power) || !sameSamples(group[0]!, base)) continue;
     const isSparse = group.some(({ facts }) => facts.positions !== null);
     levels.set(power, isSparse ? await sparseLevel(group, focalPlanes) : fullLevel(group));

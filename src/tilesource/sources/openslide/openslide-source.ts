@@ -10,7 +10,7 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../contract.js';
-import { levelCount, tileContent } from '../../geometry.js';
+import { isPowerOfTwo, levelCount, tileContent } from '../../geometry.js';
 import { blit } from '../../render/pixels.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { extend } from '../tiff/region.js';
@@ -20,8 +20,6 @@ import { mayHoldPart } from './slide-parts.js';
 import { SlideProcesses } from './slide-processes.js';
 
 const tileSide = 512;
-/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
-const ratioTolerance = 0.02;
 /** Most pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
 
@@ -96,8 +94,7 @@ class OpenSlideTileSource implements TileSource {
     for (const [number, { downsample }] of facts.levels.entries()) {
       const power = Math.round(Math.log2(downsample));
       const level = this.metadata.levels - 1 - power;
-      const isNear = Math.abs(Math.log2(downsample) - power) < ratioTolerance;
-      if (isNear && level >= 0 && !this.#numbers.has(level)) this.#numbers.set(level, number);
+      if (isPowerOfTwo(downsample, power) && level >= 0 && !this.#numbers.has(level)) this.#numbers.set(level, number);
     }
     this.populatedLevels = [...this.#numbers.keys()].toSorted((a, b) => a - b);
     this.associatedImages = Object.keys(facts.associated).toSorted();

@@ -32,8 +32,8 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   const { width, height } = facts.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
   const isDecoded = decodedFormats.has(material.format) || facts.isProgressive === true;
-  const usual = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
-  const limit = isDecoded ? Math.min(usual, maxDecodedPixels) : usual;
+  const maxPixels = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
+  const limit = isDecoded ? Math.min(maxPixels, maxDecodedPixels) : maxPixels;
   if (width * height > limit) {
     throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
   }

@@ -11,7 +11,7 @@ import {
   type TileSourceDefinition,
 } from '../../contract.js';
 import { openInZip } from '../../archive/zip-tree.js';
-import { levelCount, tileContent } from '../../geometry.js';
+import { isReducedBy, levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import type { Raster } from '../../raster.js';
 import { extend } from '../tiff/region.js';
@@ -28,8 +28,6 @@ const defaultTile = 512;
 const maxGroupBytes = 2 ** 22;
 /** Most frames of an image. */
 const maxFrames = 100_000;
-/** How far the binary logarithm of the ratio of two levels may be from a whole number. */
-const ratioTolerance = 0.02;
 /** The colours of three channels that together are an RGB picture. */
 const pictureColors = '#ff0000,#00ff00,#0000ff';
 
@@ -111,10 +109,8 @@ function levelsOf({ arrays }: ZarrImage, { xAxis, yAxis }: Planes): Map<number, 
   for (const array of arrays) {
     const powers = [xAxis, yAxis].map((axis) => {
       const [full, size] = [base!.metadata.shape[axis]!, array.metadata.shape[axis]!];
-      const ratio = Math.log2(full / size);
-      const power = Math.round(ratio);
-      const isNear = Math.abs(ratio - power) < ratioTolerance || Math.abs(full / 2 ** power - size) < 1;
-      return isNear && power >= 0 ? power : null;
+      const power = Math.round(Math.log2(full / size));
+      return power >= 0 && isReducedBy(power, full, size) ? power : null;
     });
     const [power] = powers;
     if (power != null && powers[1] === power && !levels.has(power)) levels.set(power, array);

@@ -1,4 +1,5 @@
 import { TileSourceError } from '../../../../errors.js';
+import { isReducedBy } from '../../../geometry.js';
 import type { FrameMetadata } from '../../../contract.js';
 import {
   associatedName,
@@ -67,9 +68,6 @@ interface Summary {
 const maxAssociatedSide = 16_384;
 /** Most directories that are searched for associated images and channel names. Ordinary files have few, at the end. */
 const maxDescribed = 2048;
-/** How far the binary logarithm of the ratio of a reduced image may be from a whole number (spec 2.3). */
-const ratioTolerance = 0.02;
-
 async function summarise(directory: Directory): Promise<Summary | null> {
   try {
     const { width, height } = await directory.size();
@@ -94,9 +92,8 @@ function reductionOf(base: { width: number; height: number }, reduced: { width: 
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
   if (power < 1) return null;
-  const fits = (full: number, size: number): boolean =>
-    Math.abs(Math.log2(full / size) - power) <= ratioTolerance || Math.abs(full / 2 ** power - size) <= 1;
-  return fits(base.width, reduced.width) && fits(base.height, reduced.height) ? power : null;
+  const fits = isReducedBy(power, base.width, reduced.width) && isReducedBy(power, base.height, reduced.height);
+  return fits ? power : null;
 }
 
 function sameKind(a: Summary, b: Summary): boolean {

@@ -1,11 +1,10 @@
-import { apiUrl, list, save } from '../api.js';
-import { shareDialog } from '../browse/share-dialog.js';
-import { button, errorNotice, fill, h, linkButton } from '../dom.js';
-import { formatDate } from '../format.js';
-import { plainDialog } from '../help.js';
-import { annotationTexts, commonTexts } from '../texts.js';
-import { restoreVersion } from './requests.js';
-import { nameOf, type AnnotationRecord } from './model.js';
+import { apiUrl, list, save } from '../../api.js';
+import { shareDialog } from '../../browse/share-dialog.js';
+import { actions, button, errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
+import { formatDate } from '../../format.js';
+import { annotationTexts, commonTexts } from '../../texts.js';
+import { restoreVersion } from '../requests.js';
+import { nameOf, type AnnotationRecord } from '../model.js';
 
 /** Forms in which an annotation is saved, with the last part of the address and the ending of the file. */
 const forms = [
@@ -26,8 +25,8 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   const dialog = plainDialog(
     name,
     h('h3', commonTexts.download),
-    h('div.actions.wrap', ...buttons),
-    record._accessLevel >= 2 && h('div.actions.wrap', button(commonTexts.share, share, { picture: 'people' })),
+    actions(buttons),
+    record._accessLevel >= 2 && actions(button(commonTexts.share, share, { picture: 'people' })),
     h('h3', annotationTexts.versions),
     versions,
     said,

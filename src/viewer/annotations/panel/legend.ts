@@ -1,11 +1,9 @@
-import { errorNotice, fill, h, linkButton } from '../dom.js';
-import { formatCount } from '../format.js';
-import { displayOf } from './display.js';
-import { groupFilter, groupsOf } from './requests.js';
-import type { AnnotationRecord } from './model.js';
-import type { Group } from './requests.js';
-import type { Display } from './display.js';
-import { annotationTexts } from '../texts.js';
+import { actions, errorNotice, fill, h, linkButton } from '../../dom.js';
+import { formatCount } from '../../format.js';
+import { displayOf, type Display } from '../display.js';
+import { groupFilter, groupsOf, type Group } from '../requests.js';
+import type { AnnotationRecord } from '../model.js';
+import { annotationTexts, commonTexts } from '../../texts.js';
 
 /** Largest number of listed groups. Further ones are found by their name. */
 const maxListed = 100;
@@ -28,15 +26,14 @@ export function legend(
     min: 0,
     max: 1,
     step: 0.05,
+    value: display.opacity,
     oninput: () => onShow({ opacity: opacity.valueAsNumber }),
   });
-  opacity.valueAsNumber = display.opacity;
   const name = annotationTexts.findGroup;
   const filter = h('input', { type: 'search', placeholder: name, 'aria-label': name, hidden: true, oninput: showGroups });
   const message = h('div');
-  const list = h('ul.legend-groups.column', { 'aria-label': annotationTexts.groups });
-  const all = h(
-    'div.actions.wrap',
+  const list = h('ul.legend-groups.column', { 'aria-label': commonTexts.groups });
+  const all = actions(
     linkButton(annotationTexts.showAll, () => hide([])),
     linkButton(annotationTexts.hideAll, () => hide(groups.map((group) => group.name))),
   );
@@ -93,8 +90,8 @@ export function legend(
   }
 
   function row({ name: group, color, count }: Group) {
-    const box = h('input', { type: 'checkbox', onchange: () => toggle(group, box) });
-    box.checked = !display.hidden.has(group);
+    const checked = !display.hidden.has(group);
+    const box = h('input', { type: 'checkbox', checked, onchange: () => toggle(group, box) });
     const swatch = h('span.swatch', { 'aria-hidden': 'true', 'data-color': color });
     swatch.style.backgroundColor = color;
     const words = annotationTexts.groupName(group);

@@ -1,0 +1,251 @@
+import { announce, actions, button, errorNotice, fill, h, linkButton, messageOf, type Child } from '../../dom.js';
+import { askToCreate, askToRemove } from '../../browse/create-dialog.js';
+import { currentUser } from '../../session.js';
+import { annotationTexts, browseTexts, commonTexts } from '../../texts.js';
+import { editsOf, forgetEdits } from '../edits.js';
+import { nameOf, type AnnotationRecord } from '../model.js';
+import {
+  createAnnotation,
+  isConflict,
+  listAnnotations,
+  mayAnnotate,
+  removeAnnotation,
+  renameAnnotation,
+  restoreVersion,
+} from '../requests.js';
+import { followList } from './follow-list.js';
+import { importControls } from './import.js';
+import { legend } from './legend.js';
+import { annotationRow } from './row.js';
+import type { Item } from '../../browse/model.js';
+import type { Display } from '../display.js';
+
+/** If there are more annotations than this, their legends are folded at first. */
+const maxOpenLegends = 3;
+
+export interface PanelOptions {
+  item: Item;
+  signal: AbortSignal;
+  /** called with the list; returns which annotations are visible */
+  onList: (records: AnnotationRecord[]) => (id: string) => boolean;
+  onShow: (id: string, changes: Partial<Display>) => void;
+  /** begins or ends editing; returns the controls for it */
+  onEdit: (id: string | null) => HTMLElement | null;
+  /** loads the edited annotation again */
+  onRenamed: () => Promise<unknown>;
+  /** loads it again after a conflict; returns the message to show */
+  onConflict: (reason: string) => Promise<string>;
+}
+
+/** The list of an item's annotations. Users without write access see no buttons for changes. */
+export class AnnotationPanel {
+  readonly element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
+  readonly #list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
+  readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
+  readonly #legends: Map<string, ReturnType<typeof legend>> = new Map();
+  #records: AnnotationRecord[] = [];
+  /** the edited annotation, and the controls for it */
+  #edited: { id: string; controls: HTMLElement | null } | null = null;
+  /** the edited annotation, if somebody else has deleted it */
+  #kept: AnnotationRecord | null = null;
+  /** whether the user may not see the item any more */
+  #isClosed = false;
+
+  constructor(private readonly options: PanelOptions) {
+    void this.#load();
+  }
+
+  /** Shows an error; without arguments removes it. */
+  say = (...words: Child[]) => {
+    fill(this.#message, ...words);
+    if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
+  };
+
+  /** Takes another version of an annotation. */
+  update(record: AnnotationRecord) {
+    this.#records = this.#records.map((known) => (known._id === record._id ? record : known));
+    this.refresh();
+  }
+
+  refresh() {
+    if (this.#kept && this.#edited?.id !== this.#kept._id) this.#kept = null;
+    const all = this.#kept ? [...this.#records, this.#kept] : this.#records;
+    const isVisible = this.options.onList(all);
+    for (const id of this.#legends.keys()) if (!all.some(({ _id }) => _id === id)) this.#legends.delete(id);
+    const empty = all.length === 0 && h('li.quiet-text', annotationTexts.none);
+    keepingFocus(this.#list, () => fill(this.#list, ...all.map((record) => this.#row(record, isVisible(record._id))), empty));
+  }
+
+  async #load() {
+    const { item, signal } = this.options;
+    try {
+      const asked = currentUser() === null ? false : mayAnnotate(item.folderId, signal);
+      const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
+      if (signal.aborted) return;
+      this.#records = records;
+      fill(this.element, this.#list, this.#message, mayCreate && this.#createControls());
+      this.refresh();
+    } catch (error) {
+      if (!signal.aborted) fill(this.element, errorNotice(error));
+      return;
+    }
+    await followList(item._id, {
+      known: () => this.#records,
+      onNew: (records) => this.#takeOver(records),
+      onRefused: (error) => this.#close(error),
+      signal,
+    });
+  }
+
+  #createControls() {
+    const add = button(annotationTexts.new, () => this.#create(), { picture: 'plus' });
+    const { item } = this.options;
+    const reload = () => this.#reload();
+    return actions(add, importControls({ itemId: item._id, target: this.element, say: this.say, onImported: reload }));
+  }
+
+  /** Shows a list with changes of others. */
+  #takeOver(next: AnnotationRecord[]) {
+    const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
+    if (edited && editsOf(edited._id).size > 0 && !next.some(({ _id }) => _id === edited._id)) this.#keep(edited);
+    this.#records = next;
+    if (this.#isClosed) this.say();
+    this.#isClosed = false;
+    this.refresh();
+  }
+
+  /** Closes the view, because the item was removed or the user has lost access. */
+  #close(error: unknown) {
+    this.#isClosed = true;
+    this.#records = [];
+    this.refresh();
+    this.say(messageOf(error));
+  }
+
+  /** Keeps an annotation with unsaved changes that somebody else has deleted. */
+  #keep(record: AnnotationRecord) {
+    this.#kept = record;
+    const bringBack = async () => {
+      this.say();
+      try {
+        await restoreVersion(record, record._version);
+        this.#kept = null;
+        await this.#reload();
+      } catch (error) {
+        this.say(messageOf(error));
+      }
+    };
+    const offer = linkButton(annotationTexts.bringBack, () => void bringBack());
+    this.say(annotationTexts.deletedMeanwhile(nameOf(record)), offer);
+  }
+
+  #row(record: AnnotationRecord, isVisible: boolean) {
+    const { _id: id } = record;
+    const isEdited = id === this.#edited?.id;
+    return annotationRow(record, {
+      isVisible,
+      isEdited,
+      editor: isEdited && this.#edited ? this.#edited.controls : null,
+      legend: record._elementCount > 0 ? this.#legendOf(record) : null,
+      latest: () => this.#latest(record),
+      onShow: (visible) => this.options.onShow(id, { visible }),
+      onEdit: () => this.#edit(isEdited ? null : id),
+      onRestored: () => this.#reload(),
+      onRename: () => this.#rename(record),
+      onRemove: () => this.#remove(record),
+    });
+  }
+
+  /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
+  #legendOf(record: AnnotationRecord) {
+    const { _id: id } = record;
+    const { onShow, signal } = this.options;
+    const isOpen = this.#records.length <= maxOpenLegends;
+    const known = this.#legends.get(id) ?? legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
+    this.#legends.set(id, known);
+    known.update(record);
+    return known.element;
+  }
+
+  #edit(id: string | null) {
+    this.say();
+    const controls = this.options.onEdit(id);
+    this.#edited = id === null ? null : { id, controls };
+    this.refresh();
+  }
+
+  async #reload() {
+    const { item, signal, onRenamed } = this.options;
+    this.#records = await listAnnotations(item._id, signal);
+    if (this.#edited !== null) await onRenamed();
+    this.refresh();
+  }
+
+  /** The newest known version of an annotation. */
+  #latest(record: AnnotationRecord) {
+    return this.#records.find(({ _id }) => _id === record._id) ?? record;
+  }
+
+  /** Waits for a change. After a conflict, the version of the other user is loaded for the next attempt. */
+  async #orConflict<T>(change: Promise<T>) {
+    try {
+      return await change;
+    } catch (error) {
+      throw isConflict(error) ? new Error(await this.options.onConflict(messageOf(error))) : error;
+    }
+  }
+
+  #create() {
+    const { item, signal } = this.options;
+    askToCreate({
+      title: annotationTexts.new,
+      action: annotationTexts.create,
+      create: async ({ name, description }) => {
+        const record = await createAnnotation(item._id, { name, description });
+        if (signal.aborted) return;
+        this.#records = [...this.#records, record];
+        this.refresh();
+        this.#edit(record._id);
+        announce(annotationTexts.created(name));
+      },
+    });
+  }
+
+  #rename(shown: AnnotationRecord) {
+    const { annotation } = this.#latest(shown);
+    askToCreate({
+      title: annotationTexts.renameNamed(nameOf(this.#latest(shown))),
+      action: annotationTexts.rename,
+      values: annotation,
+      create: async (words) => {
+        await this.#orConflict(renameAnnotation(this.#latest(shown), words));
+        if (!this.options.signal.aborted) await this.options.onRenamed();
+      },
+    });
+  }
+
+  #remove(record: AnnotationRecord) {
+    askToRemove({
+      title: browseTexts.deleteNamed(nameOf(record)),
+      text: annotationTexts.deleteText(record._elementCount),
+      remove: async () => {
+        await this.#orConflict(removeAnnotation(this.#latest(record)));
+        forgetEdits(record._id);
+        this.#records = this.#records.filter(({ _id }) => _id !== record._id);
+        if (this.#edited?.id === record._id) this.#edit(null);
+        else this.refresh();
+        return annotationTexts.deleted(nameOf(record));
+      },
+    });
+  }
+}
+
+/** Fills a list anew. The control with the same key as the focused one has the focus afterwards. */
+function keepingFocus(list: HTMLElement, refill: () => void) {
+  const root = list.getRootNode() as Document | ShadowRoot;
+  const focused = list.contains(root.activeElement) ? (root.activeElement as HTMLElement) : null;
+  const key = focused?.dataset.key;
+  refill();
+  const same = [...list.querySelectorAll<HTMLElement>('[data-key]')].find((control) => control.dataset.key === key);
+  (same ?? focused)?.focus({ preventScroll: true });
+}

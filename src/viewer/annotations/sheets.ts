@@ -1,0 +1,101 @@
+import { displayOf, type Display } from './display.js';
+import { Sheet, type SheetOptions } from './sheet.js';
+import type { AnnotationRecord, Box } from './model.js';
+
+interface SheetsOptions extends Omit<SheetOptions, 'record'> {
+  /** ids of the annotations that the address hides */
+  hide: string[];
+  /** called when the hidden annotations change */
+  onHide: () => void;
+  /** called before an annotation that is not listed any more is removed */
+  onGone: (sheet: Sheet) => void;
+}
+
+/** The annotations of an image on its stage. */
+export class Sheets {
+  /** by the id of their annotation */
+  readonly #sheets: Map<string, Sheet> = new Map();
+  #isListed = false;
+  /** Ids of hidden annotations in the last known address. */
+  #told: string[];
+
+  constructor(private readonly options: SheetsOptions) {
+    this.#told = options.hide;
+    for (const id of options.hide) displayOf(id).visible = false;
+  }
+
+  get(id: string) {
+    return this.#sheets.get(id);
+  }
+
+  /** The visible annotations, topmost last. */
+  get visible() {
+    return [...this.#sheets.values()].filter((sheet) => sheet.visible);
+  }
+
+  /** Ids of the annotations that the user has hidden. */
+  get hidden() {
+    if (!this.#isListed) return this.options.hide;
+    return [...this.#sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []));
+  }
+
+  /** Whether all shapes in a box are loaded, or tiles are shown. */
+  covers(box: Box) {
+    return this.visible.every((sheet) => sheet.covers(box));
+  }
+
+  /** Applies a new list of the server. */
+  apply(records: AnnotationRecord[]) {
+    const kept = new Set(records.map(({ _id }) => _id));
+    for (const [id, sheet] of this.#sheets) {
+      if (kept.has(id)) continue;
+      this.options.onGone(sheet);
+      sheet.close();
+      this.#sheets.delete(id);
+    }
+    for (const record of records) {
+      const known = this.#sheets.get(record._id);
+      if (!known) this.#add(record);
+      else if (known.record !== record) known.update(record);
+    }
+    // Annotations that were hidden on an earlier visit of this image are added to the address.
+    const isFirst = !this.#isListed;
+    this.#isListed = true;
+    if (isFirst) this.options.onHide();
+    this.options.redraw();
+  }
+
+  #add(record: AnnotationRecord) {
+    const sheet = new Sheet({ ...this.options, record });
+    this.#sheets.set(record._id, sheet);
+    sheet.show({});
+  }
+
+  show(id: string, changes: Partial<Display>) {
+    this.#sheets.get(id)?.show(changes);
+    if (changes.visible !== undefined) this.options.onHide();
+  }
+
+  /** Must be called when the address contains the hidden annotations. */
+  tell() {
+    this.#told = this.hidden;
+  }
+
+  /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
+  hideOnly(ids: string[]) {
+    if (!this.#isListed) for (const id of ids) displayOf(id).visible = false;
+    for (const [id, sheet] of this.#sheets)
+      if (ids.includes(id)) sheet.show({ visible: false });
+      else if (this.#told.includes(id)) sheet.show({ visible: true });
+  }
+
+  /** Updates the shown shapes or tiles after the view has moved. */
+  refresh() {
+    for (const sheet of this.#sheets.values()) sheet.refresh();
+  }
+
+  close() {
+    for (const sheet of this.#sheets.values()) sheet.close();
+    this.#sheets.clear();
+  }
+}

@@ -1,0 +1,102 @@
+import { ApiError, request } from '../api.js';
+import { h, messageOf, tell, type Picture } from '../dom.js';
+import { ask } from '../forms.js';
+import { currentUser } from '../session.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import { editDialog, type Entry } from './edit-dialog.js';
+import { folderPicker } from './folder-picker.js';
+import { retryLabel } from './model.js';
+import { share } from './share-dialog.js';
+
+type Action = { label: string; picture: Picture; run: () => void };
+type Context = { refresh: () => Promise<void>; signal: AbortSignal };
+
+/** Number of reasons that are shown at once. */
+const maxReasons = 3;
+
+/** What the user may do with some entries. */
+export function bulkActions(all: Entry[], context: Context): Action[] {
+  const { refresh } = context;
+  const least = Math.min(...all.map(({ level }) => level));
+  const only = all.length === 1 && least >= 1 ? all[0] : undefined;
+  const shared = only && only.type !== 'item' && least >= 2 ? only : undefined;
+  const refused = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
+  const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
+  const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
+  const retry = refused[0] && least >= 1 && retryLabel(refused[0].largeImageRefused ?? '');
+  const copyLabel = least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
+  const offered: (Action | false | '' | undefined)[] = [
+    only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
+    shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
+    retry && { label: retry, picture: 'retry', run: () => tryAgain(all, context) },
+    mayCopy && { label: copyLabel, picture: 'folder', run: () => void place(all, least >= 1, context) },
+    mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all, context) },
+  ];
+  return offered.flatMap((action) => action || []);
+}
+
+/** Does something with one entry after the other. Refused entries stay in the queue, so that it can be tried again. */
+async function forAll(
+  queue: Entry[],
+  { act, said, refresh }: { act: (entry: Entry) => Promise<unknown>; said: (count: number) => string } & Context,
+) {
+  const reasons: string[] = [];
+  let done = 0;
+  try {
+    const todo = queue.splice(0);
+    for (const [index, entry] of todo.entries()) {
+      try {
+        await act(entry);
+        done += 1;
+      } catch (error) {
+        // The other entries would fail too.
+        const isHopeless = error instanceof ApiError && (error.status === 0 || error.status === 401);
+        queue.push(...todo.slice(index, isHopeless ? undefined : index + 1));
+        if (isHopeless) throw error;
+        reasons.push(`${entry.doc.name}: ${messageOf(error)}`);
+      }
+    }
+  } finally {
+    if (done > 0) await refresh();
+  }
+  if (reasons.length === 0) return tell(said(done));
+  const rest = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
+  throw new Error([...(done > 0 ? [said(done)] : []), ...reasons.slice(0, maxReasons), ...rest].join(' '));
+}
+
+function remove(all: Entry[], context: Context) {
+  const title = all.length === 1 ? browseTexts.deleteNamed(all[0]?.doc.name ?? '') : browseTexts.deleteSeveral(all.length);
+  const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
+  const send = () => forAll(all, { act, said: browseTexts.deleted, ...context });
+  ask({ title, text: browseTexts.deleteText, action: commonTexts.delete, kind: 'danger', send });
+}
+
+function tryAgain(all: Entry[], context: Context) {
+  const refused = all.filter(({ doc }) => 'largeImageRefused' in doc);
+  const act = ({ doc }: Entry) => request('POST', `item/${doc._id}/tiles`);
+  const text = refused.map(({ doc }) => doc.name).join(', ');
+  const send = () => forAll(refused, { act, said: browseTexts.triedAgain, ...context });
+  ask({ title: commonTexts.tryAgain, text, action: commonTexts.tryAgain, send });
+}
+
+async function place(all: Entry[], mayMove: boolean, context: Context) {
+  const picker = await folderPicker(context.signal);
+  let isCopy = !mayMove;
+  const copyButton = h('button.button', { type: 'submit', onclick: () => (isCopy = true) }, browseTexts.copyHere);
+  ask({
+    title: browseTexts.moveOrCopyTitle(all.length),
+    content: [picker.element],
+    action: mayMove ? browseTexts.moveHere : browseTexts.copyHere,
+    others: mayMove ? [copyButton] : [],
+    async send() {
+      const copies = isCopy;
+      isCopy = !mayMove;
+      const { _id: id } = picker.chosen();
+      const act = ({ type, doc }: Entry) => {
+        const query = type === 'item' ? { folderId: id } : { parentType: 'folder', parentId: id };
+        return copies ? request('POST', `${type}/${doc._id}/copy`, { query }) : request('PUT', `${type}/${doc._id}`, { query });
+      };
+      await forAll(all, { act, said: copies ? browseTexts.copied : browseTexts.moved, ...context });
+    },
+  });
+}
