@@ -119,7 +119,7 @@ class Library {
   }
 
   region(slide: Slide, { left, top, level, width, height }: Extract<SlideRequest, { kind: 'region' }>): Uint8Array {
-    const pixels = new Uint8Array(width * height * 4);
+    const pixels = memoryFor(width * height * 4);
     const read = this.#call(
       'void openslide_read_region(void *slide, void *dest, int64_t x, int64_t y, int32_t level, int64_t w, int64_t h)',
     );
@@ -129,27 +129,49 @@ class Library {
   }
 
   associated(slide: Slide, { name, width, height }: Extract<SlideRequest, { kind: 'associated' }>): Uint8Array {
-    const pixels = new Uint8Array(width * height * 4);
+    const pixels = memoryFor(width * height * 4);
     this.#call('void openslide_read_associated_image(void *slide, const char *name, void *dest)')(slide, name, pixels);
     this.check(slide);
     return this.#onBackground(slide, pixels);
   }
 
-  /** Converts pixels of OpenSlide to RGB. They are stored as blue, green, red and alpha, and the colours are multiplied by alpha. */
+  /**
+   * Converts pixels of OpenSlide to RGB, in place. They are stored as blue, green, red and alpha, and the colours are multiplied by alpha.
+   */
   #onBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
     const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
     const color = /^[\da-f]{6}$/i.exec(String(value(slide, 'openslide.background-color')))?.[0] ?? 'ffffff';
-    const back = [0, 2, 4].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
-    const out = new Uint8Array((pixels.length / 4) * 3);
-    for (let from = 0, to = 0; from < pixels.length; from += 4, to += 3) {
+    const [backRed, backGreen, backBlue] = [0, 2, 4].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [
+      number,
+      number,
+      number,
+    ];
+    let to = 0;
+    for (let from = 0; from < pixels.length; from += 4, to += 3) {
+      const [blue, green, red] = [pixels[from]!, pixels[from + 1]!, pixels[from + 2]!];
       const rest = 255 - pixels[from + 3]!;
-      for (let band = 0; band < 3; band++) {
-        const sample = pixels[from + 2 - band]!;
-        out[to + band] = rest === 0 ? sample : Math.min(255, sample + Math.round((rest * back[band]!) / 255));
-      }
+      const over = (sample: number, back: number): number =>
+        rest === 0 ? sample : Math.min(255, sample + Math.round((rest * back) / 255));
+      pixels[to] = over(red, backRed);
+      pixels[to + 1] = over(green, backGreen);
+      pixels[to + 2] = over(blue, backBlue);
     }
-    return out;
+    return pixels.subarray(0, to);
   }
+}
+
+/** Bytes of the longest answer whose memory is kept for the next. Tiles take up to 1.3 MB. */
+const keptBytes = 2 ** 21;
+let kept = new Uint8Array(0);
+
+/**
+ * Zeros for the pixels of one answer, which is copied when it is sent. If each answer had memory of its own, some fifty megabytes of garbage would
+ * wait to be collected.
+ */
+function memoryFor(length: number): Uint8Array {
+  if (length > keptBytes) return new Uint8Array(length);
+  if (length > kept.length) kept = new Uint8Array(length);
+  return kept.subarray(0, length).fill(0);
 }
 
 let library: Library | null = null;
