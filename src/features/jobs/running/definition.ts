@@ -29,7 +29,7 @@ export interface JobDefinition<D = Record<string, unknown>> {
   type: string;
   /** Whether the work may be restarted after the process that did it has died. Default false: such a job ends in ERROR. */
   resumable?: boolean;
-  /** How often resumable work is started at most. Default 3, so that work that kills every process comes to an end. */
+  /** How often resumable work is started at most. Default 10: work that kills every process comes to an end, and a few kills in a row end no other. */
   maxAttempts?: number;
   /** How many run at once in one process. Default 1. */
   concurrency?: number;

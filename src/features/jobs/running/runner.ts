@@ -122,7 +122,7 @@ export class JobRunner implements JobStarter {
   async create(name: string, job: NewDefinedJob): Promise<JobRecord> {
     const definition = this.#definitions.get(name);
     if (definition === undefined) throw new Error(`No job "${name}" is defined.`);
-    const { resumable = false, maxAttempts = 3 } = definition;
+    const { resumable = false, maxAttempts = 10 } = definition;
     return this.#jobs.create({
       title: definition.title,
       type: definition.type,
