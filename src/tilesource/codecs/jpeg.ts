@@ -23,7 +23,7 @@ export async function decodeJpeg(
   try {
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: maxPixels, sequentialRead: true });
     const raw = picture.toColourspace(bands === 1 ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
-    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, maxPixels);
     if (info.channels !== bands)
       throw new TileSourceError(`Corrupt file: ${what} has ${info.channels} bands where ${bands} are expected.`);
     const samples = new Uint8Array(data.buffer, data.byteOffset, data.length);

@@ -182,7 +182,10 @@ export async function encodePicture(
     });
   }
   if (picture.bands <= 2) image = image.toColourspace('b-w');
-  return processed(() => write(image, options, steps.pixelsPerMm), steps.signal);
+  const sizes = [picture, resize ?? picture, extend ?? picture].map(({ width, height }) => width * height);
+  // What an opened picture still has to do is not known.
+  const pixels = 'image' in picture ? Infinity : Math.max(...sizes);
+  return processed(() => write(image, options, steps.pixelsPerMm), steps.signal, pixels);
 }
 
 /** Encodes a stored picture anew, decoding and encoding in one pass of libvips. */

@@ -144,7 +144,8 @@ class DeepZoomTileSource implements TileSource {
       const picture = sharp(bytes, { failOn: 'error', limitInputPixels, sequentialRead: true });
       const colored = picture.toColourspace(bands <= 2 ? 'b-w' : 'srgb');
       const shaped = bands % 2 === 0 ? colored.ensureAlpha() : colored.removeAlpha();
-      const { data, info } = await processed(() => shaped.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true }), signal);
+      const raw = shaped.raw({ depth: 'uchar' });
+      const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, limitInputPixels);
       if (info.width !== size.width || info.height !== size.height || info.channels !== bands) {
         const found = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
         throw new TileSourceError(

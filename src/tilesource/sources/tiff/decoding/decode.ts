@@ -23,14 +23,14 @@ interface Pixels {
 
 async function decodePicture(
   bytes: Uint8Array,
-  { what, gray, signal }: { what: string; gray: boolean; signal: AbortSignal | undefined },
+  { what, gray, pixels, signal }: { what: string; gray: boolean; pixels?: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   try {
     // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings do not fail, because libtiff also warns of
     // harmless peculiarities of writers.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
     const raw = picture.toColourspace(gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
-    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, pixels);
     return {
       data: new Uint8Array(data.buffer, data.byteOffset, data.length),
       width: info.width,
@@ -123,7 +123,8 @@ async function decodeStoredJpeg(
   const jpeg = completeJpeg(strip, layout);
   if (jpeg === null) return null;
   try {
-    return await decodePicture(jpeg, { what: 'a tile', gray: layout.samplesPerPixel === 1, signal });
+    const pixels = layout.chunkWidth * layout.chunkHeight;
+    return await decodePicture(jpeg, { what: 'a tile', gray: layout.samplesPerPixel === 1, pixels, signal });
   } catch {
     signal?.throwIfAborted();
     return null;
