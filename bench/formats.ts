@@ -151,6 +151,7 @@ try {
     for (const path of paths) files.push({ name, open: () => source.open(fileInput(path), { temporaryDirectory: directory }) });
   }
   for await (const image of smallImages(directory, filesOfFormat)) if (image.name.includes(only)) files.push(image);
+  console.log(`MALLOC_ARENA_MAX is ${process.env.MALLOC_ARENA_MAX ?? 'not set; docs/operations.md says why it should be 2'}`);
   await memoryOverRequests(await usable(files), { requests, seconds, concurrency }, anyTile);
 } finally {
   await rm(directory, { recursive: true, force: true });
