@@ -36,6 +36,11 @@ export function mayBeBegunAgain(run: JobRun): boolean {
   return run.resumable && run.attempts < run.maxAttempts;
 }
 
+/** Whether work for which the database was too busy may be tried again: not as often as after a kill, which is not the fault of the work. */
+export function mayBeTriedAgain(run: JobRun): boolean {
+  return mayBeBegunAgain(run) && run.attempts < 3;
+}
+
 /** A job record. Ids are text. */
 export interface JobRecord {
   id: string;
