@@ -1,27 +1,24 @@
 /** Several writes of several steps at once: one that ends while others are recovered from is left as it is. */
 import { EventEmitter, once } from 'node:events';
-import mongoose, { Types, type Connection } from 'mongoose';
+import { Types } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { harmlessLogger } from '../../src/index.js';
-import { compileModels, type Models } from '../../src/reference-host/models.js';
+import type { Models } from '../../src/reference-host/models.js';
 import { Journal } from '../../src/reference-host/upkeep/journal.js';
 import type { ProcessLife } from '../../src/reference-host/upkeep/process-life.js';
 import type { Undertaking } from '../../src/reference-host/upkeep/undertaking.model.js';
-import { startTestDatabase } from '../support/database.js';
+import { startHostModels } from '../support/host-models.js';
 import { until } from '../support/until.js';
 
-let database: Awaited<ReturnType<typeof startTestDatabase>>;
-let connection: Connection;
+let started: Awaited<ReturnType<typeof startHostModels>>;
 let models: Models;
 
 beforeAll(async () => {
-  database = await startTestDatabase();
-  connection = await mongoose.createConnection(database.uri).asPromise();
-  models = await compileModels(connection);
+  started = await startHostModels();
+  ({ models } = started);
 });
 afterAll(async () => {
-  await connection?.close();
-  await database?.stop();
+  await started?.stop();
 });
 
 it('does not undo what has ended while something older was recovered from', async () => {

@@ -2,28 +2,24 @@
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import mongoose, { type Connection } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { harmlessLogger } from '../../src/index.js';
-import { compileModels, type Models } from '../../src/reference-host/models.js';
+import type { Models } from '../../src/reference-host/models.js';
 import { ProcessLife } from '../../src/reference-host/upkeep/process-life.js';
 import { listenAt } from '../../src/reference-host/upkeep/sockets.js';
-import { startTestDatabase } from '../support/database.js';
+import { startHostModels } from '../support/host-models.js';
 
-let database: Awaited<ReturnType<typeof startTestDatabase>>;
-let connection: Connection;
+let started: Awaited<ReturnType<typeof startHostModels>>;
 let models: Models;
 let root: string;
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'life-'));
-  database = await startTestDatabase();
-  connection = await mongoose.createConnection(database.uri).asPromise();
-  models = await compileModels(connection);
+  started = await startHostModels();
+  ({ models } = started);
 });
 afterAll(async () => {
-  await connection?.close();
-  await database?.stop();
+  await started?.stop();
   await rm(root, { recursive: true, force: true });
 });
 

@@ -21,7 +21,8 @@ interface Samples {
 }
 
 const [startOfTile, sizes] = [0xff_90, 0xff_51];
-const marker = (file: Buffer, number: number): number => file.indexOf(Buffer.from([number >> 8, number & 255]));
+/** Where a marker of a code stream is. */
+export const marker = (file: Buffer, number: number): number => file.indexOf(Buffer.from([number >> 8, number & 255]));
 
 /** A JPEG 2000 code stream of one tile, its components not transformed. @param ratio how far it is compressed with loss; 0: without loss. */
 export async function writeJpeg2000({ data, width, height, components }: Samples, ratio = 0): Promise<Buffer> {

@@ -69,7 +69,7 @@ export class ProcessLife {
 
   /** Ids of the processes that ended without {@link stop}. */
   async dead(): Promise<string[]> {
-    const ids = (await this.#models.hostProcess.find({}, { _id: 1 }).lean()).map(({ _id }) => _id);
+    const ids = await this.#recorded();
     const alive = await Promise.all(ids.map((id) => this.isAlive(id)));
     return ids.filter((_, index) => !alive[index]);
   }
@@ -118,12 +118,16 @@ export class ProcessLife {
   /** Removes the sockets of processes that were killed before their first heartbeat. Others may be starting at this moment: recent sockets are kept. */
   async #removeSocketsWithoutRecord(): Promise<void> {
     if (process.platform === 'win32' || this.#server === null) return;
-    for (const id of await readdir(this.#folder)) {
+    const [found, recorded] = [await readdir(this.#folder), await this.#recorded()];
+    for (const id of found.filter((name) => !recorded.includes(name))) {
       const path = join(this.#folder, id);
       const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
-      if (Date.now() - mtimeMs < startsWithinMs || (await this.#models.hostProcess.exists({ _id: id })) !== null) continue;
-      if (!(await isListening(path))) await rm(path, { force: true });
+      if (Date.now() - mtimeMs > startsWithinMs && !(await isListening(path))) await rm(path, { force: true });
     }
+  }
+
+  async #recorded(): Promise<string[]> {
+    return (await this.#models.hostProcess.find({}, { _id: 1 }).lean()).map(({ _id }) => _id);
   }
 
   async #beat(): Promise<void> {

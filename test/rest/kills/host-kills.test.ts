@@ -2,11 +2,10 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
-import { compileModels } from '../../../src/reference-host/models.js';
 import { buildProgram } from '../../support/built-program.js';
+import { connectHostModels } from '../../support/host-models.js';
 import { bodyOf, contents, hostWrites, minimumChunk, type Place } from '../../support/kills/host-writes.js';
 import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
 import { startHost, type Client, type TestHost } from '../../support/reference-host.js';
@@ -35,11 +34,11 @@ async function victimOf(write: string, step: string, name = `${write} at ${step}
 }
 
 async function countUndertakings(databaseUri: string): Promise<number> {
-  const connection = await mongoose.createConnection(databaseUri).asPromise();
+  const { models, close } = await connectHostModels(databaseUri);
   try {
-    return await (await compileModels(connection)).undertaking.countDocuments();
+    return await models.undertaking.countDocuments();
   } finally {
-    await connection.close();
+    await close();
   }
 }
 

@@ -9,7 +9,7 @@ import { jpeg2000Source } from '../../../src/tilesource/sources/jpeg2000/jpeg200
 import type { SampleType } from '../../../src/tilesource/raster.js';
 import { writeFixtures } from '../../support/fixtures.js';
 import { fuzz } from '../../support/fuzz.js';
-import { joinTiles, jp2Of, writeJpeg2000 } from '../../support/jpeg2000-writer.js';
+import { joinTiles, jp2Of, marker, writeJpeg2000 } from '../../support/jpeg2000-writer.js';
 import { memoryInput } from '../../support/memory-input.js';
 import { pattern } from '../../support/pattern.js';
 import { samplesOf } from '../../support/samples.js';
@@ -43,8 +43,6 @@ function counting(input: SourceInput): { input: SourceInput; read: () => number 
   };
   return { input: { ...input, open }, read: () => read };
 }
-
-const marker = (file: Buffer, number: number): number => file.indexOf(Buffer.from([number >> 8, number & 255]));
 
 describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
   for (const { name, width, height, bands, dtype, raw } of fixtures?.manifest ?? []) {
