@@ -44,6 +44,8 @@ export class Sheet {
   #overlays: Element[] = [];
   /** the box that contains or overlaps all stored elements */
   #near: Box | null = null;
+  /** whether there are too many shapes near the view to be drawn; `null` until that is asked */
+  #dense: boolean | null = null;
   #patches = new Patches();
   /** requests under way */
   #asking: { box: Box; end: AbortController }[] = [];
@@ -137,6 +139,7 @@ export class Sheet {
   update(record: AnnotationRecord, elements?: Iterable<Element>) {
     const changed = record._version !== this.record._version;
     this.record = record;
+    this.#dense = null;
     if (changed) this.#stop();
     if (elements) {
       this.#gathered = new Map([...elements].map((element) => [element.id, element]));
@@ -195,9 +198,8 @@ export class Sheet {
     return this.record._elementCount <= maxShapes && this.record._detailsCount < maxDetails;
   }
 
-  /** Whether there are too many shapes near the view to be drawn. */
   get #isDense() {
-    return (!this.#near || this.#patches.count(this.#near) > maxShapes) && this.#stored.size > maxShapes;
+    return (this.#dense ??= (!this.#near || this.#patches.count(this.#near) > maxShapes) && this.#stored.size > maxShapes);
   }
 
   /** What is fetched for the view where it is. */
@@ -271,7 +273,7 @@ export class Sheet {
   /** Takes what is at hand of what is near the view. */
   #gather() {
     this.#near = this.#region;
-    this.#gathered = null;
+    this.#gathered = this.#dense = null;
     this.#patches.keep(this.#near);
     this.#overlays = [...this.#patches.within(this.#near, isOverlay).values()];
     this.options.onMore();

@@ -141,7 +141,8 @@ export class Painter {
   reaches(element: Element) {
     const { left, top, right, bottom } = this.view;
     const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
-    const margin = ((element.type === 'arrow' ? arrowHead : pointRadius) + 2 + line / 2) / this.#scale;
+    const beyond = element.type === 'arrow' ? arrowHead : element.type === 'point' ? pointRadius : 0;
+    const margin = (beyond + 1 + line / 2) / this.#scale;
     return overlaps(boxOf(element), { left: left - margin, top: top - margin, right: right + margin, bottom: bottom + margin });
   }
 

@@ -49,7 +49,7 @@ export class Patches {
     const found: Map<string, [order: number, element: Element]> = new Map();
     for (const { elements, orders, boxes } of this.#meeting(box))
       for (const [index, element] of elements.entries())
-        if (overlaps(boxes[index] ?? everywhere, box) && test(element) && !found.has(element.id))
+        if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !found.has(element.id))
           found.set(element.id, [orders[index] ?? index, element]);
     // Two that are new stay as they are: the difference is no number.
     const sorted = [...found.values()].sort(([a], [b]) => a - b || 0);
