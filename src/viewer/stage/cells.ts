@@ -4,8 +4,9 @@ import type { Stage } from './contract.js';
 /** The members of the stage that cells need. */
 export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
-/** How much further than cells are drawn pending ones are kept, as a share of the stage. */
-const awaited = 0.25;
+/** Cells are drawn up to `beyond` each side of the stage, and pending ones are kept up to `awaited`, as shares of its size. */
+const beyond = 0.25;
+const awaited = 0.5;
 
 /** Largest number of pixels of cells that are kept besides those near the stage, so that returning to them is free. They take 64 MiB. */
 const maxKept = 16 * 1024 * 1024;
@@ -155,20 +156,18 @@ class Sheet {
  * once. Elements above the image instead would be blended with it by the browser in every frame.
  *
  * @param parallel cells that are drawn at the same time
- * @param beyond how far beyond each side of the stage cells are drawn, as a share of its size
  */
 export function cellLayer(options: {
   stage: Ground;
   depth: 'picture' | 'shapes';
   cut: (placement: DOMMatrix) => Cut;
   parallel: number;
-  beyond?: number;
   /** from 0 to 1 */
   opacity?: () => number;
   /** called when other cells become visible */
   onShown?: () => void;
 }) {
-  const { stage, depth, cut, parallel, beyond = 0.25, opacity = () => 1, onShown } = options;
+  const { stage, depth, cut, parallel, opacity = () => 1, onShown } = options;
   let shown: Sheet | null = null;
   /** The next sheet, which stays invisible until all of its cells on the stage are drawn. */
   let next: Sheet | null = null;
@@ -229,7 +228,7 @@ export function cellLayer(options: {
     const scaling = Math.hypot(moved.a, moved.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return start();
     const near = around(moved, beyond);
-    newest.fill(near, around(moved, beyond + awaited));
+    newest.fill(near, around(moved, awaited));
     newest.look(around(moved, 0), near);
     work();
     swap();

@@ -30,7 +30,7 @@ class Moved {
 }
 
 /** A layer of cells of 100 pixels on a stage of 400 by 200; what is drawn of it, as `column row`. */
-function layerOf(isReady: (cell: Cell) => boolean, beyond?: number) {
+function layerOf(isReady: (cell: Cell) => boolean) {
   let at = new Moved(-10, -10);
   let paint: (context: object, ratio: number) => void;
   let settle: () => void;
@@ -53,7 +53,7 @@ function layerOf(isReady: (cell: Cell) => boolean, beyond?: number) {
     isReady,
     draw: async ({ column, row }: Cell) => (drawn.push(`${column} ${row}`), { close() {} }),
   };
-  const layer = cellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1, beyond });
+  const layer = cellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
   const taken = async () => {
     await new Promise(setImmediate);
     return drawn.splice(0);
@@ -101,10 +101,4 @@ it('on the way, what is not all there is drawn when it is, or when it is seen', 
   expect((await layer.move(-151, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
   expect((await layer.move(-350, -10)).toSorted()).toEqual(cells([7], [0, 1, 2]));
   expect((await layer.rest()).toSorted()).toEqual(cells([6], [-1]));
-});
-
-it('a layer says how far beyond the stage cells are drawn', async () => {
-  const layer = layerOf(() => true, 0.5);
-  expect((await layer.repaint()).toSorted()).toEqual(cells([-2, -1, 0, 1, 2, 3, 4, 5, 6], [-1, 0, 1, 2, 3]));
-  expect((await layer.move(-150, -10)).toSorted()).toEqual(cells([7], [0, 1, 2]));
 });

@@ -26,9 +26,6 @@ export type Content = {
 /** Side of a cell, in CSS pixels. */
 const cellSide = 256;
 
-/** How far beyond the stage cells are drawn, as a share of its size: what is drawn at rest need not be drawn while the view moves. */
-const beyond = 0.5;
-
 /** How far beyond a cell shapes are taken, whose lines reach into it, in CSS pixels. */
 const cellMargin = cellSide / 8;
 
@@ -56,7 +53,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   let isAsked = false;
   // Below the overview in the corner.
   element.querySelector('.navigator')?.before(live);
-  const cells = cellLayer({ stage, depth: 'shapes', cut, beyond, parallel: 1, onShown: redrawLive });
+  const cells = cellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
   // Within the frame in which the image is drawn: shapes must not swim on it.
   stage.onMove(drawLive);
   return { redraw: cells.redraw, redrawMore, redrawLive };
