@@ -44,7 +44,7 @@ export default defineConfig({
         // A process runs many files: loading everything anew for each takes longer than most tests.
         isolate: false,
         // It lives for minutes and has memory: collecting garbage of a heap that grows from little takes an eighth of its time.
-        execArgv: ['--initial-heap-size=1024'],
+        execArgv: ['--initial-heap-size=1024', '--min-semi-space-size=64', '--max-semi-space-size=64'],
       },
     })),
     sequence: { sequencer: SlowFirst },
