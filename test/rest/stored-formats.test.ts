@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import mongoose from 'mongoose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { OwnCollections } from '../../src/core/database/own-collections.js';
@@ -136,5 +137,24 @@ describe('what a server has stored', { timeout: 60_000 }, () => {
     await expect(new OwnCollections(connection).check()).rejects.toThrow(
       'The collection large_image_annotation holds documents of format 2, which a later release has written; this one knows 1 and nothing later.',
     );
+  });
+
+  it('is in no error, which may be logged, when the database refuses it', async () => {
+    const database = await startTestDatabase();
+    undo.push(() => database.stop());
+    const connection = await mongoose.createConnection(database.uri).asPromise();
+    undo.push(() => connection.close());
+    const packs = new OwnCollections(connection).collection<{ _id: string; text: string }>('annotation_element_pack');
+    const pack = { _id: 'twice', text: 'a secret' };
+    const writes = [
+      () => packs.insertMany([pack, pack], { ordered: false }),
+      () => packs.bulkWrite([{ replaceOne: { filter: { text: 'none' }, replacement: pack, upsert: true } }]),
+    ];
+    for (const write of writes) {
+      const error: unknown = await write().catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: 11000 });
+      expect(inspect(error, { depth: null })).not.toContain(pack.text);
+      expect(JSON.stringify(error)).not.toContain(pack.text);
+    }
   });
 });

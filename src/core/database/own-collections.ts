@@ -175,6 +175,16 @@ const optionsOf = {
 
 const marked = new WeakSet<object>();
 
+interface Refused {
+  err?: { op?: unknown };
+}
+
+/** Throws an error of a write without the documents that were refused: it may be logged, and they may be long and nobody else's business. */
+function rethrowWithoutDocuments(error: { writeErrors?: Refused | Refused[] }): never {
+  for (const refused of [error.writeErrors ?? []].flat()) delete refused.err?.op;
+  throw error as Error;
+}
+
 /**
  * Restricts a collection, also when models use it: reads and writes concern documents of the plugin only, new documents get the mark, and writes are
  * durable.
@@ -207,6 +217,10 @@ function keepToOwn(collection: object): void {
     })),
     ...rest,
   ]);
+  for (const name of ['insertMany', 'bulkWrite'] as const) {
+    const write = methods[name] as (...args: unknown[]) => Promise<unknown>;
+    methods[name] = (...args) => write(...args).catch(rethrowWithoutDocuments);
+  }
   for (const name of ['findOneAndReplace', 'estimatedDocumentCount', 'drop', 'rename', 'watch'] as const) {
     methods[name] = () => {
       throw new Error(`${name} would concern documents of others.`);
