@@ -110,6 +110,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
       fill(message, isOver ? sessionEnded : messageOf(error), isOver && keepsToken() && signInElsewhere());
       const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
       (culprit ?? inputs[0] ?? button).focus();
+      message.scrollIntoView({ block: 'nearest' });
     } finally {
       button.disabled = false;
     }

@@ -49,6 +49,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     ];
     await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: 'Glands', elements } });
     await admin.create('/group', { name: 'Pathologists' });
+    await admin.ok('PUT', `/item/${slide}/metadata`, { json: { tags: ['a', 'b'], stain: { name: 'H&E' } } });
     const associated = (await admin.ok('GET', `/item/${slide}/tiles/images`)) as unknown as string[];
     stops = [
       ['', button('New collection')],

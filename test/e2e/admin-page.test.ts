@@ -134,6 +134,10 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
     );
     expect(await stored('large_image.max_thumbnail_files')).toBe(10);
     expect(await stored('large_image.auto_set')).toBe(false);
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Save');
+    await files.getByRole('button', { name: 'Default of Max thumbnail files' }).click();
+    await save('Nothing has changed.');
+    expect(await files.getByRole('alert').count()).toBe(0);
 
     // A text that reads as a number stays a text.
     const name = setting('core.brand_name');

@@ -109,27 +109,34 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       ['thickness', '4'],
       // A number would be another one.
       ['block', '20231234567890123456'],
+      // This would remove it.
+      ['stage', 'null'],
       ['a.b', hostile],
     ] as const) {
       await inDialog('Add a value');
       await dialog().locator('.metadata-rows li').last().locator('input').fill(key);
       await dialog().locator('.metadata-rows li').last().locator('textarea').fill(value);
     }
+    await page.setViewportSize({ width: 1200, height: 400 });
     await inDialog('Save');
-    await dialog().getByRole('alert').getByText('keys must not contain the "." character').waitFor();
-    await inDialog('Remove value 4');
+    const reason = dialog().getByRole('alert').getByText('keys must not contain the "." character');
+    await reason.waitFor();
+    const isSeen = 'document.querySelector(".form-error").getBoundingClientRect().bottom <= innerHeight';
+    await until('the reason is in sight', () => page.evaluate<boolean>(isSeen));
+    await page.setViewportSize({ width: 1200, height: 900 });
+    await inDialog('Remove value 5');
     await inDialog('Add a value');
     await dialog().locator('.metadata-rows li').last().locator('input').fill('stain');
     await inDialog('Save');
     await dialog().getByText('The name “stain” stands twice in the metadata.').waitFor();
-    await inDialog('Remove value 4');
+    await inDialog('Remove value 5');
     await inDialog('Save');
     await closed();
     await page.getByRole('link', { name: 'renamed & more' }).waitFor();
     const [item] = (await admin.ok('GET', '/item', {
       query: { folderId: folder, name: 'renamed & more' },
     })) as unknown as object[];
-    expect(item).toMatchObject({ meta: { stain: 'H&E', thickness: 4, block: '20231234567890123456' } });
+    expect(item).toMatchObject({ meta: { stain: 'H&E', thickness: 4, block: '20231234567890123456', stage: 'null' } });
     expect(complaints).toEqual([]);
   });
 
@@ -186,6 +193,10 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await page.getByLabel('Search everything').fill('sli');
     await page.locator('.card').filter({ hasText: 'slide 10.txt' }).getByText('Slides / Archive').waitFor();
     await page.getByRole('link', { name: 'Slides', exact: true }).waitFor();
+    const years = await admin.create('/folder', { parentType: 'folder', parentId: target, name: '25/26 \\ left' });
+    await admin.create('/item', { folderId: years, name: 'sliver.txt' });
+    await page.getByLabel('Search everything').fill('sliv');
+    await page.getByText('Slides / Archive / 25/26 \\ left', { exact: true }).waitFor();
     await page.getByLabel('Search everything').fill(hostile);
     await page.getByText(`Nothing was found for “${hostile}”`).waitFor();
     expect(complaints).toEqual([]);

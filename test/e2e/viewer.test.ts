@@ -195,6 +195,26 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     expect(complaints.filter((text) => !text.includes('net::ERR_CONNECTION_RESET'))).toEqual([]);
   });
 
+  it('goes on with an upload where it stopped when the session had ended meanwhile', async () => {
+    const chunk = 32 * 1024 * 1024;
+    await writeFile(join(folder, 'ended.bin'), randomBytes(chunk + 1000));
+    const offsets: string[] = [];
+    const revoked = { status: 401, json: { message: 'You must be logged in.' } };
+    let isSignedIn = true;
+    await page.route(/\/file\/(chunk|offset)\?/, async (route) => {
+      const address = new URL(route.request().url());
+      if (address.pathname.endsWith('chunk') && offsets.push(address.searchParams.get('offset')!) === 2) isSignedIn = false;
+      await (isSignedIn ? route.continue() : route.fulfill(revoked));
+    });
+    await page.locator('input[type=file]').setInputFiles(join(folder, 'ended.bin'));
+    await upload('ended.bin').getByText('Your session has ended').waitFor();
+    offsets.push('signed in');
+    isSignedIn = true;
+    await upload('ended.bin').getByText('Uploaded').waitFor();
+    expect(offsets).toEqual(['0', String(chunk), 'signed in', String(chunk)]);
+    await page.unroute(/\/file\/(chunk|offset)\?/);
+  });
+
   it('shows the thumbnail of an image that the server takes for one only a moment after the upload', async () => {
     await writeFile(
       join(folder, 'late.png'),

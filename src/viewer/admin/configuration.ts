@@ -44,7 +44,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   return [
     panel(
       adminTexts.configurationFile,
-      h('p.quiet-text', h('code', file.path), file.exists ? '' : adminTexts.doesNotExist),
+      h('p.quiet-text.break', h('code', file.path), file.exists ? '' : adminTexts.doesNotExist),
       editor.element,
       problems,
       said.element,

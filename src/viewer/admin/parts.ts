@@ -36,18 +36,17 @@ export function outcome() {
     element.textContent = '';
   }
 
-  /** A button that is disabled while its action runs. */
+  /** A button whose action runs once at a time. A disabled one would lose the focus. */
   function actionButton(label: string, run: () => Promise<void>, options: { name?: string; kind?: 'primary' | 'danger' } = {}) {
     const made = button(label, () => void act(), options);
     return made;
 
     async function act() {
+      if (made.ariaBusy) return;
       clear();
-      made.disabled = true;
-      made.setAttribute('aria-busy', 'true');
+      made.ariaBusy = 'true';
       await run().catch(bad);
-      made.disabled = false;
-      made.removeAttribute('aria-busy');
+      made.ariaBusy = null;
     }
   }
 }

@@ -41,13 +41,15 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
 
   async function submit(event: SubmitEvent) {
     event.preventDefault();
-    save.disabled = true;
+    // A disabled button would lose the focus.
+    if (save.ariaBusy) return;
+    save.ariaBusy = 'true';
     said.clear();
     const changed = rows.filter((row) => row.isChanged());
     // Each setting has a request of its own, which may be refused.
     let refused = 0;
     for (const row of changed) refused += (await row.save()) ? 0 : 1;
-    save.disabled = false;
+    save.ariaBusy = null;
     const stored = adminTexts.settingsSaved(changed.length - refused);
     if (refused === 0) said.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
     else said.bad(`${stored} ${adminTexts.settingsRefused(refused)}`);
@@ -68,7 +70,14 @@ function settingRow(definition: Definition) {
   const hint = `${description} ${adminTexts.defaultIs(inWords(definition))}`;
   const labelled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
-  return { key, element, isChanged: () => value() !== shown, save };
+  return { key, element, isChanged, save };
+
+  /** Whether there is something to save. What was said of the former value is taken back. */
+  function isChanged() {
+    message.textContent = '';
+    input.removeAttribute('aria-invalid');
+    return value() !== shown;
+  }
 
   function value() {
     return box ? String(box.input.checked) : input.value;
@@ -80,7 +89,6 @@ function settingRow(definition: Definition) {
   }
 
   async function save() {
-    message.textContent = '';
     try {
       // The route reads JSON if it can, so a text that looks like a number is sent as a JSON string.
       const isDefault = value() === textOf(byDefault);
@@ -90,7 +98,6 @@ function settingRow(definition: Definition) {
       // The server may have stored the value in another form.
       shown = textOf(await request('GET', 'system/setting', { query: { key } }));
       put(shown);
-      input.removeAttribute('aria-invalid');
       return true;
     } catch (error) {
       input.setAttribute('aria-invalid', 'true');

@@ -32,14 +32,14 @@ function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }
 
-/** Whether a text is JSON whose numbers are exact. */
+/** Whether a text is JSON whose numbers are exact. `null` is not: it would remove the key. */
 function isJson(text: string) {
   try {
-    JSON.parse(text, (_key, value) => {
+    const read = JSON.parse(text, (_key, value) => {
       if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) throw new RangeError();
       return value;
     });
-    return true;
+    return read !== null;
   } catch {
     return false;
   }

@@ -1,6 +1,6 @@
 import { showAnnotations } from '../annotations/annotations.js';
-import { ApiError, apiUrl, request, requestPicture } from '../api.js';
-import { append, button, fill, h } from '../dom.js';
+import { request } from '../api.js';
+import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
 import { lightControls, lightRange, type Light } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
@@ -144,23 +144,15 @@ export async function openImage(options: {
       await stage.showFrame(next, { style: styleOf(channels), likely });
       readout.refresh();
     } catch (error) {
-      if (!signal.aborted) showProblem(String(error));
+      if (!signal.aborted) showProblem(messageOf(error));
     }
   }
 
   function showProblem(message: string) {
-    if (problem.hidden) void explain(message);
+    if (problem.hidden) fill(problem, h('p', message), button(commonTexts.tryAgain, onRetry));
     problem.hidden = false;
     onProblem?.(message);
     void checkSession();
-  }
-
-  /** Finds the reason why tiles fail, which the browser does not tell, by requesting the coarsest tile. */
-  async function explain(message: string) {
-    const say = (reason = '') => fill(problem, h('p', `${message} ${reason}`), button(commonTexts.tryAgain, onRetry));
-    say();
-    const coarsest = apiUrl(`item/${item._id}/tiles/zxy/0/0/0`, { frame: frame || null, style: styleOf(channels) || null });
-    await requestPicture(coarsest, signal).catch((error: unknown) => error instanceof ApiError && say(error.message));
   }
 
   function writeAddress() {

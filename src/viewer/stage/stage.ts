@@ -63,7 +63,7 @@ export async function openStage(options: {
     const { key } = event.originalEvent as KeyboardEvent;
     if (unusedKeys.has(key)) event.preventDefaultAction = true;
   });
-  viewer.addHandler('tile-load-failed', () => onProblem(imageTexts.partsMissing));
+  viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
   const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
   let image = await stack.show(keyOf(frame, style));
   signal.throwIfAborted();
@@ -141,7 +141,7 @@ export async function openStage(options: {
       const { width, height } = size();
       return boxAround([toImage(0, 0), toImage(width, 0), toImage(0, height), toImage(width, height)]);
     },
-    addTiles: () => tileLayer(ground, metadata, () => onProblem(annotationTexts.partsMissing)),
+    addTiles: () => tileLayer(ground, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
     onPointer: (listener) => listenToPointer(viewer, listener),
     position() {
       const bounds = viewer.viewport.getBoundsNoRotate();

@@ -1,5 +1,6 @@
 import type { Box } from '../annotations/model.js';
 import { requestPicture } from '../api.js';
+import { messageOf } from '../dom.js';
 import { cellLayer, snapped, type Cell, type Cut, type Ground } from './cells.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
@@ -26,7 +27,7 @@ export interface TileLayer {
 export function tileLayer(
   stage: Ground,
   { sizeX, sizeY, tileWidth, tileHeight, levels }: ImageMetadata,
-  onProblem: () => void,
+  onProblem: (reason: string) => void,
 ): TileLayer {
   let opacity = 1;
   let shown: TileUrl | null = null;
@@ -91,7 +92,7 @@ export function tileLayer(
       const [resizeWidth, resizeHeight] = isSmall ? [picture.width, picture.height] : seen;
       return await createImageBitmap(picture, { resizeWidth, resizeHeight });
     } catch (error) {
-      if (!signal.aborted) onProblem();
+      if (!signal.aborted) onProblem(messageOf(error));
       throw error;
     }
   }

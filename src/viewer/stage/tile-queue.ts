@@ -61,7 +61,7 @@ export class TileQueue {
       const picture = await this.load(job.src, AbortSignal.any([leave.signal, AbortSignal.timeout(patience)]));
       if (!leave.signal.aborted) job.finish(picture, null, 'imageBitmap');
     } catch (error) {
-      if (!leave.signal.aborted) job.fail(String(error), null);
+      if (!leave.signal.aborted) job.fail((error as Error).message, null);
     }
     if (this.#underWay.get(job) === leave) this.#underWay.delete(job);
     this.#work();

@@ -3,7 +3,7 @@ import { imageState, type Item } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { uploadTexts } from '../texts.js';
 import { uploadRow } from './row.js';
-import { uploadFile } from './upload.js';
+import { uploadFile, type UploadOptions } from './upload.js';
 import type { Upload } from './drop.js';
 
 /** Number of files that are sent at the same time. More would only share the same connection. */
@@ -50,9 +50,10 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
   for (const { file, path } of uploads) {
     const row = uploadRow(file, [folder.name, ...path].join(' / '));
     rows.append(row.element);
+    const begun = {};
     row.start = () => {
       const signal = row.begin();
-      waiting.push(() => run({ target: () => folderAt(path), file, row, signal }));
+      waiting.push(() => run({ target: () => folderAt(path), file, begun, row, signal }));
       next();
     };
     row.start();
@@ -106,15 +107,17 @@ async function run(options: {
   /** id of the folder */
   target: () => Promise<string>;
   file: File;
+  /** what is kept for another attempt */
+  begun: UploadOptions['begun'];
   row: ReturnType<typeof uploadRow>;
   /** cancels the upload */
   signal: AbortSignal;
 }) {
-  const { target, file, row, signal } = options;
+  const { target, file, begun, row, signal } = options;
   try {
     signal.throwIfAborted();
     const folderId = await target();
-    const itemId = await uploadFile({ folderId, file, onProgress: (progress) => row.progress(progress), signal });
+    const itemId = await uploadFile({ folderId, file, begun, onProgress: (progress) => row.progress(progress), signal });
     row.end('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
     tell(folderId, 'item');

@@ -5,8 +5,8 @@ import { uploadTexts } from '../texts.js';
 const chunkBytes = 32 * 1024 * 1024;
 /** Delays in milliseconds before a lost connection is tried again. When bytes have arrived, the list starts anew. */
 const retryDelays = [1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Status codes of temporary errors. 409: the server is still writing the lost request. */
-const passingStatuses = new Set([0, 409, 502, 503, 504]);
+/** Status codes of temporary errors. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
+const passingStatuses = new Set([0, 401, 409, 502, 503, 504]);
 
 export interface Progress {
   /** number of bytes on the server or being sent */
@@ -15,9 +15,11 @@ export interface Progress {
   waiting?: string;
 }
 
-interface UploadOptions {
+export interface UploadOptions {
   folderId: string;
   file: File;
+  /** the upload on the server, kept here after a temporary error: the next attempt continues it */
+  begun: { upload?: Answer };
   onProgress: (progress: Progress) => void;
   /** cancels the upload, which the server then discards */
   signal: AbortSignal;
@@ -27,18 +29,22 @@ interface UploadOptions {
 type Answer = { _id: string; itemId?: string };
 
 /**
- * Uploads a file into a folder in chunks. After a lost connection it continues where it stopped.
+ * Uploads a file into a folder in chunks. After a lost connection or the end of the session it continues where it stopped.
  *
  * @returns id of the item with the file; `null` if the answer with the id was lost
  * @throws if the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile(options: UploadOptions): Promise<string | null> {
-  const upload = await begin(options);
+  const { begun } = options;
+  const isKnown = begun.upload === undefined;
+  const upload = (begun.upload ??= await begin(options));
   // The server makes an empty file at once.
   if (options.file.size === 0) return upload.itemId ?? null;
   try {
-    return await sendChunks(upload._id, options);
+    return await sendChunks(upload._id, isKnown, options);
   } catch (error) {
+    if (isPassing(error)) throw error;
+    delete begun.upload;
     // Errors are ignored here, because the first error is shown, and the server removes abandoned uploads by itself.
     await request('DELETE', `file/upload/${upload._id}`).catch(() => undefined);
     throw error;
@@ -58,15 +64,24 @@ async function begin(options: UploadOptions): Promise<Answer> {
   }
 }
 
-async function sendChunks(uploadId: string, options: UploadOptions): Promise<string | null> {
+/** @param isKnown whether the server has nothing of the file yet; otherwise it is asked */
+async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;
+  let isLastSent = false;
   let failures = 0;
   let itemId: string | null = null;
   while (start < file.size) {
     const sent = start;
     const end = Math.min(sent + chunkBytes, file.size);
     try {
+      if (!isKnown) {
+        start = await receivedBytes(uploadId, isLastSent, options);
+        isKnown = true;
+        if (start > sent) failures = 0;
+        continue;
+      }
+      isLastSent = end === file.size;
       const chunk = { uploadId, offset: sent, bytes: file.slice(sent, end), signal };
       const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
       itemId = answer.itemId ?? null;
@@ -75,17 +90,15 @@ async function sendChunks(uploadId: string, options: UploadOptions): Promise<str
     } catch (error) {
       await waitBeforeRetry(error, { failures, sent }, options);
       failures += 1;
-      // If the server cannot be reached, the chunk is sent again from its start.
-      start = (await receivedBytes(uploadId, end === file.size, options)) ?? sent;
-      if (start > sent) failures = 0;
+      isKnown = false;
     }
   }
   return itemId;
 }
 
 /**
- * Number of bytes that the server has received; `null` if it cannot be reached. If the server does not know the upload any more after the last
- * chunk was sent, the upload is complete and only the answer was lost.
+ * Number of bytes that the server has received. If the server does not know the upload any more after the last chunk was sent, the upload is
+ * complete and only the answer was lost.
  */
 async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { size }, signal }: UploadOptions) {
   try {
@@ -93,11 +106,13 @@ async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { si
     if (offset === size) await request('POST', 'file/completion', { query: { uploadId }, signal });
     return offset;
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    if (passingStatuses.has(error.status)) return null;
-    if (isLastSent && error.status === 400 && /upload id/i.test(error.message)) return size;
+    if (isLastSent && error instanceof ApiError && error.status === 400 && /upload id/i.test(error.message)) return size;
     throw error;
   }
+}
+
+function isPassing(error: unknown): error is ApiError {
+  return error instanceof ApiError && passingStatuses.has(error.status);
 }
 
 /**
@@ -111,8 +126,8 @@ async function waitBeforeRetry(
   { onProgress, signal }: UploadOptions,
 ) {
   const delay = retryDelays[failures];
-  if (signal.aborted || !(error instanceof ApiError) || !passingStatuses.has(error.status) || delay === undefined) throw error;
-  onProgress({ sent, waiting: uploadTexts.connectionLost });
+  if (signal.aborted || !isPassing(error) || delay === undefined) throw error;
+  onProgress({ sent, waiting: error.status === 401 ? error.message : uploadTexts.connectionLost });
   const end = new AbortController();
   addEventListener('online', () => end.abort(), { signal: end.signal });
   await pause(delay, AbortSignal.any([signal, end.signal]));

@@ -76,8 +76,9 @@ async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   const json = { folder: ids(folder), item: ids(item) };
   const paths = await request<Record<string, Record<string, string>>>('POST', 'resource/paths', { json, signal });
   const known: Record<string, string> = { ...paths.folder, ...paths.item };
-  // Without the kind of the root, and without the name itself.
-  return Object.fromEntries(Object.entries(known).map(([id, path]) => [id, path.split('/').slice(2, -1).join(' / ')]));
+  // Without the kind of the root, and without the name itself. In a name, slashes and backslashes follow a backslash.
+  const steps = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
+  return Object.fromEntries(Object.entries(known).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
 }
 
 function sections(words: string, { collection, folder, item }: Found, paths: Record<string, string>) {

@@ -28,7 +28,8 @@ export function explain(error: unknown): unknown {
 
 /** Reads the header of a file with libvips, and checks the limits before anything is decoded. */
 export async function readFacts(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
-  const facts = await sharp(material.input, settings).metadata();
+  // libvips would refuse many pixels without saying how many there may be.
+  const facts = await sharp(material.input, { ...settings, limitInputPixels: false }).metadata();
   const { width, height } = facts.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
   const isDecoded = decodedFormats.has(material.format) || facts.isProgressive === true;
