@@ -49,6 +49,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     ];
     await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: 'Glands', elements } });
     await admin.create('/group', { name: 'Pathologists' });
+    await admin.ok('PUT', '/large_image/thumbnails', { query: { spec: '[{"width":64}]' } });
     await admin.ok('PUT', `/item/${slide}/metadata`, { json: { tags: ['a', 'b'], stain: { name: 'H&E' } } });
     const associated = (await admin.ok('GET', `/item/${slide}/tiles/images`)) as unknown as string[];
     stops = [
@@ -91,7 +92,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
       ['admin/settings', button('Save')],
       ['admin/thumbnails', button('Create thumbnails')],
       ['admin/images', button('Create large images')],
-      ['admin/jobs', heading('Administration')],
+      ['admin/jobs', (on) => on.getByText('Success').first().waitFor()],
       ['admin/configuration', heading('Administration')],
       ['nothing', heading('This cannot be shown')],
     ];

@@ -36,7 +36,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const status = statusTag(job.status);
   const bar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
   const message = h('span.quiet-text', { 'data-testid': 'job-message' });
-  const log = h('pre.job-log.break', { tabindex: 0, 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
+  const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
   const said = outcome();
   const cancel = h('button.button', { onclick: cancelJob }, icon('close'), adminTexts.cancelJob);
   const element = h(
