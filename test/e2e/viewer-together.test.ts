@@ -153,6 +153,13 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
         .slice(0, 2)
         .map((value) => value / 2);
     await liesAt(half);
+    // The overview has become smaller.
+    const centreOf = async (name: string) => {
+      const { x, y, width, height } = (await page.locator(`.navigator ${name}`).first().boundingBox())!;
+      return [x + width / 2, y + height / 2];
+    };
+    const [whole, seen] = [await centreOf('canvas'), await centreOf('.displayregion')];
+    seen.forEach((value, axis) => expect(Math.abs(value - whole[axis]!)).toBeLessThan(6));
     await drag(0, 80);
     await until('the first has moved', () => at()[0]! < 950);
     await liesAt(half);

@@ -354,6 +354,11 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await admin.ok('PUT', '/system/setting', { query: { key, value: 'Slides & Co' } });
     await page.reload();
     await page.getByRole('link', { name: 'Slides & Co: all collections' }).waitFor();
+    await admin.ok('PUT', '/system/setting', { query: { key, value: 'Slides '.repeat(40) } });
+    await page.reload();
+    const edgeOf = async (name: string) => (await page.locator(name).boundingBox())!;
+    const brand = await edgeOf('.brand-name');
+    expect(brand.x + brand.width).toBeLessThanOrEqual((await edgeOf('#account')).x);
     await admin.ok('DELETE', '/system/setting', { query: { key } });
     await page.reload();
     await page.getByRole('link', { name: 'Large image: all collections' }).waitFor();
