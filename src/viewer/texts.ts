@@ -276,9 +276,9 @@ export const annotationTexts = {
   area: 'Area',
   asItIs: 'As it is (JSON)',
   bringBack: 'Bring it back',
-  changedMeanwhile: (reason: string, lost: number, isAnyKept: boolean) =>
+  changedMeanwhile: (lost: number, isAnyKept: boolean) =>
     'Somebody else has changed this annotation meanwhile; it has been loaded again.' +
-    `${lost > 0 ? givenUp(lost) : ''}${isAnyKept ? ' Your other changes are still here: save again to keep them.' : ''} (${reason})`,
+    `${lost > 0 ? givenUp(lost) : ''}${isAnyKept ? ' Your other changes are still here: save again to keep them.' : ''}`,
   create: 'Create annotation',
   created: (name: string) => `Created ${name}`,
   deleteAnnotation: 'Delete annotation',

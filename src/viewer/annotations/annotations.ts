@@ -89,15 +89,17 @@ export function showAnnotations(options: {
   });
   const panel: AnnotationPanel = new AnnotationPanel({
     item,
+    image: container,
     signal,
     onList(records) {
       sheets.apply(records);
+      void work?.editor.learnGroups();
       return (id) => sheets.get(id)?.visible ?? false;
     },
     onShow: (id, changes) => sheets.show(id, changes),
     onEdit: edit,
     onRenamed: async () => work?.editor.reload(),
-    onConflict: async (reason) => (await work?.editor.takeOver(reason)) ?? reason,
+    onConflict: async (reason) => (await work?.editor.takeOver()) ?? reason,
   });
   drawing.addEventListener('pointermove', oncePerFrame(hover, signal));
   aim(stage, drawing, tools, signal);
@@ -167,16 +169,17 @@ function withTip(shape: Element, { x, y }: Point): Element {
   return { ...shape, points: [...(shape.points ?? []), [x, y, 0]] };
 }
 
-/** Calls at most once for each frame of the screen, with the first event. */
+/** Calls at most once for each frame of the screen, with the last event. */
 function oncePerFrame<E extends Event>(call: (event: E) => void, signal: AbortSignal) {
-  let isAsked = false;
+  let last: E | null = null;
+  const run = () => {
+    const event = last as E;
+    last = null;
+    if (!signal.aborted) call(event);
+  };
   return (event: E) => {
-    if (isAsked) return;
-    isAsked = true;
-    requestAnimationFrame(() => {
-      isAsked = false;
-      if (!signal.aborted) call(event);
-    });
+    if (!last) requestAnimationFrame(run);
+    last = event;
   };
 }
 

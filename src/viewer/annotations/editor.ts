@@ -22,6 +22,8 @@ export function editAnnotation(options: {
   const groups = new Groups();
   let selectedId: string | null = null;
   let saving = false;
+  /** version of the annotation whose groups are offered */
+  let learned = 0;
   const palette = groupPalette(groups, { onChoose: showShape, onColor: recolor });
   const groupSelect = h('select', { onchange: () => regroup(JSON.parse(groupSelect.value)) });
   const shapeForm = h('div.shape-form.column');
@@ -32,15 +34,24 @@ export function editAnnotation(options: {
   const saveButton = button(commonTexts.save, () => void save(), { kind: 'primary' });
   const buttons = actions(undoButton, redoButton, discardButton, saveButton);
   const element = h('div.annotation-editor.column', palette.element, shapeForm, status, buttons);
-  if (sheet.record._elementCount > 0) void learnColors();
   palette.show();
   select(null);
   showStatus();
-  return { element, selected, select, make, commit, step, removeSelected, reload, takeOver };
+  return { element, selected, select, make, commit, step, removeSelected, reload, takeOver, learnGroups };
 
-  async function learnColors() {
+  /** Offers the groups of the present version, with the colours that they have on the slide. Those offered before keep theirs. */
+  async function learnGroups() {
+    const { record } = sheet;
+    if (learned === record._version) return;
+    const isFirst = learned === 0;
+    learned = record._version;
+    if (record._elementCount === 0) return;
     try {
-      groups.learn(await groupsOf(sheet.record, signal));
+      const seen = await groupsOf(record, signal);
+      const known = groups.size;
+      groups.learn(seen, isFirst);
+      // The user may be choosing a colour or a group.
+      if (!isFirst && groups.size === known) return;
       palette.show();
       offerGroups();
     } catch (error) {
@@ -164,11 +175,12 @@ export function editAnnotation(options: {
       const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
+      learned = _version;
       sheet.update(record, seen);
       announce(annotationTexts.savedNamed(nameOf(record)));
       onSaved();
     } catch (error) {
-      report(isConflict(error) ? await takeOver(messageOf(error)) : messageOf(error));
+      report(isConflict(error) ? await takeOver() : messageOf(error));
     } finally {
       saving = false;
       showStatus();
@@ -195,10 +207,10 @@ export function editAnnotation(options: {
    *
    * @returns a message about it
    */
-  async function takeOver(reason: string): Promise<string> {
+  async function takeOver(): Promise<string> {
     try {
       const lost = await reload();
-      return annotationTexts.changedMeanwhile(reason, lost, edits.size > 0);
+      return annotationTexts.changedMeanwhile(lost, edits.size > 0);
     } catch (error) {
       return messageOf(error);
     }

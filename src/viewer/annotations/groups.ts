@@ -54,9 +54,9 @@ export class Groups {
     this.#colors.set(group, color);
   }
 
-  /** Sets the colours of groups as the server reports them. */
-  learn(seen: { name: string | null; color: string }[]) {
-    for (const { name, color } of seen) this.#colors.set(name, color);
+  /** Takes groups with their colours as the server reports them. @param isFirst whether these replace known ones */
+  learn(seen: { name: string | null; color: string }[], isFirst: boolean) {
+    for (const { name, color } of seen) if (isFirst || !this.#colors.has(name)) this.#colors.set(name, color);
   }
 }
 

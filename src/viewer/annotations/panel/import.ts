@@ -3,23 +3,25 @@ import { annotationTexts } from '../../texts.js';
 import { importAnnotations } from '../requests.js';
 
 /**
- * A button that imports annotations from files: documents of this server, GeoJSON, and files of QuPath. Files can also be dropped on the target. Each
+ * A button that imports annotations from files: documents of this server, GeoJSON, and files of QuPath. Files can also be dropped on the targets. Each
  * file is imported completely or not at all.
  */
 export function importControls(options: {
   itemId: string;
-  target: HTMLElement;
+  targets: HTMLElement[];
   /** shows errors */
   say: (...words: Child[]) => void;
   onImported: () => Promise<void>;
+  signal: AbortSignal;
 }) {
-  const { itemId, target, say, onImported } = options;
+  const { itemId, targets, say, onImported, signal } = options;
   const input = h('input', { type: 'file', accept: '.json,.geojson', multiple: true, hidden: true, onchange: taken });
-  target.addEventListener('dragover', (event) => event.preventDefault());
-  target.addEventListener('drop', (event) => {
+  const dropped = (event: DragEvent) => {
     event.preventDefault();
-    void take([...(event.dataTransfer?.files ?? [])]);
-  });
+    if (event.type === 'drop') void take([...(event.dataTransfer?.files ?? [])]);
+  };
+  for (const target of targets)
+    for (const type of ['dragover', 'drop'] as const) target.addEventListener(type, dropped, { signal });
   return [button(annotationTexts.import, () => input.click(), { picture: 'upload' }), input];
 
   function taken() {

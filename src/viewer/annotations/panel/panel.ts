@@ -25,6 +25,8 @@ const maxOpenLegends = 3;
 
 export interface PanelOptions {
   item: Item;
+  /** the element of the image, on which files can be dropped too */
+  image: HTMLElement;
   signal: AbortSignal;
   /** called with the list; returns which annotations are visible */
   onList: (records: AnnotationRecord[]) => (id: string) => boolean;
@@ -99,9 +101,10 @@ export class AnnotationPanel {
 
   #createControls() {
     const add = button(annotationTexts.new, () => this.#create(), { picture: 'plus' });
-    const { item } = this.options;
-    const reload = () => this.#reload();
-    return actions(add, importControls({ itemId: item._id, target: this.element, say: this.say, onImported: reload }));
+    const { item, image, signal } = this.options;
+    const targets = [this.element, image];
+    const onImported = () => this.#reload();
+    return actions(add, importControls({ itemId: item._id, targets, say: this.say, onImported, signal }));
   }
 
   /** Shows a list with changes of others. */
