@@ -37,8 +37,14 @@ async function describeElement(): Promise<void> {
   await cp('dist/viewer-types/element.d.ts', 'dist/viewer/element.d.ts');
   // It is a module for browsers; bundlers that are given a `require` load it when it is needed.
   await writeFile('dist/viewer/element.cjs', "module.exports = import('./element.js');\n");
-  const module = "typeof import('./element.js', { with: { 'resolution-mode': 'import' } })";
-  await writeFile('dist/viewer/element.d.cts', `declare const viewer: Promise<${module}>;\nexport = viewer;\n`);
+  const names = [...(await readFile('dist/viewer/element.d.ts', 'utf8')).matchAll(/^export (?:interface|declare class) (\w+)/gm)];
+  const lines = [
+    "import type * as element from './element.js' with { 'resolution-mode': 'import' };",
+    'declare const viewer: Promise<typeof element>;',
+    `declare namespace viewer {\n${names.map(([, name]) => `  type ${name} = element.${name};`).join('\n')}\n}`,
+    'export = viewer;\n',
+  ];
+  await writeFile('dist/viewer/element.d.cts', lines.join('\n'));
   await rm('dist/viewer-types', { recursive: true });
 }
 

@@ -1,9 +1,10 @@
 import { useServer } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
-import { openImage, requestImage, type ImageView, type ViewQuery } from './image/image-view.js';
+import { openImage, requestImage, type ViewQuery } from './image/image-view.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
+import type { Stage } from './stage/contract.js';
 import { hasEnded, onSession, resumeSession } from './session.js';
 import annotationStyle from './style/annotations.css';
 import baseStyle from './style/base.css';
@@ -45,7 +46,7 @@ export class LargeImageViewer extends HTMLElement {
 
   readonly #root = this.attachShadow({ mode: 'open' });
   #leave: AbortController | null = null;
-  #image: ImageView | null = null;
+  #image: { stage: Stage; update: (view: URLSearchParams) => void } | null = null;
   /** The view in the last event. */
   #told = '';
   #isAsked = false;
@@ -130,7 +131,7 @@ export class LargeImageViewer extends HTMLElement {
     this.#image = null;
   }
 
-  async #open() {
+  async #open(): Promise<void> {
     this.#close();
     this.#told = '';
     const leave = new AbortController();
@@ -175,7 +176,7 @@ export class LargeImageViewer extends HTMLElement {
     }
   }
 
-  #seen(query: ViewQuery) {
+  #seen(query: ViewQuery): void {
     const view = routeHash('', '', query).replace(/^#\??/, '');
     if (view === this.#told) return;
     this.#told = view;
@@ -210,5 +211,12 @@ if (!customElements.get('large-image-viewer')) customElements.define('large-imag
 declare global {
   interface HTMLElementTagNameMap {
     'large-image-viewer': LargeImageViewer;
+  }
+  /** Known on every element, because the events bubble. */
+  interface HTMLElementEventMap {
+    'image-open': CustomEvent<LargeImageViewerEvents['image-open']>;
+    'view-change': CustomEvent<LargeImageViewerEvents['view-change']>;
+    problem: CustomEvent<LargeImageViewerEvents['problem']>;
+    'session-end': CustomEvent<LargeImageViewerEvents['session-end']>;
   }
 }

@@ -314,8 +314,14 @@ describe('the package in an empty folder', () => {
       `export type Kind${index} = typeof value${index};`,
     ]);
     const source = lines.flat().join('\n');
-    await writeFile(join(work, 'esm.mts'), source);
-    await writeFile(join(work, 'cjs.cts'), source);
+    const page = `import type { LargeImageViewer, LargeImageViewerEvents } from 'express-large-image/viewer';
+export function follow(viewer: LargeImageViewer, seen: (place: LargeImageViewerEvents['view-change']) => void) {
+  viewer.addEventListener('view-change', ({ detail }) => seen(detail));
+  // @ts-expect-error: this event has no view
+  viewer.addEventListener('problem', ({ detail }) => seen(detail));
+}`;
+    await writeFile(join(work, 'esm.mts'), `${source}\n${page}`);
+    await writeFile(join(work, 'cjs.cts'), `${source}\n${page}`);
     const compilerOptions = { module: 'node16', moduleResolution: 'node16', target: 'es2022', strict: true, noEmit: true };
     // Errors in the declarations of others are theirs, in ours they would show as "any" above.
     const config = {
