@@ -119,6 +119,27 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints.splice(0)).toEqual([expect.stringContaining('400'), expect.stringContaining('400')]);
   });
 
+  it('shows the image whole as long as nobody has moved it, whatever room it has', async () => {
+    const view = () => inPage<string>(`return viewer.view`);
+    await inPage(`viewer.view = ''; viewer.goHome()`);
+    await until('the image is whole', async () => (await view()) === '');
+    const narrow = { width: 390, height: 700 };
+    for (const size of [narrow, { width: 1000, height: 700 }]) {
+      const { width: before } = (await page.locator('.stage').boundingBox())!;
+      await page.setViewportSize(size);
+      await until('it has other room', async () => (await page.locator('.stage').boundingBox())!.width !== before);
+      await page.waitForTimeout(1000);
+      expect(await view()).toBe('');
+    }
+    await inPage(`viewer.goTo({ x: 1000, y: 700, width: 300 })`);
+    await page.setViewportSize(narrow);
+    await page.waitForTimeout(1000);
+    expect(await view()).toMatch(/^at=1000,700,/);
+    await page.setViewportSize({ width: 1000, height: 700 });
+    await inPage(`viewer.goHome()`);
+    expect(complaints).toEqual([]);
+  });
+
   it('makes an annotation in a dialog of its own style, and shows the panels and the theme that the page names', async () => {
     await page.getByRole('button', { name: 'New annotation' }).click();
     const dialog = page.getByRole('dialog', { name: 'New annotation' });

@@ -9,6 +9,7 @@ import { chromiumPath } from '../support/chromium.js';
 import { sampleFile } from '../support/data.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 import { slideFile } from '../support/slide.js';
+import { writeTiff } from '../support/tiff-writer.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -473,6 +474,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     'moves through a stack with its sliders, mixes its channels, and keeps both in the address',
     async () => {
       await page.locator('input[type=file]').setInputFiles(omeSample!);
+      await page.evaluate(`const start = window.setTimeout;
+        window.times = new Set();
+        window.setTimeout = (run, ms) => (times.add(ms), start(run, ms));`);
       await card(basename(omeSample!)).getByRole('link').first().click();
       await page.getByRole('slider', { name: 'Z' }).waitFor();
       await until('frame 0 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/0/')));
@@ -494,6 +498,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
       );
       await until('the address names frame and channels', () => /frame=1&.*channels=1:/.test(page.url()));
       const drawn = await changed('the picture has changed again', second);
+      // Tiles of other frames wait, those of the overview too, which the library gives 30 s.
+      const times = await page.evaluate<number[]>(`[...times]`);
+      expect(times).toContain(2 ** 31 - 1);
+      expect(times).not.toContain(30_000);
       await page.reload();
       await page.getByText('2 of 5').waitFor();
       expect(await channels.getByRole('checkbox').first().isChecked()).toBe(false);
@@ -543,6 +551,14 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await until('the address says so', () => page.url().includes('channels=0:00ff00:0~200'));
     await page.getByLabel('Presets').selectOption('Automatic contrast');
     await until('the contrast is automatic again', async () => (await middle())[1]! < 200);
+    const [least, most] = [page.getByLabel('Min Intensity'), page.getByLabel('Max Intensity')];
+    await most.fill('60000');
+    await most.press('Enter');
+    await until('a sample beyond the slider is taken', () => page.url().includes('channels=0:00ff00:~60000'));
+    await most.fill('200');
+    await least.fill('300');
+    await least.press('Enter');
+    await until('the minimum stops at the maximum', () => page.url().includes('channels=0:00ff00:200~200'));
     await page.evaluate(`location.replace('#item/${itemId()}?channels=garbage')`);
     await until('the address no longer says what names no channel', () => !page.url().includes('garbage'));
     expect(await page.getByRole('checkbox', { name: 'Intensity' }).isChecked()).toBe(true);
@@ -558,6 +574,25 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
       return data.reduce((most, value, at) => (at % 4 === 0 ? Math.max(most, value) : most), 0);
     })()`);
     expect(lightest).toBeGreaterThan(200);
+    expect(complaints).toEqual([]);
+  });
+
+  it('has a histogram of fractions, and its automatic maximum', async () => {
+    const name = 'fractions.tif';
+    const fractions = Float32Array.from({ length: 100 * 100 }, (_, at) => (at % 100) / 1000);
+    const numbers = { 256: 100, 257: 100, 259: 1, 262: 1, 277: 1, 278: 100, 258: 32, 339: 3 };
+    const tags = Object.fromEntries(Object.entries(numbers).map(([tag, value]) => [tag, { short: [value] }]));
+    await writeFile(join(folder, name), writeTiff([{ tags, chunks: [Buffer.from(fractions.buffer)] }]));
+    await page.locator('input[type=file]').setInputFiles(join(folder, name));
+    await card(name).getByRole('link').first().click();
+    await until('the maximum is told', async () => {
+      const most = Number(await page.getByLabel('Max Intensity').inputValue());
+      return most > 0.098 && most < 0.1;
+    });
+    const curve = (await page.locator('.histogram path').getAttribute('d'))!;
+    expect(curve.split('L').filter((step) => !/^\d+ 48\.0/.test(step)).length).toBeGreaterThan(90);
+    await page.goBack();
+    await heading('Kidney Private');
     expect(complaints).toEqual([]);
   });
 

@@ -100,30 +100,44 @@ export function channelPanel(options: {
 
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
     const channel = channels[index] as Channel;
-    const query = { frame: frameOf(channel), bins };
-    try {
+    const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
+      const query = { frame: frameOf(channel), bins, ...part };
       const found: Histogram[] = await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end });
-      const histogram = found['band' in channel.source ? channel.source.band - 1 : 0];
-      if (histogram) fill(place, ...rangeOf(cropped(histogram, channel), index));
+      return found['band' in channel.source ? channel.source.band - 1 : 0];
+    };
+    try {
+      let histogram = await ask();
+      const { min = 0, max = 0 } = histogram ?? {};
+      // The last bin ends 1 above the maximum, so fractions would be in few bins.
+      if (max > min && max - min < 1) histogram = await ask({ rangeMin: min, rangeMax: max });
+      if (histogram) fill(place, ...rangeOf(histogram, index));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
       if (!end.aborted) fill(place);
     }
   }
 
-  function rangeOf(histogram: Histogram, index: number) {
+  function rangeOf(all: Histogram, index: number) {
+    const histogram = cropped(all, channels[index] as Channel);
     const { name } = channels[index] as Channel;
+    const { min, max } = histogram;
+    // Arrow keys move by a sample, or by a hundredth of other ranges.
+    const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
     const inputs = (['min', 'max'] as const).map((bound) => {
-      const input = h('input', {
-        type: 'range',
-        min: histogram.min,
-        max: histogram.max,
-        step: Number.isInteger(histogram.max - histogram.min) ? 1 : 'any',
-        'aria-label': imageTexts.boundOf[bound](name),
-        oninput: () => (change(index, { [bound]: input.valueAsNumber }), tell()),
-      });
-      return { bound, input, value: h('output') };
+      const set = ({ valueAsNumber: wanted }: HTMLInputElement) => {
+        const other = valueOf(bound === 'min' ? 'max' : 'min');
+        const near = Number(significant(Math[bound](wanted, other), 6));
+        change(index, { [bound]: Number.isNaN(wanted) ? null : near });
+        tell();
+      };
+      const label = imageTexts.boundOf[bound](name);
+      const input = h('input', { type: 'range', min, max, step, 'aria-label': label, oninput: () => set(input) });
+      // Samples beyond the slider can be typed.
+      const typed = `${imageTexts.bounds[bound]} ${name}`;
+      const value = h('input', { type: 'number', step: 'any', 'aria-label': typed, onchange: () => set(value) });
+      return { bound, input, value };
     });
+    const valueOf = (bound: 'min' | 'max') => (channels[index] as Channel)[bound] ?? automaticBound(all, bound);
     const makeAutomatic = () => (change(index, { min: null, max: null }), tell());
     const automatic = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
     const band = h('div.histogram-band');
@@ -137,9 +151,9 @@ export function channelPanel(options: {
     function tell() {
       const channel = channels[index] as Channel;
       const [low, high] = inputs.map(({ bound, input, value }) => {
-        input.valueAsNumber = channel[bound] ?? automaticBound(histogram, bound);
-        value.textContent = significant(channel[bound] ?? input.valueAsNumber, 5);
-        return (100 * (input.valueAsNumber - histogram.min)) / (histogram.max - histogram.min || 1);
+        input.valueAsNumber = valueOf(bound);
+        value.value = significant(channel[bound] ?? valueOf(bound), channel[bound] === null ? 5 : 6);
+        return (100 * (input.valueAsNumber - min)) / (max - min || 1);
       });
       band.style.left = `${low}%`;
       band.style.right = `${100 - (high ?? 100)}%`;

@@ -16,6 +16,9 @@ const sharpZoom = 3;
 /** Screen pixels per image pixel at the highest zoom. */
 const maxZoom = 24;
 
+/** The longest time that a timer can have, in milliseconds. */
+const neverMs = 2 ** 31 - 1;
+
 /** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
 const unusedKeys = new Set(['f', 'F']);
 
@@ -44,7 +47,7 @@ export async function openStage(options: {
     crossOriginPolicy: false,
     // Tiles have a queue of their own (`tile-queue.ts`), so the library's limit is switched off.
     imageLoaderLimit: 0,
-    timeout: 2 ** 31 - 1,
+    timeout: neverMs,
     element: drawing,
     showNavigator: true,
     navigatorElement,
@@ -58,6 +61,8 @@ export async function openStage(options: {
     animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
     gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
   });
+  // It has its own limit, and its tiles wait in the same queue.
+  viewer.navigator.imageLoader.timeout = neverMs;
   signal.addEventListener('abort', () => viewer.destroy(), { once: true });
   viewer.addHandler('canvas-key', (event) => {
     const { key } = event.originalEvent as KeyboardEvent;
@@ -100,8 +105,26 @@ export async function openStage(options: {
     listener();
   };
   const onRest = (listener: () => void) => viewer.addHandler('animation-finish', listener);
+  const position = () => {
+    const bounds = viewer.viewport.getBoundsNoRotate();
+    const home = viewer.viewport.getHomeBounds();
+    const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
+    if (same('x') && same('y') && same('width')) return null;
+    const seen = image.viewportToImageRectangle(bounds);
+    // Coordinates have as many digits as are distinguishable on the screen.
+    const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
+    const round = (value: number) => Number(value.toFixed(digits));
+    return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
+  };
+  let isHome = true;
+  let isResized = false;
+  viewer.addHandler('resize', () => (isResized = true));
   let isSmooth = true;
   viewer.addHandler('viewport-change', () => {
+    // An image that is shown whole stays so when the stage gets another size.
+    if (isResized && isHome) viewer.viewport.goHome(true);
+    else isHome = position() === null;
+    isResized = false;
     if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
   });
   const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
@@ -145,18 +168,9 @@ export async function openStage(options: {
     },
     addTiles: () => tileLayer(ground, metadata, (reason) => onProblem(`${annotationTexts.partsMissing} ${reason}`)),
     onPointer: (listener) => listenToPointer(viewer, listener),
-    position() {
-      const bounds = viewer.viewport.getBoundsNoRotate();
-      const home = viewer.viewport.getHomeBounds();
-      const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
-      if (same('x') && same('y') && same('width')) return null;
-      const seen = image.viewportToImageRectangle(bounds);
-      // Coordinates have as many digits as are distinguishable on the screen.
-      const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
-      const round = (value: number) => Number(value.toFixed(digits));
-      return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
-    },
+    position,
     goTo({ x, y, width }) {
+      isHome = false;
       viewer.viewport.zoomTo(image.imageToViewportZoom(size().width / width), undefined, true);
       viewer.viewport.panTo(image.imageToViewportCoordinates(x, y), true);
     },
