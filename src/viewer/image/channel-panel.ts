@@ -152,7 +152,7 @@ export function channelPanel(options: {
       const channel = channels[index] as Channel;
       const [low, high] = inputs.map(({ bound, input, value }) => {
         input.valueAsNumber = valueOf(bound);
-        value.value = significant(channel[bound] ?? valueOf(bound), channel[bound] === null ? 5 : 6);
+        value.value = significant(channel[bound] ?? input.valueAsNumber, channel[bound] === null ? 5 : 6);
         return (100 * (input.valueAsNumber - min)) / (max - min || 1);
       });
       band.style.left = `${low}%`;
