@@ -31,7 +31,7 @@ export interface LargeImageViewerEvents {
   'session-end': Record<string, never>;
 }
 
-const attributes = ['api-root', 'item', 'token', 'view', 'theme', 'panels'] as const;
+const attributes = ['api-root', 'item', 'token', 'cookie', 'view', 'theme', 'panels'] as const;
 
 type Attribute = (typeof attributes)[number];
 
@@ -57,6 +57,8 @@ export class LargeImageViewer extends HTMLElement {
   declare item: string | null;
   /** Token of the user; without one only public items are shown. */
   declare token: string | null;
+  /** Name of a cookie that scripts may read and that holds the token, where `token` is not set. */
+  declare cookie: string | null;
   /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
   declare view: string;
   /** `light` or `dark`; `null`: that of the user's system. */
@@ -126,6 +128,12 @@ export class LargeImageViewer extends HTMLElement {
     });
   }
 
+  #givenToken(): string | null {
+    const name = `${this.cookie ?? ''}=`;
+    const found = document.cookie.split('; ').find((pair) => pair.startsWith(name));
+    return this.token ?? (found === undefined ? null : decodeURIComponent(found.slice(name.length)));
+  }
+
   #close() {
     this.#leave?.abort();
     this.#image = null;
@@ -147,7 +155,7 @@ export class LargeImageViewer extends HTMLElement {
     const { item: id } = this;
     if (id === null) return;
     try {
-      useServer({ apiRoot: this.apiRoot, token: this.token });
+      useServer({ apiRoot: this.apiRoot, token: this.#givenToken() });
       useSurface(this.#root);
       await resumeSession();
       const { item, metadata } = await requestImage(id, signal);
@@ -185,7 +193,7 @@ export class LargeImageViewer extends HTMLElement {
 
   /** Tells the page that its token is no longer known. */
   sessionEnded(): void {
-    if (this.token !== null) this.#tell('session-end', {});
+    if (this.#givenToken() !== null) this.#tell('session-end', {});
   }
 }
 

@@ -703,7 +703,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       const now = await namesOf();
       return now.length === before.length + 1 ? now.find(({ _id }) => !before.some((known) => known._id === _id)) : null;
     });
-    expect(made._elementCount).toBe(2);
+    expect([made._elementCount, made.annotation.name]).toEqual([2, 'qupath']);
     const dataTransfer = await page.evaluateHandle(`(() => {
       const files = new DataTransfer();
       files.items.add(new File(['{"name": "Dropped", "elements": []}'], 'dropped.json'));
@@ -746,8 +746,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await message.getByText('empty.json: there are no annotations in it.').waitFor();
     await input.setInputFiles(marked);
     await message.getByText('lies on the image').waitFor();
-    for (const { _id: id } of await namesOf())
-      if (!before.some(({ _id }) => _id === id)) await admin.ok('DELETE', `/annotation/${id}`);
+    const own = join(folder, 'own.geojson');
+    await writeFile(own, JSON.stringify({ type: 'FeatureCollection', features, name: 'Its own name' }));
+    await input.setInputFiles(own);
+    await row('Its own name').waitFor();
+    const made = (await namesOf()).filter(({ _id: id }) => !before.some(({ _id }) => _id === id));
+    expect(made.map(({ annotation }) => annotation.name).toSorted()).toEqual(['Its own name', 'marked']);
+    for (const { _id: id } of made) await admin.ok('DELETE', `/annotation/${id}`);
   });
 
   it('stays usable with very many groups and with names of any length, while others change them', async () => {

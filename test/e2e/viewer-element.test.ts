@@ -95,6 +95,18 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
+  it('takes the token from a cookie that the page names, too', async () => {
+    await inPage(
+      `window.opened = null; document.cookie = 'girderToken=${admin.token}; path=/'; viewer.token = null; viewer.cookie = 'girderToken';`,
+    );
+    await until('the image is open', () => page.evaluate(`window.opened?.name === 'slide.svs'`));
+    await inPage(
+      `document.cookie = 'girderToken=; path=/; max-age=0'; viewer.cookie = null; viewer.token = '${admin.token}'; window.opened = null;`,
+    );
+    await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    expect(complaints).toEqual([]);
+  });
+
   it('tells the page what is seen, and shows what the page asks for', async () => {
     await page.getByRole('button', { name: 'Show the whole image' }).click();
     await until('the page is told', async () => (await page.locator('#place').textContent()) === '');

@@ -76,10 +76,17 @@ export function createAnnotation(
 
 /** Imports annotations from a file, all or none. @returns their number */
 export async function importAnnotations(itemId: string, file: File): Promise<number> {
+  const bytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
+  const start = new TextDecoder().decode(bytes);
+  // GeoJSON is named after its file; a name in the file comes later, and counts.
+  const named = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
+  let text: Blob = file;
   // QuPath writes a list of features, which become one annotation.
-  const start = await file.slice(0, 4096).text();
-  const isFeatures = /^\s*\[\s*\{/.test(start) && /"type"\s*:\s*"Feature"/.test(start);
-  const text = isFeatures ? new Blob(['{"type":"FeatureCollection","features":', file, '}']) : file;
+  if (/^\s*\[\s*\{/.test(start) && /"type"\s*:\s*"Feature"/.test(start)) {
+    text = new Blob([named, '"type":"FeatureCollection","features":', file, '}']);
+  } else if (/^\s*\{\s*"type"\s*:\s*"FeatureCollection"/.test(start)) {
+    text = new Blob([named, file.slice(bytes.indexOf(0x7b) + 1)]);
+  }
   return request('POST', `annotation/item/${itemId}`, { text, headers: { 'Content-Type': 'application/json' } });
 }
 

@@ -177,7 +177,9 @@ export class AnnotationBodies {
         return new ConvertedGeoJson(geoJsonToAnnotation(source, this.brand));
       }
       const head = headMembers(received.annotationOf(value) ?? {});
-      return [{ head: this.checkHead(withDefaultName({ name: '', ...head }, new Date())), elements }];
+      // Geographic programs name collections, by a member that GeoJSON leaves open.
+      const name = typeof value.name === 'string' ? value.name : '';
+      return [{ head: this.checkHead(withDefaultName({ name, ...head }, new Date())), elements }];
     }
     if (form !== 'created' && isObject(value) && isObject(value.annotation)) return [this.#document(received, value.annotation)];
     return [this.#document(received, value)];
