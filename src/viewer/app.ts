@@ -160,6 +160,9 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   goTo(routeHash('search'));
 });
+// A file that is dropped beside its target must not take the place of the page.
+for (const type of ['dragover', 'drop'] as const)
+  addEventListener(type, (event) => event.dataTransfer?.types.includes('Files') && event.preventDefault());
 onSession(showAccount);
 
 function reportOutage(error: unknown) {

@@ -15,7 +15,7 @@ export type View = { title: string; update?: (route: Route) => boolean };
 export type ViewContext = { main: HTMLElement; signal: AbortSignal; refresh: () => Promise<void> };
 
 export function parseRoute(hash: string = location.hash): Route {
-  const text = hash.replace(/^#/, '');
+  const text = hash.replace(/^#\/?/, '');
   const mark = text.indexOf('?');
   const path = mark < 0 ? text : text.slice(0, mark);
   const [name = '', id = ''] = path.split('/');

@@ -287,7 +287,7 @@ export const annotationTexts = {
   deleteShape: 'Delete shape',
   deleteText: (count: number) => `The annotation with its ${plural(count, 'shape')} is removed.`,
   discard: 'Discard',
-  downloadNamed: (name: string) => `Download or restore ${name}`,
+  downloadNamed: (name: string) => `Download, share or restore ${name}`,
   drawingTools: 'Drawing tools',
   editNamed: (name: string) => `Edit ${name}`,
   fillHoles: 'Fill the holes',

@@ -70,7 +70,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
         `item/${slide}?with=${slide}&rotation=90`,
         (on) => on.getByText('Move both').or(on.getByLabel('Move both together')).first().waitFor(),
       ],
-      [`item/${slide}`, dialog('Download or restore Glands')],
+      [`item/${slide}`, dialog('Download, share or restore Glands')],
       [
         `item/${slide}`,
         async (on) => (await button('Edit Glands')(on), await on.keyboard.press('?'), on.getByRole('dialog').waitFor()),

@@ -717,7 +717,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const { annotation } = (await admin.ok('GET', path)) as unknown as { annotation: { elements: object[] } };
     await admin.ok('PUT', path, { json: { ...annotation, name: 'Taken', elements: annotation.elements.slice(0, 1) } });
     await look(page, 1);
-    await row('Taken').getByRole('button', { name: 'Download or restore Taken' }).click();
+    await row('Taken').getByRole('button', { name: 'Download, share or restore Taken' }).click();
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'GeoJSON', exact: true }).click();
     const saved = JSON.parse(await readFile(await (await download).path(), 'utf8')) as { features: object[] };

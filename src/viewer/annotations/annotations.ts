@@ -1,4 +1,4 @@
-import { messageOf } from '../dom.js';
+import { messageOf, tell } from '../dom.js';
 import { editAnnotation } from './editor.js';
 import { aim } from './drawing/aim.js';
 import { drawingLayer } from './drawing/layer.js';
@@ -39,7 +39,12 @@ export function showAnnotations(options: {
   let hovered: Element | null = null;
   const accent = getComputedStyle(container).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
 
-  const bar = toolbar((tool) => tools.use(tool === tools.tool ? 'select' : tool));
+  const bar = toolbar((tool) => {
+    const asked = tool === tools.tool ? 'select' : tool;
+    tools.use(asked);
+    // Holes need a polygon.
+    if (tools.tool !== asked) tell(annotationTexts.tools[asked][1]);
+  });
   const card = shapeCard(metadata);
   container.append(card.element, bar.element);
   const tools = new Tools({
