@@ -1,4 +1,4 @@
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../support/chromium.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
@@ -83,7 +83,15 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect((await names('.card-name')).slice(1)).toEqual(['slide 9.txt', 'slide 10.txt', 'slide 11.txt']);
   });
 
-  it('chooses with boxes, Shift and keys', async () => {
+  it('chooses with boxes, Shift and keys, wherever the focus is, and goes back to the last page from beyond it', async () => {
+    await open(`folder/${folder}?items=7`, 'Kidney');
+    await page.waitForURL(/#folder\/\w+$/);
+    await page.getByText('4 items').waitFor();
+    await page.locator('main').focus();
+    await page.keyboard.press('Control+a');
+    await bar().getByText('6 selected').waitFor();
+    await page.keyboard.press('Escape');
+    await bar().waitFor({ state: 'hidden' });
     await select('slide 9.txt').check();
     await bar().getByText('1 selected').waitFor();
     await select('slide 11.txt').click({ modifiers: ['Shift'] });
@@ -168,6 +176,14 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await closed();
     await select('slide 9.txt').waitFor({ state: 'detached' });
     expect(await itemNames(folder)).toEqual(['renamed & more']);
+    // Folders, unlike items, may also go into a collection itself.
+    await select('block 10').check();
+    await bar().getByRole('button', { name: 'Move or copy' }).click();
+    await inDialog('Slides');
+    await inDialog('Move here');
+    await closed();
+    const moved = { query: { path: '/collection/Slides/block 10' } };
+    expect((await admin.ok('GET', '/resource/lookup', moved)).name).toBe('block 10');
     expect(complaints).toEqual([]);
   });
 
@@ -242,6 +258,16 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await dialog().getByLabel('Login').fill('pia.pohl');
     await inDialog('Create account');
     await closed();
+    await page.setViewportSize({ width: 390, height: 700 });
+    const box = (found: Locator) => found.boundingBox();
+    const edit = (await box(page.getByRole('button', { name: 'Edit “Pia Pohl”' })))!;
+    const frame = (await box(page.locator('.table-frame')))!;
+    expect(edit.x + edit.width, 'the actions are within sight').toBeLessThanOrEqual(frame.x + frame.width);
+    await page.keyboard.press('?');
+    expect((await box(dialog().locator('dd').first()))!.width, 'explanations have room').toBeGreaterThan(150);
+    await page.keyboard.press('Escape');
+    await closed();
+    await page.setViewportSize({ width: 1200, height: 900 });
     await page.getByRole('button', { name: 'Edit “Pia Pohl”' }).click();
     await dialog().getByLabel('This account').selectOption({ label: 'is disabled' });
     await inDialog('Save');

@@ -26,7 +26,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
 
   async function show() {
     const { entries, total } = await list<Group>('group', { query: { ...page.query, sort: 'lowerName' }, signal });
-    const columns = [commonTexts.name, commonTexts.description, adminTexts.members, commonTexts.edit];
+    const columns = [commonTexts.name, commonTexts.description, commonTexts.edit];
     if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
     else fill(place, table(columns, entries.map(row), commonTexts.groups), page.links(total));
   }
@@ -35,8 +35,11 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
     return [
       group.name,
       group.description,
-      linkButton(adminTexts.members, () => membersDialog(group), adminTexts.membersOf(group.name)),
-      linkButton(commonTexts.edit, () => editGroup(group), browseTexts.editNamed(group.name)),
+      h(
+        'span.row',
+        linkButton(adminTexts.members, () => membersDialog(group), adminTexts.membersOf(group.name)),
+        linkButton(commonTexts.edit, () => editGroup(group), browseTexts.editNamed(group.name)),
+      ),
     ];
   }
 

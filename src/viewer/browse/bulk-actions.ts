@@ -91,9 +91,9 @@ async function place(all: Entry[], mayMove: boolean, context: Context) {
     async send() {
       const copies = isCopy;
       isCopy = !mayMove;
-      const { _id: id } = picker.chosen();
+      const { type: parentType, _id: id } = picker.chosen(all.every(({ type }) => type === 'folder'));
       const act = ({ type, doc }: Entry) => {
-        const query = type === 'item' ? { folderId: id } : { parentType: 'folder', parentId: id };
+        const query = type === 'item' ? { folderId: id } : { parentType, parentId: id };
         return copies ? request('POST', `${type}/${doc._id}/copy`, { query }) : request('PUT', `${type}/${doc._id}`, { query });
       };
       await forAll(all, { act, said: copies ? browseTexts.copied : browseTexts.moved, ...context });

@@ -12,7 +12,7 @@ export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; n
 const shown = 200;
 
 /** Selects a folder, beginning with the collections. The last part of the path is the selected one. */
-export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container }> {
+export async function folderPicker(signal: AbortSignal) {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
   const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
@@ -20,10 +20,13 @@ export async function folderPicker(signal: AbortSignal): Promise<{ element: HTML
   await go([]);
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, said.element),
-    /** @throws if no folder is chosen */
-    chosen: () => {
+    /**
+     * @param anywhere whether it may also be a collection, or the user's own folders
+     * @throws if none is chosen
+     */
+    chosen: (anywhere = false) => {
       const last = path.at(-1);
-      if (last?.type !== 'folder') throw new Error(browseTexts.chooseFolder);
+      if (!last || (last.type !== 'folder' && !anywhere)) throw new Error(browseTexts.chooseFolder);
       return last;
     },
   };

@@ -18,10 +18,11 @@ export function pageOf(
   const offset = (page - 1) * size;
   return { page, query: { limit: size, offset }, links };
 
-  /** Links to the previous and next page, and a field for any page; `null` if there is only one page. */
+  /** Links to the previous and next page, and a field for any page; `null` if there is only one page. From beyond the last page it leads there. */
   function links(total: number) {
     const pages = Math.max(1, Math.ceil(total / size));
-    if (pages === 1 && page === 1) return null;
+    if (page > pages) location.replace(addressOf(pages));
+    if (pages === 1) return null;
     const attributes = { type: 'number', 'aria-label': browseTexts.page, min: 1, max: pages, value: page };
     const jump = () => goTo(addressOf(Math.min(Math.max(1, Math.round(number.valueAsNumber || 1)), pages)));
     const number = h('input', { ...attributes, onchange: jump });

@@ -22,7 +22,8 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   let chosen: Set<string> = new Set();
   let anchor: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
-  page.addEventListener('keydown', (event) => onKey(event));
+  // The focus need not be in a list, as after a page has been opened.
+  addEventListener('keydown', (event) => onKey(event), { signal });
   return { bar, box, show };
 
   function box(entry: Entry) {
@@ -81,7 +82,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
 
   function onKey(event: KeyboardEvent) {
     const { key, target } = event;
-    const isTyping = (target as HTMLElement).closest('input:not(.select), textarea, select') !== null;
+    const isTyping = (target as HTMLElement).closest?.('input:not(.select), textarea, select, dialog') !== null;
     const mod = event.ctrlKey || event.metaKey;
     const label = { F2: commonTexts.edit, Delete: commonTexts.delete }[key];
     const action = label && actions().find((one) => one.label === label);
