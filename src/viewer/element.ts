@@ -1,11 +1,10 @@
-import { useServer } from './api.js';
+import { onRefusedToken, useServer } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
 import { openImage, requestImage, type ViewQuery } from './image/image-view.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
 import type { Stage } from './stage/contract.js';
-import { hasEnded, onSession, resumeSession } from './session.js';
 import annotationStyle from './style/annotations.css';
 import baseStyle from './style/base.css';
 import elementStyle from './style/element.css';
@@ -50,6 +49,7 @@ export class LargeImageViewer extends HTMLElement {
   /** The view in the last event. */
   #told = '';
   #isAsked = false;
+  #refused: string | null = null;
 
   /** Path or address of the REST API; default `/api/v1`. */
   declare apiRoot: string;
@@ -104,7 +104,8 @@ export class LargeImageViewer extends HTMLElement {
   }
 
   attributeChangedCallback(name: Attribute, before: string | null, value: string | null): void {
-    if (before === value || !this.isConnected) return;
+    // The cookie of the same name may have another value.
+    if ((before === value && name !== 'cookie') || !this.isConnected) return;
     if (name === 'theme') this.#dress();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
     else this.#ask();
@@ -157,7 +158,6 @@ export class LargeImageViewer extends HTMLElement {
     try {
       useServer({ apiRoot: this.apiRoot, token: this.#givenToken() });
       useSurface(this.#root);
-      await resumeSession();
       const { item, metadata } = await requestImage(id, signal);
       const image = await openImage({
         element: stage,
@@ -191,9 +191,12 @@ export class LargeImageViewer extends HTMLElement {
     this.#tell('view-change', { view });
   }
 
-  /** Tells the page that its token is no longer known. */
-  sessionEnded(): void {
-    if (this.#givenToken() !== null) this.#tell('session-end', {});
+  /** Tells the page, once for each token, that the server has refused it. */
+  tokenRefused(): void {
+    const token = this.#givenToken();
+    if (token === null || token === this.#refused) return;
+    this.#refused = token;
+    this.#tell('session-end', {});
   }
 }
 
@@ -209,9 +212,8 @@ function styleSheets() {
   return sheets;
 }
 
-onSession(() => {
-  if (!hasEnded()) return;
-  for (const element of document.querySelectorAll<LargeImageViewer>('large-image-viewer')) element.sessionEnded();
+onRefusedToken(() => {
+  for (const element of document.querySelectorAll<LargeImageViewer>('large-image-viewer')) element.tokenRefused();
 });
 
 if (!customElements.get('large-image-viewer')) customElements.define('large-image-viewer', LargeImageViewer);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addSlidePages } from '../../examples/viewer-page.js';
 import { writeViewer } from '../../src/reference-host/viewer-bundle.js';
 import { chromiumPath } from '../support/chromium.js';
-import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+import { Client, startHost, type TestHost } from '../support/reference-host.js';
 import { slideFile } from '../support/slide.js';
 import { until } from '../support/until.js';
 
@@ -38,6 +38,10 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     item = String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
     const app = express();
     addSlidePages(app, join(work, 'scripts'));
+    // As on a server that has the plugin's routes and no others.
+    app.use('/api/v1', ({ path }, response, next) =>
+      /^\/(annotation|large_image|item\/\w+\/tiles|folder\/\w+\/yaml_config)\b/.test(path) ? next() : response.sendStatus(404),
+    );
     app.use(testHost.host.app);
     server = createServer(app);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -189,5 +193,25 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     );
     expect(cookies.filter((cookie) => cookie !== undefined)).toEqual([]);
     expect(complaints).toEqual([]);
+  });
+
+  // The example leaves the page then, which this one does not let it know.
+  it('tells the page that the token has ended, once, and goes on with another one', async () => {
+    const credentials = { Authorization: `Basic ${Buffer.from('anna:anna.password').toString('base64')}` };
+    const anonymous = new Client(testHost.url, null, null);
+    const { authToken } = await anonymous.ok('GET', '/user/authentication', { headers: credentials });
+    const { token } = authToken as { token: string };
+    await inPage(
+      `window.opened = null; window.ends = 0; document.addEventListener('session-end', (event) => (event.stopPropagation(), (window.ends += 1)), true); viewer.token = '${token}';`,
+    );
+    await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    await new Client(testHost.url, token, null).ok('DELETE', '/user/authentication');
+    await until('the page is told', async () => {
+      await inPage(`viewer.zoomBy(1.5)`);
+      return page.evaluate(`window.ends === 1`);
+    });
+    await inPage(`window.opened = null; viewer.token = '${admin.token}'`);
+    await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    expect(await page.evaluate(`window.ends`)).toBe(1);
   });
 });

@@ -231,6 +231,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /iiif/folder/:folderId/manifest.json': itemRead,
   'GET /item/:itemId/tiles/dzi.dzi': itemRead,
   'GET /item/:itemId/tiles/dzi_files/:level/:xandy': { ...itemRead, params: tile },
+  'GET /item/:itemId/tiles/item': itemRead,
   'GET /item/:itemId/tiles/images': itemRead,
   'GET /item/:itemId/tiles/images/:image': { ...itemRead, params: tile },
   'GET /item/:itemId/tiles/images/:image/metadata': { ...itemRead, params: tile },

@@ -283,6 +283,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /iiif/folder/:folderId/manifest.json': read('folder'),
   'GET /item/:itemId/tiles/dzi.dzi': read('item'),
   'GET /item/:itemId/tiles/dzi_files/:level/:xandy': read('item', { params: tile }),
+  'GET /item/:itemId/tiles/item': read('item'),
   'GET /item/:itemId/tiles/images': read('item'),
   'GET /item/:itemId/tiles/images/:image': read('item', { params: tile }),
   'GET /item/:itemId/tiles/images/:image/metadata': read('item', { params: tile }),

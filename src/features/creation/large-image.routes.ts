@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import type { CreationOptions } from './large-image-creation.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
-import { anyObject, objectOf, orNull, truth } from '../../http/schemas.js';
+import { anyObject, anyText, idText, objectOf, orNull, truth } from '../../http/schemas.js';
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath, renderParameters } from '../pictures/parameters.js';
@@ -22,6 +22,24 @@ const get = defineRoute({
   async handle({ params, query, caller }, { images }) {
     const item = await images.load(params.itemId, caller);
     return images.use(item, (image) => image.metadata(query.projection));
+  },
+});
+
+const getItem = defineRoute({
+  method: 'get',
+  path: '/item/:itemId/tiles/item',
+  summary: 'Get name, folder and time of the last change of the item of an image.',
+  description: 'For viewers: not every server has a route for its items themselves.',
+  access: 'public',
+  scope: scopes.read,
+  params: itemPath,
+  returns: {
+    schema: objectOf({ _id: idText, name: anyText, folderId: idText, updated: anyText }),
+  },
+  errors: ['unknown-id', 'access-denied'],
+  async handle({ params, caller }, { images }) {
+    const { id, name, folderId, changed } = await images.load(params.itemId, caller);
+    return { _id: id, name, folderId, updated: new Date(changed) };
   },
 });
 
@@ -127,4 +145,4 @@ const remove = defineRoute({
 });
 
 /** The large image of an item as a whole. */
-export const largeImageRoutes = [get, internalMetadata, create, convert, remove];
+export const largeImageRoutes = [get, getItem, internalMetadata, create, convert, remove];

@@ -13,7 +13,7 @@ import type { Sheet } from './sheet.js';
 import type { Element, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import type { Item } from '../browse/model.js';
+import type { ImageItem } from '../browse/model.js';
 import { annotationTexts } from '../texts.js';
 
 /** Interval in milliseconds at which annotations are updated while the view moves. */
@@ -21,7 +21,7 @@ const refreshMs = 50;
 
 /** The annotations of an image, on the stage and in the panel beside it. */
 export function showAnnotations(options: {
-  item: Item;
+  item: ImageItem;
   metadata: ImageMetadata;
   stage: Stage;
   /** element in which the image is drawn */

@@ -27,6 +27,9 @@ export interface Item {
   largeImageRefused?: string;
 }
 
+/** What viewers know of an item on every server. */
+export type ImageItem = Pick<Item, '_id' | 'name' | 'folderId' | 'updated'>;
+
 export type PathStep = { type: string; object: { _id: string; name?: string; login?: string } };
 
 /** Whether an item can be opened in deep zoom: `yes`, `soon` while its pyramid is being made, or `no`. */
@@ -45,6 +48,6 @@ export function retryLabel(reason: string) {
 }
 
 /** A text that changes with the item, so that the browser does not show an older picture from its cache. */
-export function itemVersion(item: Item) {
-  return item.updated ?? item.created;
+export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partial<Item>) {
+  return updated ?? created;
 }

@@ -1,5 +1,5 @@
 import { apiUrl, request } from '../api.js';
-import { itemVersion, type Item } from '../browse/model.js';
+import { itemVersion, type ImageItem } from '../browse/model.js';
 import { h, plainDialog } from '../dom.js';
 import { section } from './facts.js';
 import { imageTexts } from '../texts.js';
@@ -9,18 +9,18 @@ const small = { width: 320, height: 240 };
 const large = { width: 1600, height: 1200 };
 
 /** A section with the associated images of the file: label, macro, thumbnail. `null` if there are none. */
-export async function associatedSection(item: Item, signal: AbortSignal) {
+export async function associatedSection(item: ImageItem, signal: AbortSignal) {
   const names: string[] = await request('GET', `item/${item._id}/tiles/images`, { signal });
   if (names.length === 0) return null;
   const list = h('ul.associated', ...names.map((name) => h('li', figure(item, name))));
   return section(imageTexts.associated, { open: true, name: 'associated' }, list);
 }
 
-function pictureUrl(item: Item, name: string, box: { width: number; height: number }) {
+function pictureUrl(item: ImageItem, name: string, box: { width: number; height: number }) {
   return apiUrl(`item/${item._id}/tiles/images/${encodeURIComponent(name)}`, { ...box, _: itemVersion(item) });
 }
 
-function figure(item: Item, name: string) {
+function figure(item: ImageItem, name: string) {
   const failed = h('span.quiet-text', imageTexts.pictureFailed);
   const image = h('img', { alt: '', loading: 'lazy', onerror: () => image.replaceWith(failed) });
   image.src = pictureUrl(item, name, small);
@@ -32,7 +32,7 @@ function figure(item: Item, name: string) {
   );
 }
 
-function enlarge(item: Item, name: string) {
+function enlarge(item: ImageItem, name: string) {
   const dialog = plainDialog(name, h('img', { src: pictureUrl(item, name, large), alt: imageTexts.pictureOf(name, item.name) }));
   dialog.classList.add('picture-dialog');
   // A click beside the picture closes the dialog.

@@ -1,5 +1,5 @@
 import { list, request } from '../api.js';
-import { imageState, type Item } from '../browse/model.js';
+import { imageState, type ImageItem, type Item } from '../browse/model.js';
 import { fill, h, icon, messageOf, newestOnly, plainDialog } from '../dom.js';
 import { field } from '../forms.js';
 import { parseRoute } from '../router.js';
@@ -9,7 +9,7 @@ import { compareTexts } from '../texts.js';
 const offered = 100;
 
 /** A dialog that offers the other images of an item's folder, finds images by words, and accepts a link to any image. */
-export function chooseImage(first: Item, { signal, onChosen }: { signal: AbortSignal; onChosen: (id: string) => void }) {
+export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: AbortSignal; onChosen: (id: string) => void }) {
   const found = h('ul.picker-list', { 'aria-label': compareTexts.images });
   const link = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
   const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, link), h('div.picker.column', found));

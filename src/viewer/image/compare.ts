@@ -1,4 +1,4 @@
-import type { Item } from '../browse/model.js';
+import type { ImageItem } from '../browse/model.js';
 import { announce, button, errorNotice, fill, h, wideButton } from '../dom.js';
 import { commonTexts, compareTexts } from '../texts.js';
 import { chooseImage } from './choose-image.js';
@@ -11,7 +11,7 @@ import type { Stage } from '../stage/contract.js';
 
 /** Shows a second image beside an open one. Both move together; while the lock is off, their relative position is changed. */
 export function comparison(options: {
-  first: { image: ImageView; item: Item; metadata: ImageMetadata };
+  first: { image: ImageView; item: ImageItem; metadata: ImageMetadata };
   /** element that contains the first image, and will contain both */
   stages: HTMLElement;
   panel: HTMLElement;

@@ -11,7 +11,7 @@ import { saveView } from './save-view.js';
 import { scaleRow, stageButtons } from './overlays.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
-import type { Item } from '../browse/model.js';
+import type { ImageItem } from '../browse/model.js';
 import type { ViewPosition } from '../stage/contract.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
@@ -28,7 +28,7 @@ export type ImageView = Awaited<ReturnType<typeof openImage>>;
  */
 export async function openImage(options: {
   element: HTMLElement;
-  item: Item;
+  item: ImageItem;
   metadata: ImageMetadata;
   /** of the address */
   query: URLSearchParams;
@@ -176,14 +176,14 @@ export async function openImage(options: {
 export async function requestImage(itemId: string, signal: AbortSignal) {
   const path = `item/${encodeURIComponent(itemId)}`;
   const [item, metadata] = await Promise.all([
-    request<Item>('GET', path, { signal }),
+    request<ImageItem>('GET', `${path}/tiles/item`, { signal }),
     request<ImageMetadata>('GET', `${path}/tiles`, { signal }),
   ]);
   return { item, metadata };
 }
 
 /** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
-async function loadPresets(item: Item, known: Channel[], signal: AbortSignal) {
+async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
   if (known.length === 0) return { presets: [], firstShown: known };
   // If one of these is missing, or the user may not read it, there are fewer presets.
   const [settings, kept, internal] = await Promise.all(

@@ -4,7 +4,7 @@ import { FrameStack } from './frame-stack.js';
 import { loadOpenSeadragon, type Viewer } from './openseadragon.js';
 import { tileLayer } from './tile-layer.js';
 import { tileSource } from './tile-source.js';
-import type { Item } from '../browse/model.js';
+import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts, imageTexts } from '../texts.js';
 import type { Ground } from './cells.js';
@@ -25,7 +25,7 @@ const unusedKeys = new Set(['f', 'F']);
 /** Opens an image in an element, which it fills, until the signal aborts. */
 export async function openStage(options: {
   element: HTMLElement;
-  item: Item;
+  item: ImageItem;
   metadata: ImageMetadata;
   frame: number;
   style: string;

@@ -1,6 +1,6 @@
 import { apiUrl } from '../api.js';
 import { itemVersion } from '../browse/model.js';
-import type { Item } from '../browse/model.js';
+import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { TileJob, TileQueue } from './tile-queue.js';
 
@@ -12,7 +12,7 @@ import type { TileJob, TileQueue } from './tile-queue.js';
  * @param queue the queue that fetches its tiles
  */
 export function tileSource(
-  item: Item,
+  item: ImageItem,
   { sizeX, sizeY, tileWidth, tileHeight, levels, frames = [] }: ImageMetadata,
   queue: TileQueue,
   frame: number,

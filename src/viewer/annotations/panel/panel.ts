@@ -1,6 +1,6 @@
 import { announce, actions, button, errorNotice, fill, h, linkButton, messageOf, type Child } from '../../dom.js';
 import { askToCreate, askToRemove } from '../../browse/create-dialog.js';
-import { currentUser } from '../../session.js';
+import { token } from '../../api.js';
 import { annotationTexts, browseTexts, commonTexts } from '../../texts.js';
 import { editsOf, forgetEdits } from '../edits.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
@@ -17,14 +17,14 @@ import { followList } from './follow-list.js';
 import { importControls } from './import.js';
 import { legend } from './legend.js';
 import { annotationRow } from './row.js';
-import type { Item } from '../../browse/model.js';
+import type { ImageItem } from '../../browse/model.js';
 import type { Display } from '../display.js';
 
 /** If there are more annotations than this, their legends are folded at first. */
 const maxOpenLegends = 3;
 
 export interface PanelOptions {
-  item: Item;
+  item: ImageItem;
   /** the element of the image, on which files can be dropped too */
   image: HTMLElement;
   signal: AbortSignal;
@@ -81,7 +81,7 @@ export class AnnotationPanel {
   async #load() {
     const { item, signal } = this.options;
     try {
-      const asked = currentUser() === null ? false : mayAnnotate(item.folderId, signal);
+      const asked = token() === null ? false : mayAnnotate(item.folderId, signal);
       const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
       if (signal.aborted) return;
       this.#records = records;
