@@ -57,10 +57,9 @@ export function token() {
   return given === undefined ? localStorage.getItem(storageKey()) : given;
 }
 
-/** Stores the token. Images and downloads, which the browser requests itself, are sent with the cookie of the server instead. */
+/** Stores the token of the page of the reference host. Images and downloads, which the browser requests itself, are sent with the cookie of the server instead. */
 export function setToken(value: string | null) {
-  if (given !== undefined) given = value;
-  else if (value === null) localStorage.removeItem(storageKey());
+  if (value === null) localStorage.removeItem(storageKey());
   else localStorage.setItem(storageKey(), value);
 }
 

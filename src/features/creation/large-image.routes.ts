@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import type { CreationOptions } from './large-image-creation.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
-import { anyObject, anyText, idText, objectOf, orNull, truth } from '../../http/schemas.js';
+import { anyObject, anyText, dateText, idText, objectOf, orNull, truth } from '../../http/schemas.js';
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath, renderParameters } from '../pictures/parameters.js';
@@ -34,7 +34,7 @@ const getItem = defineRoute({
   scope: scopes.read,
   params: itemPath,
   returns: {
-    schema: objectOf({ _id: idText, name: anyText, folderId: idText, updated: anyText }),
+    schema: objectOf({ _id: idText, name: anyText, folderId: idText, updated: dateText }),
   },
   errors: ['unknown-id', 'access-denied'],
   async handle({ params, caller }, { images }) {

@@ -36,18 +36,10 @@ export function outcome() {
     element.textContent = '';
   }
 
-  /** A button whose action runs once at a time. A disabled one would lose the focus. */
   function actionButton(label: string, run: () => Promise<void>, options: { name?: string; kind?: 'primary' | 'danger' } = {}) {
-    const made = button(label, () => void act(), options);
+    const act = () => (clear(), run().catch(bad));
+    const made = button(label, () => void onceAtATime(made, act), options);
     return made;
-
-    async function act() {
-      if (made.ariaBusy) return;
-      clear();
-      made.ariaBusy = 'true';
-      await run().catch(bad);
-      made.ariaBusy = null;
-    }
   }
 }
 
@@ -64,4 +56,12 @@ export function table(columns: string[], rows: Child[][], label: string) {
       h('tbody', ...rows.map((cells) => h('tr', ...cells.map((cell) => h('td', cell))))),
     ),
   );
+}
+
+/** Runs the action of a button, unless it runs already. The button is not disabled meanwhile, since it would lose the focus. */
+export async function onceAtATime(made: HTMLButtonElement, run: () => Promise<void>) {
+  if (made.ariaBusy) return;
+  made.ariaBusy = 'true';
+  await run();
+  made.ariaBusy = null;
 }

@@ -2,7 +2,7 @@ import { request } from '../api.js';
 import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
-import { outcome, panel, type Section } from './parts.js';
+import { onceAtATime, outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
 
 interface Definition {
@@ -39,17 +39,17 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     h('form.stack.column', { onsubmit: submit, novalidate: true }, ...panels, h('div.settings-end.row', said.element, save)),
   ];
 
-  async function submit(event: SubmitEvent) {
+  function submit(event: SubmitEvent) {
     event.preventDefault();
-    // A disabled button would lose the focus.
-    if (save.ariaBusy) return;
-    save.ariaBusy = 'true';
+    void onceAtATime(save, saveAll);
+  }
+
+  async function saveAll() {
     said.clear();
     const changed = rows.filter((row) => row.isChanged());
     // Each setting has a request of its own, which may be refused.
     let refused = 0;
     for (const row of changed) refused += (await row.save()) ? 0 : 1;
-    save.ariaBusy = null;
     const stored = adminTexts.settingsSaved(changed.length - refused);
     if (refused === 0) said.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
     else said.bad(`${stored} ${adminTexts.settingsRefused(refused)}`);

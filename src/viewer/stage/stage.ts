@@ -68,8 +68,6 @@ export async function openStage(options: {
     const { key } = event.originalEvent as KeyboardEvent;
     if (unusedKeys.has(key)) event.preventDefaultAction = true;
   });
-  // The overview is smaller where the stage is narrow, which the library does not notice.
-  viewer.addHandler('resize', () => viewer.navigator.updateSize());
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
   const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
   let image = await stack.show(keyOf(frame, style));
@@ -118,7 +116,11 @@ export async function openStage(options: {
   };
   let isHome = true;
   let isResized = false;
-  viewer.addHandler('resize', () => (isResized = true));
+  viewer.addHandler('resize', () => {
+    isResized = true;
+    // The overview is smaller where the stage is narrow, which the library does not notice.
+    viewer.navigator.updateSize();
+  });
   let isSmooth = true;
   viewer.addHandler('viewport-change', () => {
     // An image that is shown whole stays so when the stage gets another size.
