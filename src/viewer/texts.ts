@@ -137,6 +137,7 @@ export const browseTexts = {
   moveOrCopyTitle: (count: number) => `Where to, with ${plural(count, 'entry', 'entries')}?`,
   moveHere: 'Move here',
   moved: (count: number) => `${plural(count, 'entry', 'entries')} moved.`,
+  nameTaken: (name: string) => `That name is taken there: it is called “${name}” now.`,
   newCollection: 'New collection',
   newFolder: 'New folder',
   nextPage: 'Next page',
@@ -265,8 +266,8 @@ export const imageTexts = {
   zoomOut: 'Zoom out',
 };
 
-const givenUp = (count: number) =>
-  ` ${formatCount(count)} of your changes ${count === 1 ? 'was' : 'were'} to shapes that are changed there too, and ${count === 1 ? 'is' : 'are'} given up.`;
+const changedTwice = (count: number) =>
+  ` You have changed ${plural(count, 'shape')} that ${count === 1 ? 'is' : 'are'} changed there too: yours ${count === 1 ? 'lies' : 'lie'} beside theirs as new.`;
 
 /** What lies on an image. */
 export const annotationTexts = {
@@ -276,9 +277,9 @@ export const annotationTexts = {
   area: 'Area',
   asItIs: 'As it is (JSON)',
   bringBack: 'Bring it back',
-  changedMeanwhile: (lost: number, isAnyKept: boolean) =>
+  changedMeanwhile: (both: number, isAnyKept: boolean) =>
     'Somebody else has changed this annotation meanwhile; it has been loaded again.' +
-    `${lost > 0 ? givenUp(lost) : ''}${isAnyKept ? ' Your other changes are still here: save again to keep them.' : ''}`,
+    `${both > 0 ? changedTwice(both) : ''}${isAnyKept ? ' Your changes are still here: save again to keep them.' : ''}`,
   create: 'Create annotation',
   created: (name: string) => `Created ${name}`,
   deleteAnnotation: 'Delete annotation',
@@ -441,6 +442,7 @@ export const adminTexts = {
 
   // Server and caches
   caches: 'Caches',
+  cacheNames: { tileCache: 'Tiles', tilesource: 'Open images' } as Record<string, string>,
   cacheColumns: ['Cache', 'Used', 'Capacity', 'Entries', 'Processes', 'State'],
   cachesCleared: 'The caches have been cleared.',
   clearCaches: 'Clear caches',

@@ -238,10 +238,10 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
     await tab('Server').click();
     const cell = (label: string, name: string) =>
       page.getByRole('table', { name: label }).getByRole('row').filter({ hasText: name }).getByRole('cell').nth(1).innerText();
-    await until('files are open', async () => (await cell('Caches', 'tilesource')) !== '0');
+    await until('files are open', async () => (await cell('Caches', 'Open images')) !== '0');
     await button('Clear caches').click();
     await said('Caches', 'The caches have been cleared.');
-    expect([await cell('Before', 'tilesource'), await cell('After', 'tilesource')]).toEqual(['1', '0']);
+    expect([await cell('Before', 'Open images'), await cell('After', 'Open images')]).toEqual(['1', '0']);
 
     await tab('Thumbnails').click();
     const thumbnails = page.getByTestId('count-thumbnails');

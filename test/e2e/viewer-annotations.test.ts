@@ -90,9 +90,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   let stageWidth: number | null = null;
 
   /** Opens the slide anew so that the middle of the stage shows its middle, at a zoom. */
-  async function look(on: Page, zoom: number) {
+  async function look(on: Page, zoom: number, { anew = true } = {}) {
     const open = async (query: string) => {
-      await on.goto('about:blank');
+      if (anew) await on.goto('about:blank');
       await on.goto(`${testHost.url}/#item/${itemId}${query}`);
       await on.getByRole('list', { name: 'Annotations' }).waitFor();
     };
@@ -244,10 +244,19 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await save();
     await page.unroute('**/elements');
     expect(await polygon()).toEqual(added);
+    // What is half drawn is kept for whoever comes back.
+    await tool('Polygon');
+    for (const x of [100, 150, 200]) await click(x, x - 100);
+    await page.goto(`${testHost.url}/#`);
+    await page.getByRole('heading', { name: 'Collections' }).waitFor();
+    await look(page, 1, { anew: false });
+    await page.getByRole('button', { name: 'Edit Regions <b>&' }).click();
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Discard' }).click();
     expect(complaints).toEqual([]);
   });
 
-  it('tells of a change by somebody else, keeps both, and gives up what contradicts it', async () => {
+  it('tells of a change by somebody else, keeps both, and lays what contradicts it beside it', async () => {
     const { _id: id, annotation } = await stored('Regions <b>&');
     const [rectangle] = annotation.elements;
     await click(-230, -130);
@@ -260,11 +269,16 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const message = page.getByTestId('annotation-message');
     await message.getByText('Somebody else has changed this annotation').waitFor();
     expect(await message.innerText()).not.toContain('If-Match');
-    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await page.getByText('2 unsaved changes', { exact: true }).waitFor();
     await save();
     const after = (await stored('Regions <b>&')).annotation.elements;
-    expect(after[0]).toMatchObject({ width: 55, center: rectangle!.center });
-    expect(after).toHaveLength(5);
+    expect(after[0]).toMatchObject({ id: rectangle!.id, width: 55, center: rectangle!.center });
+    expect(after).toHaveLength(6);
+    const ours = after.at(-1)!;
+    expect(ours).toMatchObject({ type: 'rectangle', width: rectangle!.width });
+    expect(ours.center![1]).toBeGreaterThan(rectangle!.center![1]!);
+    await admin.ok('PATCH', `/annotation/${id}/elements`, { json: { put: [], remove: [ours.id] } });
+    await until('the page knows', async () => (await row('Regions <b>&').locator('.annotation-row').innerText()).includes('5'));
     expect(complaints).toEqual([expect.stringContaining('412')]);
   });
 
@@ -281,16 +295,24 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByRole('button', { name: 'Rename annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Areas');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
-    await page.getByRole('dialog').getByText('1 of your changes was to shapes that are changed there too').waitFor();
+    await page.getByRole('dialog').getByText('You have changed 1 shape that is changed there too').waitFor();
     for (const route of held) await route.continue();
     await page.unroute(lists);
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await row('Areas').waitFor();
-    await page.getByText('All changes are saved.').waitFor();
-    expect(await stored('Areas')).toMatchObject({ _elementCount: 5, annotation: { elements: [{ width: 77 }, {}, {}, {}, {}] } });
-    await page.getByRole('button', { name: 'Delete annotation' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('No annotations yet.').waitFor();
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    const theirs = { _elementCount: 5, annotation: { elements: [{ width: 77 }, {}, {}, {}, {}] } };
+    expect(await stored('Areas')).toMatchObject(theirs);
+    const remove = async () => {
+      await page.getByRole('button', { name: 'Delete annotation' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+      await page.getByText('No annotations yet.').waitFor();
+    };
+    await remove();
+    await page.getByRole('button', { name: 'Bring it back' }).click();
+    await page.getByRole('button', { name: 'Edit Areas' }).click();
+    expect(await stored('Areas')).toMatchObject(theirs);
+    await remove();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
     expect(complaints).toEqual([expect.stringContaining('412')]);

@@ -87,6 +87,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await open(`folder/${folder}?items=7`, 'Kidney');
     await page.waitForURL(/#folder\/\w+$/);
     await page.getByText('4 items').waitFor();
+    await page.locator('.card').nth(3).waitFor();
     await page.locator('main').focus();
     await page.keyboard.press('Control+a');
     await bar().getByText('6 selected').waitFor();
@@ -145,6 +146,17 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       query: { folderId: folder, name: 'renamed & more' },
     })) as unknown as object[];
     expect(item).toMatchObject({ meta: { stain: 'H&E', thickness: 4, block: '20231234567890123456', stage: 'null' } });
+    const rename = async (name: string, to: string) => {
+      await select(name).check();
+      await page.keyboard.press('F2');
+      await dialog().getByLabel('Name', { exact: true }).fill(to);
+      await inDialog('Save');
+      await closed();
+    };
+    await rename('renamed & more', 'slide 9.txt');
+    await page.getByText('That name is taken there: it is called “slide 9.txt (1)” now.').waitFor();
+    await rename('slide 9.txt (1)', 'renamed & more');
+    await page.getByRole('link', { name: 'renamed & more' }).waitFor();
     expect(complaints).toEqual([]);
   });
 

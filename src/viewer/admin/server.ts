@@ -81,7 +81,7 @@ async function cachePanel(signal: AbortSignal) {
 
 function reportTable(reports: CacheReports, label: string) {
   const rows = Object.entries(reports).map(([name, report]) => [
-    name,
+    adminTexts.cacheNames[name] ?? name,
     amount(name, report.used),
     amount(name, report.maxsize),
     report.items === undefined ? '' : formatCount(report.items),

@@ -118,7 +118,7 @@ export function showAnnotations(options: {
   listenToKeys(container.getRootNode(), keys, signal);
   stage.onMove(throttled(() => sheets.refresh(), signal));
   stage.onRest(() => signal.aborted || sheets.refresh());
-  signal.addEventListener('abort', () => (work?.end.abort(), sheets.close()), { once: true });
+  signal.addEventListener('abort', () => (tools.finish(), work?.end.abort(), sheets.close()), { once: true });
   return {
     panel: panel.element,
     hidden: () => sheets.hidden,
@@ -133,8 +133,10 @@ export function showAnnotations(options: {
 
   /** Begins to edit an annotation; `null` ends editing. */
   function edit(id: string | null): HTMLElement | null {
-    work?.end.abort();
+    // What is half drawn stays, as an unsaved change.
+    tools.finish();
     tools.use('select');
+    work?.end.abort();
     work = null;
     const sheet = id === null ? undefined : sheets.get(id);
     bar.setEditing(sheet !== undefined);

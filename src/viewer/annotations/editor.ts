@@ -188,18 +188,18 @@ export function editAnnotation(options: {
   }
 
   /**
-   * Shows the newest version, with those unsaved changes that do not conflict with it.
+   * Shows the newest version with the unsaved changes.
    *
-   * @returns number of conflicting changes, which are dropped
+   * @returns number of shapes that were changed there too
    */
   async function reload(): Promise<number> {
     const record = await reloadAnnotation(sheet.record);
-    const lost = await edits.rebase(record);
+    const both = await edits.rebase(record);
     select(null);
     sheet.update(record);
     showStatus();
     onSaved();
-    return lost;
+    return both;
   }
 
   /**
@@ -209,8 +209,8 @@ export function editAnnotation(options: {
    */
   async function takeOver(): Promise<string> {
     try {
-      const lost = await reload();
-      return annotationTexts.changedMeanwhile(lost, edits.size > 0);
+      const both = await reload();
+      return annotationTexts.changedMeanwhile(both, edits.size > 0);
     } catch (error) {
       return messageOf(error);
     }

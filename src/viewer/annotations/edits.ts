@@ -1,5 +1,5 @@
 import { loadElement, sendChanges } from './requests.js';
-import type { AnnotationRecord, Element } from './model.js';
+import { newId, type AnnotationRecord, type Element } from './model.js';
 
 /** The change of an element. `before` is `null` for a new one, `after` for a removed one. */
 export type Edit = { before: Element | null; after: Element | null };
@@ -106,23 +106,25 @@ export class Edits {
   }
 
   /**
-   * Applies to a version of somebody else: drops changes of elements that were changed there too, and keeps the others.
+   * Applies to a version of somebody else. Of an element that was changed there too, ours becomes a new one beside it.
    *
    * @param record the new version
-   * @returns number of dropped changes
+   * @returns number of such elements
    */
   async rebase(record: AnnotationRecord): Promise<number> {
-    let lost = 0;
-    for (const [id, { before }] of this.#edits) {
+    let both = 0;
+    for (const [id, { before, after }] of this.#edits) {
       if (before === null) continue;
       const now = await loadElement(record, id);
       if (JSON.stringify(now) === JSON.stringify(before)) continue;
       this.#edits.delete(id);
-      lost += 1;
+      const ours = after && { ...after, id: newId() };
+      if (ours) this.#edits.set(ours.id, { before: null, after: ours });
+      both += 1;
     }
     this.#version = record._version;
     this.#forgetSteps();
-    return lost;
+    return both;
   }
 }
 

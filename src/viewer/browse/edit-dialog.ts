@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { append, button, h } from '../dom.js';
+import { append, button, h, tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameFields } from './create-dialog.js';
@@ -20,8 +20,10 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
       const changed = rows.changed();
       // Metadata is sent first, because keys are refused more often than names.
       if (Object.keys(changed).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changed });
-      if (values.name !== name || values.description !== description) await request('PUT', `${type}/${id}`, { form: values });
+      const isRenamed = values.name !== name || values.description !== description;
+      const saved = isRenamed ? await request<Folder | Item>('PUT', `${type}/${id}`, { form: values }) : doc;
       await onSaved();
+      if (isRenamed && saved.name !== values.name?.trim()) tell(browseTexts.nameTaken(saved.name));
     },
   });
   dialog.classList.add('wide');

@@ -128,6 +128,11 @@ export class AnnotationPanel {
   /** Keeps an annotation with unsaved changes that somebody else has deleted. */
   #keep(record: AnnotationRecord) {
     this.#kept = record;
+    this.#offerBack(annotationTexts.deletedMeanwhile(nameOf(record)), record);
+  }
+
+  /** Says that an annotation is deleted, and offers to restore its last version. */
+  #offerBack(words: string, record: AnnotationRecord) {
     const bringBack = async () => {
       this.say();
       try {
@@ -139,7 +144,7 @@ export class AnnotationPanel {
       }
     };
     const offer = linkButton(annotationTexts.bringBack, () => void bringBack());
-    this.say(annotationTexts.deletedMeanwhile(nameOf(record)), offer);
+    this.say(words, offer);
   }
 
   #row(record: AnnotationRecord, isVisible: boolean) {
@@ -232,12 +237,15 @@ export class AnnotationPanel {
       title: browseTexts.deleteNamed(nameOf(record)),
       text: annotationTexts.deleteText(record._elementCount),
       remove: async () => {
-        await this.#orConflict(removeAnnotation(this.#latest(record)));
+        const last = this.#latest(record);
+        await this.#orConflict(removeAnnotation(last));
         forgetEdits(record._id);
         this.#records = this.#records.filter(({ _id }) => _id !== record._id);
         if (this.#edited?.id === record._id) this.#edit(null);
         else this.refresh();
-        return annotationTexts.deleted(nameOf(record));
+        const words = annotationTexts.deleted(nameOf(last));
+        this.#offerBack(`${words}. `, last);
+        return words;
       },
     });
   }
