@@ -94,6 +94,7 @@ export const accountTexts = {
 /** Collections, folders, items and search. */
 export const browseTexts = {
   addRow: 'Add a value',
+  alsoAnnotations: 'Also for the annotations in it, in place of who may see them now',
   alsoSubfolders: 'Also for all folders inside',
   breadcrumb: 'Breadcrumb',
   clearSelection: 'Clear selection',

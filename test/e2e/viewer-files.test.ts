@@ -240,8 +240,12 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(await theirs.locator('main').innerText()).toContain('You are signed in as First otto.');
     expect(await theirs.locator('main').innerText()).not.toContain(folder);
 
+    const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as { _id: string }[];
+    const json = { name: 'Regions', elements: [] };
+    const { _id: annotation } = await admin.ok('POST', '/annotation', { query: { itemId: item!._id }, json });
     await open(`folder/${folder}`, 'Kidney Private');
     await page.getByRole('button', { name: 'Share', exact: true }).click();
+    await dialog().getByLabel('Also for the annotations in it').check();
     await dialog().getByLabel('Add a person or group').fill('Ott');
     await dialog().getByRole('button', { name: 'First otto (otto)' }).click();
     await dialog().getByLabel('What First otto may do').selectOption({ label: 'May see and annotate' });
@@ -249,6 +253,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await closed();
     const { users } = (await admin.ok('GET', `/folder/${folder}/access`)) as unknown as { users: object[] };
     expect(users).toContainEqual(expect.objectContaining({ login: 'otto', level: 0, flags: ['large_image_create_annotations'] }));
+    expect((await otto.send('GET', `/annotation/${String(annotation)}`)).status).toBe(200);
     await theirs.reload();
     await theirs.getByRole('heading', { name: 'Kidney Private' }).waitFor();
     expect(await theirs.getByRole('button', { name: 'Share' }).count()).toBe(0);

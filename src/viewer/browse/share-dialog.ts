@@ -42,6 +42,7 @@ export function shareDialog(options: ShareOptions) {
 
 async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   const isTree = !path.startsWith('annotation/');
+  const isFolder = path.startsWith('folder/');
   const { users, groups } = await request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`);
   const grants = [
     ...users.map((grant) => ({ kind: 'users' as const, grant })),
@@ -61,10 +62,12 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     fields: [
       { name: 'public', label: browseTexts.everybody, type: 'checkbox', value: isPublic },
       ...(isTree ? [{ name: 'recurse', label: browseTexts.alsoSubfolders, type: 'checkbox' }] : []),
+      ...(isFolder ? [{ name: 'annotations', label: browseTexts.alsoAnnotations, type: 'checkbox' }] : []),
     ],
-    async send(values) {
-      const access = { users: granted('users'), groups: granted('groups') };
-      await request('PUT', `${path}/access`, { form: { ...values, access: JSON.stringify(access) } });
+    async send({ annotations, ...values }) {
+      const form = { ...values, access: JSON.stringify({ users: granted('users'), groups: granted('groups') }) };
+      await request('PUT', `${path}/access`, { form });
+      if (annotations === 'true') await request('PUT', `annotation/${path}/access`, { form });
       tell(browseTexts.shared);
       await onSaved();
     },
