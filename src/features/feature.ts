@@ -16,7 +16,6 @@ interface OpenFeature<Offers> {
 
 /** A capability of the plugin as one value: what it needs, what it offers, its routes and jobs, and how it closes. */
 export interface Feature<Needs, Offers> {
-  name: string;
   /**
    * Makes the models and services of the feature, and subscribes it to events.
    *

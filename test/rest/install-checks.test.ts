@@ -89,10 +89,31 @@ describe('install looks at what it is given', () => {
     ['no mongoose', { mongoose: undefined }, /^install: mongoose is missing\./],
     ['models of another mongoose', { mongoose: new Mongoose() }, /^install: models\.item was compiled by another Mongoose/],
     ['no models', { models: undefined }, /^install: models is missing\./],
-    ['an apiRoot with a slash behind it', { apiRoot: '/api/v1/' }, /^install: apiRoot is "\/api\/v1\/"\. Give a path/],
-    ['an apiRoot without a slash', { apiRoot: 'api' }, /^install: apiRoot is "api"\. Give a path/],
-    ['no apiRoot', { apiRoot: undefined }, /^install: apiRoot is undefined\. Give a path/],
+    ['an apiRoot with a slash behind it', { apiRoot: '/api/v1/' }, /^install: apiRoot is "\/api\/v1\/"\. Give a literal path/],
+    ['an apiRoot without a slash', { apiRoot: 'api' }, /^install: apiRoot is "api"\. Give a literal path/],
+    ['no apiRoot', { apiRoot: undefined }, /^install: apiRoot is undefined\. Give a literal path/],
     ['an address as apiRoot', { apiRoot: 'https://host/api' }, /^install: apiRoot is "https:/],
+    ['a pattern as apiRoot', { apiRoot: '/api/:version' }, /^install: apiRoot is "\/api\/:version"\. Give a literal path/],
+    [
+      'an apiRoot that Express cannot read',
+      { apiRoot: '/api/(v1)' },
+      /^install: apiRoot is "\/api\/\(v1\)"\. Give a literal path/,
+    ],
+    ['an apiRoot that no client can ask for', { apiRoot: '/api/..' }, /^install: apiRoot is "\/api\/\.\."\. Give a literal path/],
+    ['a brand of several words', { brand: 'my server' }, /^install: brand is "my server"\. Give a word/],
+    ['a brand that is no text', { brand: 5 }, /^install: brand is 5\. Give a word/],
+    ['events that are a text', { events: 'all' }, /^install: events is no object\. Give an object with on /],
+    [
+      'a sweep that is a text',
+      { files: { localPath() {}, read() {}, create() {}, remove() {}, sweep: 'x' } },
+      /^install: files\.sweep /,
+    ],
+    [
+      'a mistyped field',
+      { fields: { item: { titel: 'title' } } },
+      /^install: fields\.item\.titel is unknown\. Known are name, folderId,/,
+    ],
+    ['fields of another record', { fields: { user: { name: 'login' } } }, /^install: fields\.user is unknown\./],
   ])('and refuses %s', (_name, change, text) => refused(change, text));
 
   it('and says so when there is nothing', async () => {

@@ -4,6 +4,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { ExtractJwt, Strategy as JwtStrategy } from 'passport-jwt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HostEventEmitter, type HostAuth } from '../../src/index.js';
+import { tokenVerifier } from '../../src/core/host/token-verifier.js';
 import { startSpecimens, type InstalledSpecimens } from '../support/installed-specimens.js';
 
 const secret = 'a secret of the server';
@@ -112,7 +113,6 @@ describe('strategies that do what has no meaning here', () => {
     ['pass', (strategy: Acting) => strategy.pass()],
     ['fail', (strategy: Acting) => strategy.fail()],
   ])('find nobody when they %s', async (_what, act) => {
-    const { tokenVerifier } = await import('../../src/core/host/token-verifier.js');
     class Other extends passport.Strategy {
       override authenticate(): void {
         act(this);
@@ -129,3 +129,14 @@ interface Acting {
   pass(): void;
   fail(): void;
 }
+
+it('an error of `caller` is one of the request, also when the strategy answers later', async () => {
+  const later = new BearerStrategy((token, done) => void setImmediate(() => done(null, { token })));
+  const verify = tokenVerifier({
+    strategies: [later],
+    caller() {
+      throw new Error('has no account');
+    },
+  });
+  await expect(verify('token')).rejects.toThrow('has no account');
+});

@@ -1,4 +1,5 @@
 import { LargeImageError } from '../../errors.js';
+import { isFullDisk } from '../full-disk.js';
 
 /** What the driver and Mongoose raise while the database cannot be reached, by name. */
 const unreachable: ReadonlySet<string> = new Set([
@@ -48,11 +49,6 @@ export const listTimeoutMs = 10_000;
 
 /** Most causes of an error that are followed. */
 const maxDepth = 10;
-
-/** Whether the code of an error says that the disk is full, or the quota of the user is used up. */
-export function isFullDisk(code: unknown): boolean {
-  return code === 'ENOSPC' || code === 'EDQUOT';
-}
 
 /**
  * The error to answer with when something failed because a part of the server is out of order for a time: the database cannot be reached or

@@ -1,5 +1,6 @@
 import type { Model, Mongoose } from 'mongoose';
 import type { Host, HostAuth, HostFields, WorkerHost } from '../../host.js';
+import { defaultFields } from './host-records.js';
 
 /** Thrown by `install` and `startWorker` for a host that they cannot work with. The message says which member is wrong, and what to do. */
 export class InvalidHostError extends TypeError {
@@ -17,7 +18,9 @@ function isObject(value: unknown): value is Members {
 }
 
 function requireFunctions(owner: unknown, name: string, needed: readonly string[], optional: readonly string[] = []): void {
-  if (!isObject(owner)) refuse(name, 'is missing', `Give an object with ${needed.join(', ')} (docs/hosts.md).`);
+  if (!isObject(owner)) {
+    refuse(name, owner == null ? 'is missing' : 'is no object', `Give an object with ${needed.join(', ')} (docs/hosts.md).`);
+  }
   for (const member of needed) {
     if (typeof owner[member] !== 'function') refuse(`${name}.${member}`, 'is no function', 'It is required (docs/hosts.md).');
   }
@@ -69,6 +72,17 @@ function checkModel<K extends keyof HostFields>(
   }
 }
 
+/** Refuses names of fields that the plugin does not know: a mistyped one would have no effect. */
+function checkFieldNames(fields: Host['fields']): void {
+  for (const [kind, names] of Object.entries(fields ?? {})) {
+    if (!(kind in defaultFields)) refuse(`fields.${kind}`, 'is unknown', 'Name fields of item, file and folder.');
+    const known = defaultFields[kind as keyof HostFields];
+    for (const field of Object.keys(names ?? {})) {
+      if (!(field in known)) refuse(`fields.${kind}.${field}`, 'is unknown', `Known are ${Object.keys(known).join(', ')}.`);
+    }
+  }
+}
+
 /** Whether documents may have a value under a path. Schemas that are not strict allow all paths. */
 function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string): boolean {
   return schema.get('strict') === false || schema.pathType(path) !== 'adhocOrUndefined';
@@ -79,6 +93,9 @@ export function requireHost(host: WorkerHost): void {
   if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
 }
 
+/** A path that Express matches letter by letter: `:id`, `*` and brackets would be patterns, and `..` is no segment that clients can send. */
+const literalPath = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
+
 /**
  * Checks the host that `install` was given, before anything is changed.
  *
@@ -87,18 +104,22 @@ export function requireHost(host: WorkerHost): void {
  */
 export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boolean): void {
   if (isServing) requireFunctions(host.app, 'app', ['use']);
-  const { apiRoot, mongoose } = host;
-  if (typeof apiRoot !== 'string' || !/^(\/[^/?#\s]+)+$/.test(apiRoot)) {
+  const { apiRoot, brand, mongoose } = host;
+  if (typeof apiRoot !== 'string' || !literalPath.test(apiRoot)) {
     refuse(
       'apiRoot',
       `is ${JSON.stringify(apiRoot)}`,
-      'Give a path that begins with a slash and does not end with one, such as /api/v1.',
+      'Give a literal path that begins with a slash and does not end with one, such as /api/v1.',
     );
+  }
+  if (brand !== undefined && (typeof brand !== 'string' || !/^[\w-]+$/.test(brand))) {
+    refuse('brand', `is ${JSON.stringify(brand)}`, 'Give a word of letters, digits, - and _, or leave it out.');
   }
   if (!isObject(mongoose) || typeof (mongoose as unknown as Members).model !== 'function') {
     refuse('mongoose', 'is missing', 'Give the Mongoose instance that your models were compiled with.');
   }
   if (!isObject(host.models)) refuse('models', 'is missing', 'Give { item, file, folder }.');
+  checkFieldNames(host.fields);
   const { item, file, folder } = host.models;
   for (const [kind, model] of Object.entries({ item, file, folder })) {
     checkModel(kind as keyof HostFields, model, { mongoose, fields: host.fields });
@@ -109,7 +130,12 @@ export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boole
   requireFunctions(host.agenda, 'agenda', ['define', 'now', 'start', 'stop', 'on', 'off', 'queryJobs']);
   checkAuth(host.auth);
   requireFunctions(host.access, 'access', ['level', 'filter'], ['list', 'flags']);
-  requireFunctions(host.files, 'files', ['localPath', 'read', 'create', 'remove'], ['createMany', 'removeMany', 'downloadPath']);
+  requireFunctions(
+    host.files,
+    'files',
+    ['localPath', 'read', 'create', 'remove'],
+    ['createMany', 'removeMany', 'move', 'sweep', 'downloadPath'],
+  );
   requireFunctions(host, 'host', [], ['createItem', 'removeItem', 'notify', 'restart']);
   if (host.directory !== undefined) requireFunctions(host.directory, 'directory', ['users', 'groups', 'groupsOf']);
   if (host.events !== undefined) requireFunctions(host.events, 'events', ['on']);

@@ -15,7 +15,8 @@ import { LargeImageMarkers, markerOf, refusedField } from './large-image-markers
 import { SchemaExtension } from './schema-extension.js';
 import type { FileRecord, FolderRecord, ItemRecord } from './records.js';
 
-const defaultFields: HostFields = {
+/** Names of the host's fields where it says nothing else. */
+export const defaultFields: HostFields = {
   item: { name: 'name', folderId: 'folderId', created: 'created', updated: 'updated', size: 'size', meta: 'meta' },
   file: { name: 'name', itemId: 'itemId', mimeType: 'mimeType', size: 'size', created: 'created' },
   folder: { name: 'name', parentId: 'parentId', meta: 'meta' },

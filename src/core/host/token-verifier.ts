@@ -21,7 +21,8 @@ export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller
         (error: unknown, user: unknown, info: unknown): void => {
           if (error) reject(error as Error);
           else if (!user) resolve(null);
-          else resolve(auth.caller(user, info));
+          // A strategy may call this later, and nobody would catch what `caller` throws.
+          else resolve(new Promise((settle) => settle(auth.caller(user, info))));
         },
       ) as Authenticate;
       // One that sends people to a page for signing in has nobody to send here.

@@ -44,7 +44,6 @@ const defaultCleanupMs = 60 * 60_000;
 
 /** Annotations of items: documents, millions of elements, versions, access. */
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
-  name: 'annotations',
   async open({ core, options, settings, items, images, jobs }, onClose) {
     const { host, own, records, events, logger, brand, queues } = core;
     const overlayImages = new OverlayImages({ records, images, access: host.access });

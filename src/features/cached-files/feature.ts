@@ -12,7 +12,6 @@ import { cachedFilesSweep } from './sweep.js';
 
 /** Thumbnails, associated images, tile frames and histograms that are stored as files of the host. */
 export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFiles> = {
-  name: 'cached-files',
   async open({ core: { host, leases, records, logger }, settings, items }) {
     const model = new CachedFileModel(records);
     await model.createIndexes();

@@ -34,7 +34,6 @@ const defaultOpenSources = 64;
 
 /** Caches of encoded tiles and of open images, in this process and in those that share a Redis with it. */
 export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
-  name: 'caches',
   async open({ core: { connection, logger, callers }, options, fileSettings, settings, items }, onClose) {
     const namespace = `large_image:${connection.name}`;
     const { tiles: opened, connection: redis } = await openTileCache({

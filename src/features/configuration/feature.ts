@@ -12,7 +12,6 @@ export const configurationFeature: Feature<
   { host: WorkerHost; options: InstallOptions },
   { configuration: Configuration; fileSettings: FileSettings }
 > = {
-  name: 'configuration',
   async open({ host, options }, onClose) {
     const configuration = new Configuration({
       env: options.env ?? process.env,

@@ -3,7 +3,7 @@ import { lstat, mkdir, open, readFile, readdir, realpath, rename, stat, unlink, 
 import { basename, dirname, join } from 'node:path';
 import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
-import { isFullDisk } from '../../core/database/outage.js';
+import { isFullDisk } from '../../core/full-disk.js';
 import { step } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 

@@ -23,7 +23,6 @@ interface CreationNeeds extends ImageOffers {
 
 /** Items become large images, one by one or a folder at once, by conversion where no source reads the file as it is. */
 export const creationFeature: Feature<CreationNeeds, null> = {
-  name: 'creation',
   open({ core, items, images, marking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;

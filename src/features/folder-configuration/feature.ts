@@ -17,7 +17,6 @@ interface FolderConfigurationNeeds {
 
 /** Configurations of folders in YAML, which folders inherit from those above, with sections for groups and users. */
 export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null> = {
-  name: 'folder-configuration',
   open({ core: { host, records, leases, logger }, settings, items }, onClose) {
     const texts = new YamlTexts();
     onClose(() => texts.close());

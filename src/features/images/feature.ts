@@ -35,7 +35,6 @@ export interface ImageOffers {
 
 /** Large images of items: items become large images of their files, and these are opened for the features that show them. */
 export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
-  name: 'images',
   async open({ core, options, fileSettings, settings, items, cachedFiles, caches, tiles, sources }, onClose) {
     const { host, records, events, callers, logger, temporaryDirectory } = core;
     const registry = new TileSourceRegistry({

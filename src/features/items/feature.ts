@@ -8,7 +8,6 @@ import { MetadataSearch } from './metadata-search.js';
 
 /** Items of the host, as far as callers may see them: one by one, in lists, and by searching their metadata. */
 export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: ItemLists; metadataSearch: MetadataSearch }> = {
-  name: 'items',
   open({ core: { host, records, events, queues } }, onClose) {
     const items = new Items(records, host.access);
     onClose(events.on('item.saved', ({ item }) => items.forget(idText(item._id))));

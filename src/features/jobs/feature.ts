@@ -9,7 +9,6 @@ import { JobRunner } from './running/runner.js';
 
 /** Job records with status, progress, log and live events, and their runner on the host's Agenda. */
 export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobRunner }> = {
-  name: 'jobs',
   async open({ core: { host, own, records, logger } }, onClose) {
     const model = new JobModel(own);
     await model.createIndexes();

@@ -20,7 +20,6 @@ const durations = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 
 /** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that the host gives. */
 export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
-  name: 'metrics',
   async open({ core, options, caching, jobs }, onClose) {
     const register = options.metrics;
     if (register === undefined) return { offers: { observe: undefined } };

@@ -28,7 +28,6 @@ interface PictureNeeds {
 
 /** Serves tiles, regions, pixels, combined frames, associated images, histograms, Deep Zoom and IIIF. */
 export const picturesFeature: Feature<PictureNeeds, null> = {
-  name: 'pictures',
   open({ core: { host, records, queues }, ...needs }) {
     const context: PictureContext = { ...needs, records, queues, files: host.files, access: host.access };
     const routes = [

@@ -9,7 +9,6 @@ import { settingRoutes } from './settings.routes.js';
 
 /** Settings of plugin and host: kept in the database, served by `system/setting`. */
 export const settingsFeature: Feature<{ core: Core; fileSettings: FileSettings }, Settings> = {
-  name: 'settings',
   async open({ core: { host, own, records }, fileSettings }) {
     const model = new SettingModel(own);
     await model.createIndexes();

@@ -17,7 +17,6 @@ interface ThumbnailNeeds {
 
 /** Thumbnails and associated images of all large images, made by a job before anybody asks for them. */
 export const thumbnailsFeature: Feature<ThumbnailNeeds, null> = {
-  name: 'thumbnails',
   open({ core: { records, logger }, images, cachedFiles, runner }) {
     return {
       offers: null,

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { HostLogger } from '../../host.js';
 import { sourceFault } from './source-fault.js';
 import type { TileSourceDefinition } from '../contract.js';
 
@@ -20,7 +19,7 @@ interface PluginDescription {
  */
 export async function findTileSources(
   from: string,
-  { logger }: { logger?: Pick<HostLogger, 'warn'> } = {},
+  { logger }: { logger?: { warn(fields: object, event: string): void } } = {},
 ): Promise<TileSourceDefinition[]> {
   const found = new Map<string, TileSourceDefinition>();
   const start = from.startsWith('file:') ? dirname(fileURLToPath(from)) : from;

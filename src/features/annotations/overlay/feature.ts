@@ -22,7 +22,6 @@ interface OverlayNeeds extends AnnotationOffers {
 
 /** Draws annotations of any size as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
-  name: 'annotation-overlay',
   open({ core, images, items, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
     const { records, host, logger, queues } = core;
     const overlays = new AnnotationTiles({

@@ -10,7 +10,6 @@ import { annotationPlotRoutes } from './plot.routes.js';
 
 /** Data of items, annotations and elements as columns for plots. */
 export const plotFeature: Feature<{ core: Core; items: Items; annotations: AnnotationServices }, null> = {
-  name: 'annotation-plot',
   open({ core: { host, records }, items, annotations }, onClose) {
     const dataFiles = new DataFiles(host.files);
     onClose(() => dataFiles.close());

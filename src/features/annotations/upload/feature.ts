@@ -21,7 +21,6 @@ interface UploadNeeds {
 
 /** Uploaded files that are read as annotations of the item they were sent for. */
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
-  name: 'annotation-upload',
   async open({ core, fileSettings, items, marking, annotations, runner }, onClose) {
     const { host, own, leases, records, callers, events, logger } = core;
     const model = new AnnotationUploadModel(own);
