@@ -114,7 +114,7 @@ const maxMissing = 1000;
 
 /** An image of several files of which some are not there yet. */
 export class MissingPartsError extends TileSourceError {
-  /** Paths of the first of them, from the folder of the file that names them. */
+  /** Paths of the first missing files, relative to the folder of the file that names them. */
   readonly missing: readonly string[];
 
   constructor(message: string, missing: readonly string[], options: { cause?: unknown; reason?: string } = {}) {

@@ -27,7 +27,7 @@ export interface InstallOptions {
   tileCache?: TileCache;
   /** Address of the Redis for `cacheBackend: 'redis'`. Default: `cache_redis_url` of the configuration, else `127.0.0.1:6379`. */
   redisUrl?: string;
-  /** Room for encoded tiles, in bytes; 0 keeps none. Default: a 16th of the memory, or as the configuration says. */
+  /** Memory for encoded tiles, in bytes; 0 keeps none. Default: a 16th of the memory, or as the configuration says. */
   tileCacheBytes?: number;
   /** Open image files kept for the next request; 0 keeps none. Default 64, or as the configuration says. */
   maxOpenSources?: number;
@@ -38,27 +38,27 @@ export interface InstallOptions {
    */
   remoteBytes?: number;
   /**
-   * Milliseconds between cleanups of annotations: old versions, and what killed writes have left. One of all processes does each. Default an
-   * hour; 0: this process does none.
+   * Milliseconds between cleanups of annotations, which remove old versions and what killed writes have left. Each is done by one of the processes on
+   * the database. Default: an hour; 0: this process does none.
    */
   annotationCleanupMs?: number;
   /** Other limits than usual for work that waits in queues (docs/operations.md), such as `{ pictures: { running: 8, waiting: 2000 } }`. */
   queues?: Partial<Record<QueueName, QueueLimits>>;
   /**
-   * What the names of the plugin's collections begin with. Default `large_image_`. All processes on a database give the same, and data that
-   * were stored under one are not seen under another.
+   * What the names of the plugin's collections begin with. Default `large_image_`. All processes on a database must give the same prefix, because data
+   * stored under one are not found under another.
    */
   collectionPrefix?: string;
-  /** A registry of prom-client 15 that numbers about requests, queues, caches, children and jobs are put into (docs/operations.md). Default: none are. */
+  /** A registry of prom-client 15, which gets metrics of requests, queues, caches, child processes and jobs (docs/operations.md). Default: there are none. */
   metrics?: MetricsRegistry;
   /**
    * How many processes, this one among them, share the memory of the machine. What is by default a portion of the memory is a portion of this
    * process's share. Default 1.
    */
   processes?: number;
-  /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
+  /** Path of the configuration file. Default: the path in `SERVICE_CONFIG` (docs/configuration-text.md). */
   configFile?: string;
-  /** Environment variables that are looked at. Default: those of the process. */
+  /** Environment variables to be read. Default: those of the process. */
   env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -76,8 +76,8 @@ export interface Installation {
   annotationMetadataSearch: AnnotationMetadataSearch;
   /** Every route, of plugin and host, as GET describe shows them. */
   routes: readonly RouteOutline[];
-  /** To be told of the host's own requests, for `mountRoutes`; `undefined` without `metrics`. */
+  /** The option `observe` for a call of `mountRoutes`, so that the metrics count the host's own requests too; `undefined` without `metrics`. */
   observe: RequestObserver | undefined;
-  /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
+  /** Undoes the installation: its routes pass requests on, files are closed, the host's schemas are as they were. */
   close(): Promise<void>;
 }

@@ -10,13 +10,13 @@ export interface Worker {
   settings: Settings;
   /** Job records and their changes. */
   jobs: JobStore;
-  /** Takes up no more jobs; the running ones go back into the queue, and are begun anew by another process. */
+  /** Begins no more jobs. The running ones go back into the queue, and another process begins them anew. */
   close(): Promise<void>;
 }
 
 /**
- * Runs the plugin's jobs in this process, without any routes: on the database of a server on which `install` was called, in any
- * number of processes. Each job is run by one of them. Starts the host's Agenda if it does not run yet, and stops it then on close.
+ * Runs the plugin's jobs in this process, which serves no routes. The database must be that of a server on which `install` was called. Any number of
+ * processes may do this, and each job is run by one of them. If the host's Agenda is not running, it is started here, and stopped on close.
  *
  * @param options those that were given to `install`; further tile sources must be the same.
  */

@@ -38,11 +38,11 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Parts of a path: more than what is stored is nested deep. */
+/** Most parts of one path. Stored documents are nested less deep. */
 const maxParts = 100;
-/** Parts of all paths together. */
+/** Most parts of all paths of a patch together. */
 const maxPartsTogether = 100_000;
-/** Operations of a patch. */
+/** Most operations of a patch. */
 const maxOperations = 20_000;
 
 function parseOperation(entry: unknown): PatchOperation {
@@ -64,7 +64,7 @@ function parseOperation(entry: unknown): PatchOperation {
 }
 
 /**
- * Takes the body of a PATCH apart.
+ * Parses the body of a PATCH.
  *
  * @throws InvalidError with the texts of the contract: an entry without op or path, an unknown op, an add or replace without
  * value, a path that is not handled; or more operations or parts of a path than are read.
@@ -98,7 +98,7 @@ function alreadyThere(what: string): InvalidError {
   return new InvalidError(`Cannot add ${what} as it already exists`);
 }
 
-/** List entries that removals of one patch may move; a body of removals from a long list would take minutes otherwise. */
+/** Most list entries that the removals of one patch may move. Without a limit, a body of removals from a long list would take minutes. */
 const maxMovedEntries = 200_000_000;
 
 /** Changes containers on the way to a value; each is copied once, and the rest is shared with the original. */

@@ -1,8 +1,8 @@
 import { isSliceOver, nextSlice } from './slices.js';
 
-/** Texts and parts of texts up to this length, in UTF-16 units, are parsed at once: 3 ms where it takes longest. */
+/** Texts and parts of texts up to this length, in UTF-16 units, are parsed without a pause, which takes at most 3 ms. */
 const partLength = 64 * 1024;
-/** Members of one object. Naming all of them, which the engine does at once wherever an object is gone through, takes 20 ms then. */
+/** Most members of one object. Iterating an object begins with a list of all its keys, which is made without a pause and takes 20 ms for so many. */
 const maxMembers = 100_000;
 
 /** A list or object whose text is longer than {@link partLength}, cut between its members. */

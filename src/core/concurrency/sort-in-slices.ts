@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from './slices.js';
 
-/** Numbers that are sorted at once: by value, and with a comparison, which takes longer. */
+/** How many numbers are sorted without a pause: by value, and with a comparison, which takes longer. */
 const quickRun = 32_768;
 const comparedRun = 4096;
 /** Numbers that are merged between two checks of the time. */

@@ -3,7 +3,7 @@ import { isCollision } from './outage.js';
 
 const duplicateKey = 11000;
 
-/** Whether a unique index refused a write; of several, all that were refused. */
+/** Whether a unique index has refused a write. Where several writes were refused, all of them must have been refused by unique indexes. */
 export function isDuplicateKey(error: unknown): boolean {
   const { code, writeErrors } = error as { code?: unknown; writeErrors?: unknown };
   const errors = (Array.isArray(writeErrors) ? writeErrors : [error]) as { code?: unknown }[];
@@ -47,7 +47,7 @@ export function repeatCollisions(collection: { readonly [Name in (typeof singleW
   }
 }
 
-/** Does a write again as long as it is refused because it collided with another one: it must bear being done twice. */
+/** Repeats a write as long as it is refused because it collided with another one. The write must be such that it may be done twice. */
 export async function untilAccepted<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -26,7 +26,7 @@ export interface Listening {
 
 /**
  * Listens before anything slow is done, so that a port that is taken is noticed at once, and answers 503 until there is something to serve. With
- * `whenServing`, for one of several processes at a port, it only listens then, so that the others get the requests until then.
+ * `whenServing`, which is for one of several processes at a port, it begins to listen only then, and the other processes get the requests until then.
  *
  * @throws UsageError
  */

@@ -4,12 +4,12 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { SharedWork } from './shared-work.js';
 
 /**
- * What a kept block counts beside its samples. Its entry takes some hundred bytes, and the time to let go of it: files with blocks of single pixels
- * would else fill the memory with tens of millions of entries.
+ * What a kept block counts in addition to its samples. An entry takes some hundred bytes, and time to be removed. Without this, files with blocks of
+ * single pixels would fill the memory with tens of millions of entries.
  */
 const bytesPerEntry = 2048;
 
-/** A block, and the keys of its file in which it stands. */
+/** A block, and the set of the keys of its file, from which its key is removed with it. */
 interface Kept {
   raster: Raster;
   keys: Set<string>;

@@ -44,7 +44,7 @@ export function toDisplayByte(sample: number, dtype: Raster['dtype']): number {
   return displayByte[dtype](sample);
 }
 
-/** Pixels that are changed before the time is looked at. */
+/** Pixels that are changed between two checks of the time. */
 const pixelsAtOnce = 16_384;
 
 /** A raster as it is displayed: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
@@ -236,9 +236,9 @@ export async function completeBlock(
   return block;
 }
 
-/** How a picture is turned and drained of colour after it has its size. */
+/** How a picture is mirrored, rotated and made gray or bitonal after it has been scaled. */
 export interface Transform {
-  /** Left and right change sides, before it is turned. */
+  /** Whether left and right are exchanged, before the rotation. */
   mirror: boolean;
   /** Clockwise. */
   degrees: 0 | 90 | 180 | 270;

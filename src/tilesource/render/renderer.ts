@@ -43,14 +43,14 @@ export interface Appearance {
 /** Samples as the source delivers them. */
 export const asStored: Appearance = { style: null, correct: false };
 
-/** Tiles that are read for facts at the same time. */
+/** How many tiles are read at the same time to measure histograms and facts. */
 const factsConcurrency = 2;
 
-/** Pixels of all frames together that are mixed in one piece, and fewest rows of a piece. */
+/** Many frames are mixed in strips of this many pixels, those of all frames counted together, but of no fewer rows than `leastRows`. */
 const mixedPixels = 2 ** 25;
 const leastRows = 16;
 
-/** Styles kept parsed, their size in bytes, and frames kept surveyed, per image. */
+/** For each image: number and bytes of parsed styles that are kept, bytes that a colour of them counts, and frames whose surveys are kept. */
 const keptStyles = 16;
 const keptStyleBytes = 2 ** 23;
 const colorBytes = 64;

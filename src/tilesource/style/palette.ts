@@ -30,7 +30,7 @@ const spacedColors: Readonly<Record<string, readonly string[]>> = {
 const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
 
 /**
- * Understands a palette: a colour (from black to it), a list of colours, or a name such as `viridis`, `matplotlib.Viridis_6`,
+ * Parses a palette: a colour (from black to it), a list of colours, or a name such as `viridis`, `matplotlib.Viridis_6`,
  * `colorbrewer.sequential.Blues_9`; the suffix `_r` reverses.
  *
  * @returns at least two colours.

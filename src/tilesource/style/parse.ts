@@ -51,7 +51,7 @@ const maxColors = maxBands * 256;
 const maxLength = 256 * 1024;
 
 /**
- * Understands a style as it comes on the wire, in slices.
+ * Parses a style that a client has sent, in slices.
  *
  * @returns `null` where there is no style.
  * @throws TileSourceError when it is no JSON object; BadValueError for a value in it that is not allowed; LargeImageError `too-large`.
@@ -165,7 +165,7 @@ function oneOf<const V extends string>(value: unknown, allowed: readonly V[], na
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. Allowed values: ${allowed.join(', ')}.`);
 }
 
-/** Text that says nothing understandable is `auto`. */
+/** The bound that a text or number names; anything else counts as `auto`. */
 function parseBound(value: unknown): StyleBound {
   if (typeof value === 'number' && Number.isFinite(value)) return { kind: 'number', value };
   if (typeof value !== 'string') return { kind: 'auto' };

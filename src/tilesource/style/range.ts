@@ -10,7 +10,7 @@ export interface FrameSurvey {
   spreads: readonly SampleSpread[];
 }
 
-/** How often which samples of a band occur. */
+/** How often each sample of a band occurs. */
 interface SampleSpread {
   low: number;
   /** Of one bin; 1 where each value of whole numbers has a bin of its own. */
@@ -19,7 +19,7 @@ interface SampleSpread {
   counts: Uint32Array;
 }
 
-/** Most values that are counted one by one, and the number of bins that more of them are counted in. */
+/** Up to this many different values are counted each for itself; more of them are counted in this many bins. */
 const finestSpread = 65_536;
 const coarseSpread = 4096;
 

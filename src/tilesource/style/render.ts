@@ -46,8 +46,9 @@ function frameOf(band: BandStyle, frame: number): number {
   return band.frame ?? frame + band.framedelta;
 }
 
-/** Pixels that are coloured in one go by all layers together, and the fewest that are worth it, before other work gets its turn. */
+/** Pixels coloured without a pause, times the number of layers. */
 const chunkWork = 2 ** 16;
+/** Fewest pixels of a chunk, however many layers there are. */
 const leastChunk = 2 ** 10;
 
 /**
@@ -92,7 +93,7 @@ export async function styleRaster(
   return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
 }
 
-/** Of samples that are there: a constant is no usual one. */
+/** A layer as {@link fusedPass} takes it. A constant becomes a plane whose stride is 0, so that every pixel reads its one sample. */
 function fusedLayer({ channel: { raster, band }, colors, table }: TableLayer): FusedLayer {
   if (band >= 0) return { data: raster.data, stride: raster.bands, band, table, multiply: colors.multiply };
   return { data: Uint8Array.of(255), stride: 0, band: 0, table, multiply: colors.multiply };
@@ -135,7 +136,7 @@ function findIndexes({ channel, table }: TableLayer, { first, count }: Span, ind
   for (let pixel = 0, at = first * bands + band; pixel < count; pixel += 1, at += bands) indexes[pixel] = data[at]! - offset;
 }
 
-/** Adds up layers of which none multiplies. Cutting fractions off before or after taking the larger one is the same. */
+/** Combines layers that only lighten: the larger value counts. So fractions may be cut off before values are compared. */
 function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, indexes }: Work): void {
   const { count } = span;
   const [base] = layers;
@@ -310,7 +311,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
   return layers;
 }
 
-/** The band that a name or number means; what the image does not have is its usual band: green of colours, else the first. */
+/** The band that a name or number means. If the image has no such band, it is green in a colour image, and otherwise the first band. */
 function chooseBand(band: number | string | null, bandCount: number): number {
   const colors = bandCount >= 3;
   if (typeof band === 'number' && Number.isInteger(band) && band >= 1 && band <= bandCount) return band - 1;

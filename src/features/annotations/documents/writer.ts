@@ -84,20 +84,23 @@ export class AnnotationWriter {
     return this.replace(current, { ...current, ...changes, updated: new Date(), updatedId: caller?.id ?? null, version });
   }
 
-  /** Before the change, so that no crash can lose it; a version written down in vain equals one that is there. */
+  /**
+   * Keeps the state that is about to be replaced. This is done before the change, so that no crash can lose the state. If the change is never made, the
+   * kept state equals the current one.
+   */
   async keepFormer(current: AnnotationRecord): Promise<void> {
     if (await this.keepsHistory()) await this.options.model.former.keep(current.id, [current]);
     step('annotation:kept');
   }
 
-  /** Versions that were made and replaced by one write: nobody saw them before, and a process that dies here leaves a shorter history. */
+  /** Keeps versions that one write has made and replaced. Nobody has seen them before; a process that dies here leaves a shorter history. */
   async keepBetween(versions: readonly AnnotationRecord[]): Promise<void> {
     if (versions.length === 0 || !(await this.keepsHistory())) return;
     await this.options.model.former.keep(versions[0]!.id, versions);
     step('annotation:between-kept');
   }
 
-  /** Puts a state in the place of the one that was read, which is kept. @throws Superseded when that is no longer the current one. */
+  /** Replaces the state that was read by another one. @throws Superseded when it is no longer the current one. */
   async replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord> {
     const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
     const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
@@ -108,7 +111,7 @@ export class AnnotationWriter {
     return written;
   }
 
-  /** To be called after each change: tells the creator, and lets go of what is not referred to any more. */
+  /** To be called after each change: notifies the creator, and removes packs that nothing refers to any more. */
   async changed(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
     if (former.elements.content !== current.elements.content && !(await this.keepsHistory())) {
       this.tidy([former.elements.family]);
@@ -116,7 +119,7 @@ export class AnnotationWriter {
     await this.notify(current.creatorId, 'update', current);
   }
 
-  /** The error that a caller is to get for one that `commit` threw. */
+  /** The error to answer with when `commit` threw another. */
   async explain(error: unknown, request: ChangeRequest, read: AnnotationRecord): Promise<unknown> {
     if (!(error instanceof Superseded)) return error;
     // Says 412 where the request named a version, 404 where the annotation is gone.
@@ -127,7 +130,7 @@ export class AnnotationWriter {
     );
   }
 
-  /** Messages are best effort: a change is not undone by one that cannot be sent. */
+  /** Sends a message, if the user may still read the annotation. A failure is only logged: it does not undo the change. */
   async notify(userId: string | null, what: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
     const { notify, permissions, logger } = this.options;
     const { id, itemId } = annotation;

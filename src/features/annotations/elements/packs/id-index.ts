@@ -62,7 +62,7 @@ export function addToPart(stored: Buffer, added: readonly IndexEntry[]): Buffer 
   return encodePart(Float64Array.from([...decodePart(stored), ...added]).sort());
 }
 
-/** Whether an index with so many parts should be cut anew when it has so many entries. */
+/** Whether an index of this many parts has too many entries for them, so that it should be divided into more. */
 export function outgrows(parts: number, entries: number): boolean {
   return entries > 2 * partEntries * parts;
 }
