@@ -285,13 +285,16 @@ export interface RegionPlan {
   output: Size;
 }
 
-/** Wanted output of a region. */
+/** Wanted size or scale of a region. */
 export interface WantedOutput {
+  /** Largest output size in pixels; aspect is kept. */
   width?: number;
   height?: number;
+  /** Scale, used where neither `width` nor `height` is given. */
   magnification?: number;
   mmX?: number;
   mmY?: number;
+  /** Whether the result is empty unless the scale is that of a level. */
   exact?: boolean;
 }
 

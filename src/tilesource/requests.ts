@@ -4,7 +4,7 @@ import type { Raster } from './raster.js';
 import type { HistogramBand } from './measure/histogram.js';
 import type { IiifFacts, IiifPlan, IiifRequest } from './render/iiif.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
-import type { RegionBounds } from './geometry.js';
+import type { RegionBounds, WantedOutput } from './geometry.js';
 
 /** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
@@ -44,17 +44,8 @@ export interface TileRequest extends RenderRequest {
   edge?: string;
 }
 
-/** Wanted size or scale of a region. */
-export interface RegionOutput {
-  /** Largest output size in pixels; aspect is kept. */
-  width?: number;
-  height?: number;
-  /** Scale, used where neither `width` nor `height` is given. */
-  magnification?: number;
-  mmX?: number;
-  mmY?: number;
-  /** Whether the result is empty unless the scale is that of a level. */
-  exact?: boolean;
+/** Wanted size or scale of a region, and how it is scaled. */
+export interface RegionOutput extends WantedOutput {
   /** 0 or `false` nearest, 1 Lanczos, 2 bilinear, 3 bicubic; `true` or absent: Lanczos to shrink, bicubic to enlarge. */
   resample?: number | boolean;
 }

@@ -15,14 +15,7 @@ const defaultColors: readonly PaintColor[] = [
 ];
 
 /** The fields of an element that determine the colours of values. */
-interface Range {
-  colorRange?: string[];
-  rangeValues?: number[];
-  normalizeRange?: boolean;
-  stepped?: boolean;
-  minColor?: string;
-  maxColor?: string;
-}
+type Range = Pick<GridDataElement, 'colorRange' | 'rangeValues' | 'normalizeRange' | 'stepped' | 'minColor' | 'maxColor'>;
 
 type Scale = (value: number) => PaintColor;
 
