@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
@@ -96,4 +97,36 @@ it('the linter holds what each folder may import', async () => {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+const modules = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+
+it('features do not know each other in a circle', () => {
+  const uses = new Map<string, Set<string>>();
+  for (const file of modules.filter((name) => /^features\/.*\//.test(name))) {
+    const feature = file.split('/')[1]!;
+    const used = uses.get(feature) ?? new Set();
+    uses.set(feature, used);
+    for (const [, path] of readFileSync(join(root, 'src', file), 'utf8').matchAll(/ from '(\.[^']+)';$/gm)) {
+      const [folder, other, ...rest] = relative(join(root, 'src'), join(root, 'src', dirname(file), path!)).split('/');
+      if (folder === 'features' && rest.length > 0 && other !== feature) used.add(other!);
+    }
+  }
+  expect(uses.size).toBeGreaterThan(10);
+  // Features that use no others are removed, again and again. What remains are circles, and features that use them.
+  for (let before = Infinity; uses.size < before;) {
+    before = uses.size;
+    for (const [feature, used] of uses) if (![...used].some((other) => uses.has(other))) uses.delete(feature);
+  }
+  expect([...uses]).toEqual([]);
+});
+
+it('folders have at most fifteen files, none beside a folder of its own name', () => {
+  const inFolder = new Map<string, string[]>();
+  for (const file of modules) inFolder.set(dirname(file), [...(inFolder.get(dirname(file)) ?? []), basename(file)]);
+  expect([...inFolder].filter(([, files]) => files.length > 15)).toEqual([]);
+  const folders = new Set(
+    [...inFolder.keys()].flatMap((path) => path.split('/').map((_, i, all) => all.slice(0, i + 1).join('/'))),
+  );
+  expect(modules.filter((file) => folders.has(file.replace(/\..*/, '')))).toEqual([]);
 });

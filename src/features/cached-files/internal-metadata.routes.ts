@@ -4,8 +4,7 @@ import { required, text } from '../../http/parameters.js';
 import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
-import { itemPath } from '../pictures/parameters.js';
-import { mayWrite } from '../pictures/authorize.js';
+import { itemPath, mayWriteItem } from '../items/item-path.js';
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',
@@ -39,7 +38,7 @@ const put = defineRoute({
   body: 'json',
   returns: { schema: { type: 'null' } },
   errors: [...shared.errors, 'login-required'],
-  authorize: mayWrite,
+  authorize: mayWriteItem,
   async handle({ params, granted: item, body }, { items, records }) {
     if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {

@@ -5,8 +5,7 @@ import { boolean, integer, required, text, withDefault } from '../../http/parame
 import { anyText, component, idText, listOf, objectOf, truth } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
-import { itemPath } from '../pictures/parameters.js';
-import { mayWrite } from '../pictures/authorize.js';
+import { itemPath, mayWriteItem } from '../items/item-path.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 
@@ -76,7 +75,7 @@ const put = defineRoute({
   body: 'stream',
   returns: { schema: keptFile },
   errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
-  authorize: mayWrite,
+  authorize: mayWriteItem,
   async handle({ query, granted: item, body, caller }, { cachedFiles }) {
     const { mimeType } = query;
     if (mimeType !== undefined && mimeType !== '' && !mimeTypePattern.test(mimeType)) {

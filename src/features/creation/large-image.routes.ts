@@ -7,7 +7,8 @@ import { conversionOf, conversionParameters, copyParameters, sentOptions } from 
 import { anyObject, anyText, dateText, idText, objectOf, orNull, truth } from '../../http/schemas.js';
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
-import { itemPath, renderParameters } from '../pictures/parameters.js';
+import { itemPath } from '../items/item-path.js';
+import { renderParameters } from '../pictures/parameters.js';
 
 const get = defineRoute({
   method: 'get',

@@ -2,7 +2,7 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord } from '../../core/host/records.js';
 import { AccessDeniedError, BadParameterError } from '../../errors.js';
 import type { Caller, Host } from '../../host.js';
-import { defaultLists } from '../items/folder-lists.js';
+import { defaultLists } from './default-lists.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { maxFolderConfigurationBytes, type ConfigurationItems } from './configuration-items.js';

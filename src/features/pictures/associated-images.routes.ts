@@ -4,7 +4,8 @@ import { scopes } from '../../http/scopes.js';
 import { associatedImageSchema } from './schemas.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
-import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
+import { itemPath } from '../items/item-path.js';
+import { defined, dispositionParameters, encodingParameters } from './parameters.js';
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
 const shared = {

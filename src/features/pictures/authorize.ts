@@ -4,6 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import type { RouteRequest } from '../../http/route.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import type { Images } from '../images/images.js';
+import { mayWriteItem } from '../items/item-path.js';
 import type { Items } from '../items/items.js';
 
 type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
@@ -11,11 +12,6 @@ type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
 /** The item in the path. The caller must be allowed to read it and the items of all files that its image is made of. */
 export function mayRead({ params, caller }: Request, { images }: { images: Images }): Promise<ItemRecord> {
   return images.load(params.itemId, caller);
-}
-
-/** The item in the path, read from the database, not from a cache. The caller must be allowed to write to it. */
-export function mayWrite({ params, caller }: Request, { items }: { items: Items }): Promise<ItemRecord> {
-  return items.loadFresh(params.itemId, 1, caller);
 }
 
 /**
@@ -37,5 +33,5 @@ export async function mayReadOrSchedule(
     );
   }
   await mayRead(request, context);
-  return mayWrite(request, context);
+  return mayWriteItem(request, context);
 }

@@ -3,7 +3,8 @@ import { integer, integerText, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
-import { defined, itemPath, renderParameters } from './parameters.js';
+import { itemPath } from '../items/item-path.js';
+import { defined, renderParameters } from './parameters.js';
 import { replyFromTileCache } from './picture-reply.js';
 
 const shared = {

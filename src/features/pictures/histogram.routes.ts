@@ -11,7 +11,8 @@ import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
-import { defined, itemPath, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import { itemPath } from '../items/item-path.js';
+import { defined, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
 import { schedule } from './tile-frames.routes.js';
 

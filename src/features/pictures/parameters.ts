@@ -1,8 +1,5 @@
-import { boolean, id, integer, number, required, text, type Parameter, type ParameterValues } from '../../http/parameters.js';
+import { boolean, integer, number, text, type Parameter, type ParameterValues } from '../../http/parameters.js';
 import { BadParameterError } from '../../errors.js';
-
-/** The item in the path. */
-export const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
 
 /** A parameter whose value is a whole number, or `true`, `on`, `yes`, `false`, `off` or `no`. */
 function booleanOrInteger(description: string): Parameter<boolean | number | undefined> {

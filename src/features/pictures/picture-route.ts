@@ -1,5 +1,5 @@
 import { scopes } from '../../http/scopes.js';
-import { itemPath } from './parameters.js';
+import { itemPath } from '../items/item-path.js';
 
 /** Media types of pictures. */
 export const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];

@@ -4,7 +4,8 @@ import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { defined, itemPath, renderParameters } from './parameters.js';
+import { itemPath } from '../items/item-path.js';
+import { defined, renderParameters } from './parameters.js';
 import { replyFromTileCache, type Asked } from './picture-reply.js';
 import { pictureTypes } from './picture-route.js';
 

@@ -1,5 +1,5 @@
 import type { Settings } from '../settings/settings.js';
-import type { Person } from '../folder-configuration/merge-yaml.js';
+import type { Person } from './merge-yaml.js';
 
 /** A column of an item list, as clients read it. */
 interface Column {
