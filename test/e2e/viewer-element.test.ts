@@ -37,6 +37,10 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     const query = { parentType: 'folder', parentId, name: 'slide.svs', size: bytes.length };
     item = String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
     const app = express();
+    app.use(({ headers }, _response, next) => {
+      cookies.push(headers.cookie);
+      next();
+    });
     addSlidePages(app, join(work, 'scripts'));
     // As on a server that has the plugin's routes and no others.
     app.use('/api/v1', ({ path }, response, next) =>
@@ -56,7 +60,6 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
       if (message.type() === 'error' && !message.location().url.endsWith('/favicon.ico')) complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('request', (request) => cookies.push(request.headers().cookie));
   });
 
   afterAll(async () => {
