@@ -111,6 +111,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
       `document.cookie = 'girderToken=; path=/; max-age=0'; viewer.cookie = null; viewer.token = '${admin.token}'; window.opened = null;`,
     );
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    expect(cookies.splice(0)).toContain(`girderToken=${admin.token}`);
     expect(complaints).toEqual([]);
   });
 

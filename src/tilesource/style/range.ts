@@ -13,7 +13,7 @@ export interface FrameSurvey {
 /** How often each sample of a band occurs. */
 interface SampleSpread {
   low: number;
-  /** Of one bin; 1 where each value of whole numbers has a bin of its own. */
+  /** Of one bin; 1 where each value has a bin of its own. */
   width: number;
   exact: boolean;
   counts: Uint32Array;
@@ -53,7 +53,10 @@ export async function resolveRange(
     if (eightBit) return isMin ? 0 : 255;
     return isMin ? facts.min : facts.max;
   };
-  return [await resolve(band.min, true), await resolve(band.max, false)];
+  const [min, max] = [await resolve(band.min, true), await resolve(band.max, false)];
+  const isFlat = min === max && band.min.kind === 'threshold' && band.max.kind === 'threshold';
+  // Where nearly all samples are equal, they are shown in the middle between zero and twice their value, instead of at the dark end.
+  return isFlat ? [min - Math.abs(min), max + Math.abs(max)] : [min, max];
 }
 
 function fullScale(dtype: Raster['dtype']): number {
@@ -69,7 +72,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples): Pro
   const spreads: SampleSpread[] = [];
   for (const [band, { min, max }] of counted.entries()) {
     const span = max - min + 1;
-    const exact = isInteger && span <= finestSpread;
+    const exact = min === max || (isInteger && span <= finestSpread);
     const bins = exact ? span : coarseSpread;
     const end = exact ? max + 1 : max + Number.EPSILON * Math.max(1, Math.abs(max));
     const facts = (await histogramOf(samples, { bins, rangeMin: min, rangeMax: end }))[band];

@@ -204,6 +204,20 @@ describe('styles', () => {
     expect((await styled(float, { band: 1, min: 'min', max: 'max' })).at(99)[0]).toBe(255);
   });
 
+  it.each([
+    ['uint16', 777, 127],
+    ['uint16', 0, 0],
+    ['int16', -5, 127],
+    ['float32', 0.5, 127],
+  ] as const)('shows %s samples that are all %d in the middle between zero and twice that', async (dtype, value, wanted) => {
+    const flat = paint({ width: 100, height: 10, bands: 1, dtype }, () => value);
+    const nearly = paint({ width: 100, height: 10, bands: 1, dtype }, (x, y) => (x + y === 0 ? value + 1 : value));
+    const style = { min: 'min:0.001', max: 'max:0.001' };
+    expect((await styled(flat, style)).at(50)[0]).toBe(wanted);
+    if (dtype !== 'float32') expect((await styled(nearly, { min: 'min:0.01', max: 'max:0.01' })).at(50)[0]).toBe(wanted);
+    expect((await styled(flat, { min: 'min', max: 'max' })).at(50)[0]).toBe(0);
+  });
+
   it('keeps one output channel when asked', async () => {
     const picture = await styled(gray, { min: 0, max: 100, palette: '#00f', axis: 2 });
     expect([picture.channels, picture.at(20)[0]]).toEqual([1, 51]);
