@@ -577,13 +577,18 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     expect(complaints).toEqual([]);
   });
 
-  it('has a histogram of fractions, and its automatic maximum', async () => {
+  it('has a histogram of fractions, and of samples that are all equal, with their automatic maximum', async () => {
     const name = 'fractions.tif';
+    const flat = 'flat.tif';
     const fractions = Float32Array.from({ length: 100 * 100 }, (_, at) => (at % 100) / 1000);
     const numbers = { 256: 100, 257: 100, 259: 1, 262: 1, 277: 1, 278: 100, 258: 32, 339: 3 };
     const tags = Object.fromEntries(Object.entries(numbers).map(([tag, value]) => [tag, { short: [value] }]));
     await writeFile(join(folder, name), writeTiff([{ tags, chunks: [Buffer.from(fractions.buffer)] }]));
-    await page.locator('input[type=file]').setInputFiles(join(folder, name));
+    await writeFile(join(folder, flat), writeTiff([{ tags, chunks: [Buffer.from(fractions.fill(0.25).buffer)] }]));
+    await page.locator('input[type=file]').setInputFiles([name, flat].map((file) => join(folder, file)));
+    await card(flat).getByRole('link').first().click();
+    await until('the maximum is twice the value', async () => (await page.getByLabel('Max Intensity').inputValue()) === '0.5');
+    await page.goBack();
     await card(name).getByRole('link').first().click();
     await until('the maximum is told', async () => {
       const most = Number(await page.getByLabel('Max Intensity').inputValue());
