@@ -601,10 +601,11 @@ export const adminTexts = {
   formattedAlready: 'The text is in its normal form already.',
   isValid: 'The configuration is valid.',
   kept: (name: string) => ` The former file is kept as ${name}.`,
-  lineSays: (line: number, message: string) => `Line ${line}: ${message}`,
+  lineSays: (line: number, message: string) =>
+    `Line ${line}: ${message === 'Source contains parsing errors' ? 'this is no [section], no name = value, and does not go on from the line above' : message}`,
   noChange: 'No change: the file holds this text already.',
   notBack: 'The file has been updated, but the server has not come back yet.',
-  notValid: 'What is not valid cannot be formatted.',
+  notValid: 'Nothing was done, because the text is not valid.',
   replace: 'Replace',
   restartAfterwards: 'Restart the server afterwards',
   restarted: 'Updated, and the server has restarted.',

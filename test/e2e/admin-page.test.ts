@@ -291,9 +291,9 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
       const number = (await page.locator('.line-numbers .failing').boundingBox())!;
       expect(Math.abs(band.y - number.y)).toBeLessThan(1);
       await button('Replace').click();
-      await said('Configuration file', 'Invalid config file');
+      await said('Configuration file', 'Nothing was done, because the text is not valid.');
       await button('Format').click();
-      await said('Configuration file', 'What is not valid cannot be formatted.');
+      await said('Configuration file', 'Nothing was done, because the text is not valid.');
       expect(await readFile(configFile, 'utf8')).toBe('[large_image]\ncache_sources = True\n');
     });
 
@@ -316,6 +316,19 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
       await button('Replace').click();
       await said('Configuration file', 'No change: the file holds this text already.');
       expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([]);
+    });
+
+    it('says that there is no file yet, until there is one', async () => {
+      await rm(configFile);
+      await page.reload();
+      const none = page.getByText('(does not exist yet)');
+      await none.waitFor();
+      await editor().fill('[large_image]\n');
+      await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).uncheck();
+      await button('Replace').click();
+      await said('Configuration file', 'Updated.');
+      expect(await none.count()).toBe(0);
+      expect(complaints).toEqual([]);
     });
 
     it('does not replace what somebody else has written meanwhile, unless told again', async () => {

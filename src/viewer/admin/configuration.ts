@@ -29,6 +29,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   let file: ConfigurationFile = await request('GET', 'large_image/config', { signal });
   const said = outcome();
   const problems = h('div', { role: 'alert' });
+  const path = h('p.quiet-text.break');
   const backups = h('div');
   const editor = codeEditor({ label: adminTexts.configuration, onInput: edited });
   const restart = checkbox(file.canRestart ? adminTexts.restartAfterwards : adminTexts.cannotRestart, {
@@ -39,12 +40,12 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   const checkSoon = debounced(() => signal.aborted || void check().catch(said.bad));
   const begin = newestOnly();
   editor.setText(file.text);
-  showBackups();
+  showFile();
   await check();
   return [
     panel(
       adminTexts.configurationFile,
-      h('p.quiet-text.break', h('code', file.path), file.exists ? '' : adminTexts.doesNotExist),
+      path,
       editor.element,
       problems,
       said.element,
@@ -76,6 +77,11 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     if (await check()) said.good(adminTexts.isValid);
   }
 
+  /** The server would refuse the text without saying where. */
+  async function demandValid() {
+    if (!(await check())) throw new Error(adminTexts.notValid);
+  }
+
   function showProblems(found: Problem[]) {
     editor.mark(found.map(({ line }) => line));
     fill(
@@ -87,7 +93,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   async function format() {
-    if (!(await check())) throw new Error(adminTexts.notValid);
+    await demandValid();
     const before = editor.text();
     const formatted = await request<string>('POST', 'large_image/config/format', { text: before });
     editor.setText(formatted);
@@ -98,11 +104,12 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   async function load() {
     file = await request('GET', 'large_image/config', { signal });
     editor.setText(file.text);
-    showBackups();
+    showFile();
     await check();
   }
 
   async function replace() {
+    await demandValid();
     const isRestart = restart.input.checked;
     const started = isRestart ? (await request<ServerVersion>('GET', 'system/version')).serverStartDate : '';
     const query = { restart: isRestart, expected: file.version };
@@ -114,7 +121,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
       await untilRestarted(started, signal);
     }
     file = await request('GET', 'large_image/config', { signal });
-    showBackups();
+    showFile();
     const fresh = file.backups.find((name) => !former.includes(name));
     const kept = fresh ? adminTexts.kept(fresh) : '';
     said.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${kept}`);
@@ -124,12 +131,13 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     const read = file.version;
     file = await request('GET', 'large_image/config', { signal });
-    showBackups();
+    showFile();
     if (file.version === read) throw error;
     throw new Error(adminTexts.changedMeanwhile);
   }
 
-  function showBackups() {
+  function showFile() {
+    fill(path, h('code', file.path), !file.exists && adminTexts.doesNotExist);
     fill(
       backups,
       file.backups.length > 0 &&
