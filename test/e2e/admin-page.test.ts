@@ -190,12 +190,15 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
     await button('Create thumbnails').click();
     await panel('Create thumbnails').getByRole('alert').getByText('Write sizes as width × height').waitFor();
     await sizes.fill('100 × 100');
+    const count = async () => Number(await page.getByTestId('count-thumbnails').innerText());
+    const before = await count();
     await button('Create thumbnails').click();
     const job = page.locator('.job').first();
     await job.getByText('Success').waitFor();
     const log = await job.getByTestId('job-log').innerText();
     expect(log).toContain('Started creating large image thumbnails');
     expect(log).toMatch(/Finished: Checked \d+, created 1 thumbnail files/);
+    await until('they are counted', async () => (await count()) === before + 1);
     expect(await job.getByRole('button', { name: 'Cancel job' }).isVisible()).toBe(false);
   });
 

@@ -9,7 +9,7 @@ import { chromiumPath } from '../support/chromium.js';
 import { sampleFile } from '../support/data.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 import { slideFile } from '../support/slide.js';
-import { writeTiff } from '../support/tiff-writer.js';
+import { grayTags, writeTiff } from '../support/tiff-writer.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -300,6 +300,20 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
   it('says why a file cannot be shown as an image, where it is listed and where it is opened', async () => {
     const broken = join(folder, 'broken.tif');
     await writeFile(broken, 'II*\0 and nothing more');
+    const cut = join(folder, 'cut.tif');
+    // Its second tile lies beyond its end.
+    const tags = { ...grayTags(128, 64, 64), 324: { long: [8, 1_000_000] }, 325: { long: [4096, 4096] } };
+    await writeFile(cut, writeTiff([{ tags, chunks: [Buffer.alloc(4096)] }]));
+    await page.locator('input[type=file]').setInputFiles(cut);
+    await upload('cut.tif')
+      .getByText(/^Uploaded, but not readable as an image\. .* tile or strip 1 should lie at byte 1000000/)
+      .waitFor();
+    await card('cut.tif').getByText('Not readable').waitFor();
+    await page.getByLabel('Select cut.tif').check();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await card('cut.tif').waitFor({ state: 'detached' });
+    complaints = complaints.filter((complaint) => !complaint.includes('400'));
     await page.locator('input[type=file]').setInputFiles(broken);
     await upload('broken.tif').getByText('Uploaded, but not readable as an image.').waitFor();
     await card('broken.tif')

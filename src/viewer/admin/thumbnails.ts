@@ -4,7 +4,7 @@ import { actions, button, fill, h } from '../dom.js';
 import { checkbox, choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
 import { adminTexts, commonTexts } from '../texts.js';
-import { jobPanel, type Job } from './job-panel.js';
+import { isFinished, jobPanel, type Job } from './job-panel.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
 /** Largest width and height of thumbnails in pixels. */
@@ -23,9 +23,11 @@ export async function thumbnailsSection({ signal }: Parameters<Section>[0]): Ret
   const none = jobs.length === 0 && h('p.quiet-text', adminTexts.noJobs);
   const onStarted = (job: Job) => {
     if (none) none.remove();
-    fill(list, jobPanel(job, { signal }), ...list.children);
+    const onStatus = (status: number) => void (isFinished(status) && kept.count().catch(() => undefined));
+    fill(list, jobPanel(job, { signal, onStatus }), ...list.children);
   };
-  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), await keptFilesPanel(signal)];
+  const kept = await keptFilesPanel(signal);
+  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), kept.element];
 }
 
 function createPanel(onStarted: (job: Job) => void) {
@@ -62,11 +64,11 @@ function readSizes(text: string) {
 async function keptFilesPanel(signal: AbortSignal) {
   const said = outcome();
   const counts = kinds.map(({ path }) => h('span', { 'data-testid': `count-${path}` }));
-  const load = async () => {
+  const count = async () => {
     const found = await Promise.all(kinds.map(({ path }) => request<number>('GET', `large_image/${path}`, { signal })));
-    for (const [index, count] of found.entries()) fill(counts[index] as HTMLElement, formatCount(count));
+    for (const [index, number] of found.entries()) fill(counts[index] as HTMLElement, formatCount(number));
   };
-  await load();
+  await count();
   const rows = kinds.map(({ path, one, title, what }, index) => {
     const onclick = () =>
       askToRemove({
@@ -74,18 +76,19 @@ async function keptFilesPanel(signal: AbortSignal) {
         text: adminTexts.deleteAllText,
         async remove() {
           const message = adminTexts.removed(await request<number>('DELETE', `large_image/${path}`), one);
-          await load();
+          await count();
           said.good(message);
           return message;
         },
       });
     return [title, counts[index], button(commonTexts.delete, onclick, { name: adminTexts.deleteKind(what) })];
   });
-  return panel(
+  const element = panel(
     adminTexts.keptFiles,
     h('p.quiet-text', adminTexts.keptHint),
     table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
     said.element,
-    actions(said.button(commonTexts.refresh, load, { name: adminTexts.refreshCounts })),
+    actions(said.button(commonTexts.refresh, count, { name: adminTexts.refreshCounts })),
   );
+  return { element, count };
 }

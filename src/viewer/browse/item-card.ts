@@ -38,10 +38,23 @@ function refusal(reason: string) {
   return h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason));
 }
 
+function thumbnailUrl(item: Item, style: object = {}) {
+  const query = { width: thumbnailSize, height: thumbnailSize, _: itemVersion(item) };
+  return apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
+}
+
+/** The reason why an item cannot be shown as an image, or not completely; `undefined` if it can, or if the reason may pass. */
+export async function refusalOf(item: Item) {
+  if (item.largeImageRefused || imageState(item) !== 'yes') return item.largeImageRefused;
+  try {
+    await requestPicture(thumbnailUrl(item), null);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 400) return error.message;
+  }
+}
+
 /** @param onRefused called with the reason if the file cannot be shown as an image */
 function thumbnail(item: Item, onRefused: (reason: string) => void) {
-  const query = { width: thumbnailSize, height: thumbnailSize, _: itemVersion(item) };
-  const address = (style: object = {}) => apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
   let isBrightened = false;
   const image = h('img', {
     alt: '',
@@ -50,18 +63,16 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
     onload: () => {
       if (isBrightened || !isDark(image)) return image.classList.add('loaded');
       isBrightened = true;
-      image.src = address({ style: automaticStyle });
+      image.src = thumbnailUrl(item, { style: automaticStyle });
     },
     onerror: () => {
       image.replaceWith(placeholder(item, 'no'));
       // The browser does not say why.
-      void requestPicture(address(), null).catch(
-        (error: unknown) => error instanceof ApiError && error.status === 400 && onRefused(error.message),
-      );
+      void refusalOf(item).then((reason) => reason && onRefused(reason));
     },
   });
   // The address is set after the listeners, because a cached picture may be loaded at once.
-  image.src = address();
+  image.src = thumbnailUrl(item);
   return image;
 }
 

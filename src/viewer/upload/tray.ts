@@ -1,4 +1,5 @@
 import { pause, request, type Query } from '../api.js';
+import { refusalOf } from '../browse/item-card.js';
 import { imageState, type Item } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { uploadTexts } from '../texts.js';
@@ -139,8 +140,9 @@ async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
     item = (await request<Item[]>('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
   }
-  if (!item?.largeImageRefused) return row.end('done', uploadTexts.uploaded);
-  row.end('unreadable', uploadTexts.unreadable(item.largeImageRefused));
+  const reason = item && (await refusalOf(item));
+  if (!item || !reason) return row.end('done', uploadTexts.uploaded);
+  row.end('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
   const again = () => void tellOutcome(itemId, row).then(() => tell(folderId, 'item'));
   if (running + waiting.length > 0) refused.push(again);
