@@ -1,5 +1,5 @@
 import { adminView } from './admin/admin-view.js';
-import { ApiError, useServer } from './api.js';
+import { ApiError, pause, request, useServer } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
@@ -30,6 +30,31 @@ const productName = document.title;
 
 let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
 
+/** Interval in milliseconds at which the server is asked for changes of others. */
+const followMs = 5000;
+/** Views whose names are the paths of their documents in the API. */
+const documents = new Set(['collection', 'folder', 'item', 'user']);
+
+/** Shows the view anew when others have changed it, or access to it, while the page is visible. */
+async function follow(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
+  for (;;) {
+    await pause(followMs, signal);
+    if (signal.aborted) return;
+    if (document.hidden || !(await hasChanged())) continue;
+    if (!signal.aborted) return show({ focus: false, rebuild: true });
+  }
+}
+
+/** Whether an error of a request that had been answered before means that access was taken, or that the document is gone. */
+function isRefused(error: unknown) {
+  return error instanceof ApiError && [400, 401, 403, 404].includes(error.status);
+}
+
+/** What finds a control again after its view was built anew. */
+function keyOf(control: Element) {
+  return `${control.tagName} ${control.getAttribute('href') ?? control.ariaLabel ?? control.textContent}`;
+}
+
 /**
  * Shows the view of the address.
  *
@@ -43,6 +68,7 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   const shown = { name: route.name, id: route.id, view: null as View | null, leave };
   current = shown;
   main.setAttribute('aria-busy', 'true');
+  const focused = main.contains(document.activeElement) ? keyOf(document.activeElement as Element) : null;
   try {
     const view = views[route.name];
     if (!view) throw new Error(accountTexts.noPage(route.name));
@@ -55,7 +81,12 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
       main.focus({ preventScroll: true });
       scrollTo(0, 0);
       announce(document.title);
+    } else if (focused && !main.contains(document.activeElement)) {
+      const control = [...main.querySelectorAll<HTMLElement>('a, button, input, select')].find((one) => keyOf(one) === focused);
+      control?.focus({ preventScroll: true });
     }
+    const { hasChanged } = shown.view;
+    if (hasChanged) void follow(() => hasChanged().catch(isRefused), leave.signal);
   } catch (error) {
     if (leave.signal.aborted) return;
     document.body.dataset.view = 'error';
@@ -63,6 +94,13 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;
     fill(main, h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error)));
+    if (!documents.has(route.name) || !(error instanceof ApiError) || (isRefused(error) && error.status !== 403)) return;
+    const isThere = () =>
+      request('GET', `${route.name}/${route.id}`, { signal: leave.signal }).then(
+        () => true,
+        () => false,
+      );
+    void follow(isThere, leave.signal);
   } finally {
     if (current === shown) main.removeAttribute('aria-busy');
   }

@@ -240,9 +240,12 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(await theirs.locator('main').innerText()).toContain('You are signed in as First otto.');
     expect(await theirs.locator('main').innerText()).not.toContain(folder);
 
-    const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as { _id: string }[];
+    const [first] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as {
+      _id: string;
+      name: string;
+    }[];
     const json = { name: 'Regions', elements: [] };
-    const { _id: annotation } = await admin.ok('POST', '/annotation', { query: { itemId: item!._id }, json });
+    const { _id: annotation } = await admin.ok('POST', '/annotation', { query: { itemId: first!._id }, json });
     await open(`folder/${folder}`, 'Kidney Private');
     await page.getByRole('button', { name: 'Share', exact: true }).click();
     await dialog().getByLabel('Also for the annotations in it').check();
@@ -254,9 +257,24 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     const { users } = (await admin.ok('GET', `/folder/${folder}/access`)) as unknown as { users: object[] };
     expect(users).toContainEqual(expect.objectContaining({ login: 'otto', level: 0, flags: ['large_image_create_annotations'] }));
     expect((await otto.send('GET', `/annotation/${String(annotation)}`)).status).toBe(200);
-    await theirs.reload();
     await theirs.getByRole('heading', { name: 'Kidney Private' }).waitFor();
     expect(await theirs.getByRole('button', { name: 'Share' }).count()).toBe(0);
+
+    await theirs.getByLabel(`Select ${first!.name}`).focus();
+    const sub = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Made by somebody else' });
+    await theirs.getByRole('link', { name: 'Made by somebody else' }).waitFor();
+    await until('the focus is where it was', () =>
+      theirs.evaluate(`document.activeElement.ariaLabel === ${JSON.stringify(`Select ${first!.name}`)}`),
+    );
+    await admin.ok('DELETE', `/folder/${sub}`);
+    await admin.ok('PUT', `/item/${first!._id}`, { query: { name: 'renamed by somebody else' } });
+    await theirs.getByRole('link', { name: 'renamed by somebody else' }).first().waitFor();
+    expect(await theirs.getByRole('link', { name: 'Made by somebody else' }).count()).toBe(0);
+    await admin.ok('PUT', `/item/${first!._id}`, { query: { name: first!.name } });
+    await admin.ok('PUT', `/folder/${folder}/access`, {
+      form: { access: JSON.stringify({ users: [{ id: admin.id, level: 2, flags: [] }], groups: [] }), public: 'false' },
+    });
+    await theirs.getByRole('heading', { name: 'You have no access to this' }).waitFor();
     await theirs.context().close();
     expect(complaints).toEqual([]);
   });

@@ -323,7 +323,8 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.goto(`${testHost.url}/#item/${doomed}`);
     await page.getByText('No annotations yet.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
-    await page.getByTestId('annotation-message').getByText('This is not here').waitFor();
+    await page.getByRole('alert').getByText('This is not here').waitFor();
+    expect(await page.locator('.stage').count()).toBe(0);
   });
 
   it('shows without a reload what access somebody is given, and what is taken', async () => {

@@ -32,9 +32,11 @@ export function showAnnotations(options: {
   hide: string[];
   /** called when the hidden annotations change */
   onHide: () => void;
+  /** called if the item was removed or the user has lost access */
+  onRefused: () => void;
   signal: AbortSignal;
 }) {
-  const { item, metadata, stage, drawing, container, hide, onHide, signal } = options;
+  const { item, metadata, stage, drawing, container, hide, onHide, onRefused, signal } = options;
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
   let hovered: Element | null = null;
   const accent = getComputedStyle(container).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
@@ -105,6 +107,7 @@ export function showAnnotations(options: {
     onEdit: edit,
     onRenamed: async () => work?.editor.reload(),
     onConflict: async (reason) => (await work?.editor.takeOver()) ?? reason,
+    onRefused,
   });
   drawing.addEventListener('pointermove', oncePerFrame(hover, signal));
   aim(stage, drawing, tools, signal);

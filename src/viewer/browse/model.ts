@@ -51,3 +51,8 @@ export function retryLabel(reason: string) {
 export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partial<Item>) {
   return updated ?? created;
 }
+
+/** Whether two answers of the API are equal. */
+export function isSame(one: unknown, other: unknown) {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -35,7 +35,7 @@ export async function openImage(options: {
   /** called with the query of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** opens the image anew, because the browser does not repeat failed requests by itself */
+  /** opens the image anew, because the browser does not repeat failed requests by itself, or says why it cannot be opened any more */
   onRetry: () => void;
   signal: AbortSignal;
 }) {
@@ -76,7 +76,17 @@ export async function openImage(options: {
   ]);
   stage.onRest(writeAddress);
   const hide = readList(query.get('hide'));
-  const annotations = showAnnotations({ item, metadata, stage, drawing, container: element, hide, onHide: writeAddress, signal });
+  const annotations = showAnnotations({
+    item,
+    metadata,
+    stage,
+    drawing,
+    container: element,
+    hide,
+    onHide: writeAddress,
+    onRefused: onRetry,
+    signal,
+  });
 
   return {
     stage,

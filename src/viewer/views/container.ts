@@ -3,7 +3,7 @@ import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToCreate } from '../browse/create-dialog.js';
 import { editDialog, type Entry } from '../browse/edit-dialog.js';
 import { itemCard } from '../browse/item-card.js';
-import { imageState, naturalOrder, type Folder, type Item, type PathStep } from '../browse/model.js';
+import { imageState, isSame, naturalOrder, type Folder, type Item, type PathStep } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { placeRow } from '../browse/place.js';
 import { preparationEnd } from '../browse/preparation.js';
@@ -34,14 +34,17 @@ const orders: Record<string, { sort: string; sortdir: 1 | -1 }> = {
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const type = route.name as 'collection' | 'folder' | 'user';
   const folderPage = pageOf(route.query, { parameter: 'folders', size: 60, what: 'folders' });
-  const [container, path, folders] = await Promise.all([
-    request<Container>('GET', `${type}/${route.id}`, { signal }),
-    type === 'folder' ? request<PathStep[]>('GET', `folder/${route.id}/rootpath`, { signal }) : [],
-    list<Folder>('folder', {
-      query: { parentType: type, parentId: route.id, ...folderPage.query, sort: naturalOrder },
-      signal,
-    }),
-  ]);
+  const load = () =>
+    Promise.all([
+      request<Container>('GET', `${type}/${route.id}`, { signal }),
+      type === 'folder' ? request<PathStep[]>('GET', `folder/${route.id}/rootpath`, { signal }) : [],
+      list<Folder>('folder', {
+        query: { parentType: type, parentId: route.id, ...folderPage.query, sort: naturalOrder },
+        signal,
+      }),
+    ]);
+  const found = await load();
+  const [container, path, folders] = found;
   signal.throwIfAborted();
   const name = container.name ?? `${container.firstName} ${container.lastName}`;
   const mayWrite = container._accessLevel >= 1;
@@ -87,7 +90,8 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   ]);
   fill(main, page);
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
-  return { title: name };
+  const haveChanged = async () => !isSame(found, await load()) || (isFolder && (await items.haveChanged()));
+  return { title: name, hasChanged: async () => chosen.bar.hidden && haveChanged() };
 }
 
 function ownerActions(entry: Entry, refresh: () => Promise<void>) {
@@ -122,14 +126,18 @@ function itemList(options: {
   const element = h('section', { 'aria-label': browseTexts.itemsLabel });
   /** The latest request. Answers to earlier ones are ignored. */
   let latest = {};
-  return { element, show };
+  const query = { folderId: folder._id, ...page.query, ...(orders[order] ?? orders.name) };
+  const load = () => list<Item>('item', { query, signal });
+  let shown: Awaited<ReturnType<typeof load>>;
+  return { element, show, haveChanged: async () => !isSame(shown, await load()) };
 
   async function show() {
     const mine = (latest = {});
-    const query = { folderId: folder._id, ...page.query, ...(orders[order] ?? orders.name) };
-    const { entries, total } = await list<Item>('item', { query, signal });
+    const found = await load();
     signal.throwIfAborted();
     if (latest !== mine) return;
+    shown = found;
+    const { entries, total } = found;
     if (total === 0) return fill(element, empty('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint));
     const card = (item: Item) => itemCard(item, { box: chosen.box({ type: 'item', doc: item, level: folder._accessLevel }) });
     const sorting = choice(browseTexts.sorts, order, {
@@ -148,9 +156,9 @@ function itemList(options: {
 
   /** Lists the items again when an image may be ready, unless they were listed again meanwhile. Retries if that fails. */
   async function showLater(entries: Item[]) {
-    const shown = latest;
+    const before = latest;
     await preparationEnd(entries, signal);
-    if (!signal.aborted && latest === shown) await show().catch(() => void showLater(entries));
+    if (!signal.aborted && latest === before) await show().catch(() => void showLater(entries));
   }
 }
 

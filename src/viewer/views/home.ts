@@ -1,7 +1,7 @@
 import { list, request } from '../api.js';
 import { askToCreate } from '../browse/create-dialog.js';
 import { pageOf } from '../browse/paging.js';
-import { naturalOrder, type Folder } from '../browse/model.js';
+import { isSame, naturalOrder, type Folder } from '../browse/model.js';
 import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
@@ -12,7 +12,9 @@ import { accountTexts, browseTexts } from '../texts.js';
 /** The start page with all collections that the user may see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: 'collections' });
-  const { entries, total } = await list<Folder>('collection', { query: { ...page.query, sort: naturalOrder }, signal });
+  const load = () => list<Folder>('collection', { query: { ...page.query, sort: naturalOrder }, signal });
+  const found = await load();
+  const { entries, total } = found;
   signal.throwIfAborted();
   const user = currentUser();
   const element = h('div.page.column');
@@ -28,7 +30,7 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
     total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
   append(element, [heading, content, page.links(total), chosen.bar]);
   fill(main, element);
-  return { title: '' };
+  return { title: '', hasChanged: async () => chosen.bar.hidden && !isSame(found, await load()) };
 }
 
 function empty(user: User | null) {

@@ -37,6 +37,8 @@ export interface PanelOptions {
   onRenamed: () => Promise<unknown>;
   /** loads it again after a conflict; returns the message to show */
   onConflict: (reason: string) => Promise<string>;
+  /** called if the item was removed or the user has lost access */
+  onRefused: () => void;
 }
 
 /** The list of an item's annotations. Users without write access see no buttons for changes. */
@@ -50,8 +52,6 @@ export class AnnotationPanel {
   #edited: { id: string; controls: HTMLElement | null } | null = null;
   /** the edited annotation, if somebody else has deleted it */
   #kept: AnnotationRecord | null = null;
-  /** whether the user may not see the item any more */
-  #isClosed = false;
 
   constructor(private readonly options: PanelOptions) {
     void this.#load();
@@ -94,7 +94,7 @@ export class AnnotationPanel {
     await followList(item._id, {
       known: () => this.#records,
       onNew: (records) => this.#takeOver(records),
-      onRefused: (error) => this.#close(error),
+      onRefused: this.options.onRefused,
       signal,
     });
   }
@@ -112,17 +112,7 @@ export class AnnotationPanel {
     const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
     if (edited && editsOf(edited._id).size > 0 && !next.some(({ _id }) => _id === edited._id)) this.#keep(edited);
     this.#records = next;
-    if (this.#isClosed) this.say();
-    this.#isClosed = false;
     this.refresh();
-  }
-
-  /** Closes the view, because the item was removed or the user has lost access. */
-  #close(error: unknown) {
-    this.#isClosed = true;
-    this.#records = [];
-    this.refresh();
-    this.say(messageOf(error));
   }
 
   /** Keeps an annotation with unsaved changes that somebody else has deleted. */
