@@ -104,6 +104,8 @@ export function toApiError(status: number, body: string) {
   return new ApiError(status, accountTexts.status(status));
 }
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
 export interface RequestOptions {
   query?: Query;
   /** parameters sent in the body, where no log of addresses sees them */
@@ -122,11 +124,7 @@ export interface RequestOptions {
  * @returns the answer of the route, whose shape the caller knows; `null` for an empty one
  * @throws ApiError for every error answer; the abort error of `signal`
  */
-export async function request<T = unknown>(
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-  path: string,
-  options: RequestOptions = {},
-): Promise<T> {
+export async function request<T = unknown>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await send(method, path, options);
   return (response.status === 204 ? null : await response.json()) as T;
 }
@@ -139,11 +137,7 @@ export async function list<T>(path: string, options: RequestOptions = {}): Promi
   return { entries, total };
 }
 
-async function send(
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-  path: string,
-  { query, form, text, json, headers, signal }: RequestOptions,
-) {
+async function send(method: Method, path: string, { query, form, text, json, headers, signal }: RequestOptions) {
   const type: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
   const init: RequestInit = {
     method,

@@ -1,4 +1,5 @@
 import { formatCount, formatLength, significant } from '../format.js';
+import { cornersOf, rotated } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../texts.js';
@@ -7,28 +8,15 @@ import { annotationTexts } from '../texts.js';
 const corners = 720;
 
 /** The lines of a shape in full-resolution pixels, the outer one first. */
-function ringsOf(options: Element): (readonly number[])[][] {
-  const {
-    type,
-    center = [0, 0, 0],
-    radius = 0,
-    width = 2 * radius,
-    height = 2 * radius,
-    rotation = 0,
-    points,
-    holes = [],
-  } = options;
+function ringsOf(element: Element): (readonly number[])[][] {
+  const { type, center = [0, 0, 0], radius = 0, rotation, points, holes = [] } = element;
   if (points) return [points, ...holes];
-  const turn = [Math.cos(rotation), Math.sin(rotation)];
-  const isRound = type === 'ellipse' || type === 'circle';
-  const count = isRound ? corners : 4;
-  const ring = Array.from({ length: count }, (_, index) => {
-    const angle = (2 * Math.PI * (index + (isRound ? 0 : 0.5))) / count;
-    const [x, y] = isRound
-      ? [(Math.cos(angle) * width) / 2, (Math.sin(angle) * height) / 2]
-      : [(Math.sign(Math.cos(angle)) * width) / 2, (Math.sign(Math.sin(angle)) * height) / 2];
-    const [cos = 1, sin = 0] = turn;
-    return [center[0] + x * cos - y * sin, center[1] + x * sin + y * cos];
+  if (type !== 'ellipse' && type !== 'circle') return [cornersOf(element).map(({ x, y }) => [x, y])];
+  const { width = 2 * radius, height = 2 * radius } = element;
+  const ring = Array.from({ length: corners }, (_, index) => {
+    const angle = (2 * Math.PI * index) / corners;
+    const { x, y } = rotated((Math.cos(angle) * width) / 2, (Math.sin(angle) * height) / 2, rotation);
+    return [center[0] + x, center[1] + y];
   });
   return [ring];
 }

@@ -9,10 +9,7 @@ const darkest = 24;
 export function isDark(image: HTMLImageElement): boolean {
   // The browser does not let pages read pixels of pictures from another server.
   if (new URL(image.src).origin !== location.origin) return false;
-  const canvas = document.createElement('canvas');
-  canvas.width = canvas.height = lookedAt;
-  const context = canvas.getContext('2d');
-  if (!context) return false;
+  const context = new OffscreenCanvas(lookedAt, lookedAt).getContext('2d') as OffscreenCanvasRenderingContext2D;
   context.drawImage(image, 0, 0, lookedAt, lookedAt);
   const { data } = context.getImageData(0, 0, lookedAt, lookedAt);
   return data.every((value, at) => at % 4 === 3 || value < darkest);

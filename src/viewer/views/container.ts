@@ -1,6 +1,6 @@
 import { list, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
-import { askToCreate } from '../browse/create-dialog.js';
+import { nameFields } from '../browse/create-dialog.js';
 import { editDialog, type Entry } from '../browse/edit-dialog.js';
 import { itemCard } from '../browse/item-card.js';
 import { imageState, isSame, naturalOrder, type Folder, type Item, type PathStep } from '../browse/model.js';
@@ -10,7 +10,7 @@ import { preparationEnd } from '../browse/preparation.js';
 import { downloadUrl, selection } from '../browse/selection.js';
 import { share } from '../browse/share-dialog.js';
 import { actions, append, button, fill, h, icon, messageOf, tell } from '../dom.js';
-import { choice } from '../forms.js';
+import { ask, choice } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser } from '../session.js';
@@ -163,11 +163,12 @@ function itemList(options: {
 }
 
 function createFolder(parentType: string, parentId: string) {
-  askToCreate({
+  ask({
     title: browseTexts.newFolder,
     action: browseTexts.createFolder,
-    async create({ name, description }) {
-      const form = { parentType, parentId, name, description: description || null };
+    fields: nameFields(),
+    async send(values) {
+      const form = { parentType, parentId, ...values, description: values.description || null };
       const folder = await request<Folder>('POST', 'folder', { form });
       goTo(routeHash('folder', folder._id));
     },

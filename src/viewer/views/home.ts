@@ -1,10 +1,11 @@
 import { list, request } from '../api.js';
-import { askToCreate } from '../browse/create-dialog.js';
+import { nameFields } from '../browse/create-dialog.js';
 import { pageOf } from '../browse/paging.js';
 import { isSame, naturalOrder, type Folder } from '../browse/model.js';
 import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
+import { ask } from '../forms.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, type User } from '../session.js';
 import { accountTexts, browseTexts } from '../texts.js';
@@ -49,14 +50,13 @@ function empty(user: User | null) {
 }
 
 function createCollection() {
-  askToCreate({
+  ask({
     title: browseTexts.newCollection,
     action: browseTexts.createCollection,
-    option: browseTexts.everybody,
-    async create({ name, description, option }) {
-      const collection = await request<{ _id: string }>('POST', 'collection', {
-        form: { name, description: description || null, public: option },
-      });
+    fields: [...nameFields(), { name: 'public', label: browseTexts.everybody, type: 'checkbox' }],
+    async send(values) {
+      const form = { ...values, description: values.description || null };
+      const collection = await request<{ _id: string }>('POST', 'collection', { form });
       goTo(routeHash('collection', collection._id));
     },
   });

@@ -57,9 +57,8 @@ export class OverlayPictures {
 
 /** A picture in which each pixel has the color of the category that its value stands for. */
 function colored(image: ImageBitmap, element: Element) {
-  const canvas = document.createElement('canvas');
-  Object.assign(canvas, { width: image.width, height: image.height });
-  const context = canvas.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
   context.drawImage(image, 0, 0);
   const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
   const colors = colorsOf(element);
@@ -75,9 +74,8 @@ function colored(image: ImageBitmap, element: Element) {
 
 /** Red, green, blue and opacity for each pixel value; values without a category are not seen. */
 function colorsOf({ values = [], categories = [], boundaries = false }: Element) {
-  const canvas = document.createElement('canvas');
-  Object.assign(canvas, { width: 256, height: 1 });
-  const context = canvas.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+  const canvas = new OffscreenCanvas(256, 1);
+  const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
   for (let value = 0; value < 256; value += 1) {
     const category = categories[values[boundaries ? value >> 1 : value] ?? -1];
     if (!category) continue;

@@ -40,12 +40,8 @@ export function isArea(element: Element) {
   return isBox(element) || element.type === 'circle' || (element.type === 'polyline' && element.closed === true);
 }
 
-/**
- * Turns a vector.
- *
- * @param angle radians
- */
-function rotated(x: number, y: number, angle: number = 0): Point {
+/** Turns a vector. @param angle radians */
+export function rotated(x: number, y: number, angle: number = 0): Point {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   return { x: x * cos - y * sin, y: x * sin + y * cos };

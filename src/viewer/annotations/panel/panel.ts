@@ -1,5 +1,7 @@
 import { announce, actions, button, errorNotice, fill, h, linkButton, messageOf, type Child } from '../../dom.js';
-import { askToCreate, askToRemove } from '../../browse/create-dialog.js';
+import { ask } from '../../forms.js';
+import { formatCount } from '../../format.js';
+import { askToRemove, nameFields } from '../../browse/create-dialog.js';
 import { token } from '../../api.js';
 import { annotationTexts, browseTexts, commonTexts } from '../../texts.js';
 import { editsOf, forgetEdits } from '../edits.js';
@@ -16,7 +18,7 @@ import {
 import { followList } from './follow-list.js';
 import { importControls } from './import.js';
 import { legend } from './legend.js';
-import { annotationRow } from './row.js';
+import { recordDialog } from './record-dialog.js';
 import type { ImageItem } from '../../browse/model.js';
 import type { Display } from '../display.js';
 
@@ -137,21 +139,38 @@ export class AnnotationPanel {
     this.say(words, offer);
   }
 
-  #row(record: AnnotationRecord, isVisible: boolean) {
-    const { _id: id } = record;
-    const isEdited = id === this.#edited?.id;
-    return annotationRow(record, {
-      isVisible,
-      isEdited,
-      editor: isEdited && this.#edited ? this.#edited.controls : null,
-      legend: record._elementCount > 0 ? this.#legendOf(record) : null,
-      latest: () => this.#latest(record),
-      onShow: (visible) => this.options.onShow(id, { visible }),
-      onEdit: () => this.#edit(isEdited ? null : id),
-      onRestored: () => this.#reload(),
-      onRename: () => this.#rename(record),
-      onRemove: () => this.#remove(record),
-    });
+  /** An annotation in the list. Its controls have keys, by which they are found again in another row of the same annotation. */
+  #row(record: AnnotationRecord, checked: boolean) {
+    const { _id: id, _elementCount: count } = record;
+    const edited = this.#edited?.id === id ? this.#edited : null;
+    const name = nameOf(record);
+    const mayEdit = record._accessLevel >= 1;
+    const onchange = () => this.options.onShow(id, { visible: box.checked });
+    const box = h('input', { type: 'checkbox', checked, onchange });
+    const show = () => recordDialog(this.#latest(record), mayEdit, () => this.#reload());
+    const download = button('', show, { picture: 'download', name: annotationTexts.downloadNamed(name) });
+    const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
+    const edit = () => this.#edit(edited ? null : id);
+    const pencil = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
+    for (const [what, control] of Object.entries({ box, download, pencil })) control.dataset.key = `${what} ${id}`;
+    const whole = [
+      linkButton(annotationTexts.renameAnnotation, () => this.#rename(record)),
+      linkButton(annotationTexts.deleteAnnotation, () => this.#remove(record)),
+    ];
+    return h(
+      'li',
+      { class: edited ? 'annotation edited' : 'annotation' },
+      h(
+        'div.annotation-row.row',
+        h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
+        h('span.count.quiet-text.small', { title: annotationTexts.shapes(count) }, formatCount(count)),
+        download,
+        mayEdit && pencil,
+      ),
+      count > 0 && this.#legendOf(record),
+      edited?.controls,
+      edited && h('div.annotation-whole.row', ...whole),
+    );
   }
 
   /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
@@ -195,10 +214,11 @@ export class AnnotationPanel {
 
   #create() {
     const { item, signal } = this.options;
-    askToCreate({
+    ask({
       title: annotationTexts.new,
       action: annotationTexts.create,
-      create: async ({ name, description }) => {
+      fields: nameFields(),
+      send: async ({ name = '', description = '' }) => {
         const record = await createAnnotation(item._id, { name, description });
         if (signal.aborted) return;
         this.#records = [...this.#records, record];
@@ -210,13 +230,12 @@ export class AnnotationPanel {
   }
 
   #rename(shown: AnnotationRecord) {
-    const { annotation } = this.#latest(shown);
-    askToCreate({
+    ask({
       title: annotationTexts.renameNamed(nameOf(this.#latest(shown))),
       action: annotationTexts.rename,
-      values: annotation,
-      create: async (words) => {
-        await this.#orConflict(renameAnnotation(this.#latest(shown), words));
+      fields: nameFields(this.#latest(shown).annotation),
+      send: async ({ name = '', description = '' }) => {
+        await this.#orConflict(renameAnnotation(this.#latest(shown), { name, description }));
         if (!this.options.signal.aborted) await this.options.onRenamed();
       },
     });
