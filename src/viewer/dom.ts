@@ -124,7 +124,7 @@ export function drawing(d: string, attributes: Record<string, string>) {
 
 export type Picture = keyof typeof outlines;
 
-interface ButtonOptions {
+export interface ButtonOptions {
   picture?: Picture;
   /** further classes */
   kind?: string;

@@ -1,5 +1,5 @@
 import { apiUrl, request } from '../api.js';
-import { h, icon } from '../dom.js';
+import { h } from '../dom.js';
 import { formatDate } from '../format.js';
 import { adminTexts } from '../texts.js';
 import { outcome } from './parts.js';
@@ -38,7 +38,8 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const message = h('span.quiet-text', { 'data-testid': 'job-message' });
   const log = h('pre.job-log.break', { tabindex: 0, role: 'group', 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
   const said = outcome();
-  const cancel = h('button.button', { onclick: cancelJob }, icon('close'), adminTexts.cancelJob);
+  const cancelJob = async () => take(await request('PUT', `job/${job._id}/cancel`));
+  const cancel = said.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
   const element = h(
     'article.job.column',
     { 'data-job': job._id },
@@ -103,16 +104,5 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
         if (isFinished(data.status)) events.close();
       }
     });
-  }
-
-  async function cancelJob() {
-    cancel.disabled = true;
-    try {
-      take(await request('PUT', `job/${job._id}/cancel`));
-    } catch (error) {
-      said.bad(error);
-    } finally {
-      cancel.disabled = false;
-    }
   }
 }

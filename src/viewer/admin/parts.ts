@@ -1,4 +1,4 @@
-import { announce, button, h, messageOf, type Child } from '../dom.js';
+import { announce, button, h, messageOf, type ButtonOptions, type Child } from '../dom.js';
 import type { Route } from '../router.js';
 
 /** Builds the content of a section. `signal` aborts when the user leaves it. */
@@ -36,7 +36,7 @@ export function outcome() {
     element.textContent = '';
   }
 
-  function actionButton(label: string, run: () => Promise<void>, options: { name?: string; kind?: 'primary' | 'danger' } = {}) {
+  function actionButton(label: string, run: () => Promise<void>, options?: ButtonOptions) {
     const act = () => (clear(), run().catch(bad));
     const made = button(label, () => void onceAtATime(made, act), options);
     return made;

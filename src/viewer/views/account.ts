@@ -1,7 +1,8 @@
-import { fill, h, type Child } from '../dom.js';
-import { form, type Field } from '../forms.js';
+import { request } from '../api.js';
+import { fill, h, tell, type Child } from '../dom.js';
+import { ask, form, type Field } from '../forms.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
-import { publicSettings, register, signIn } from '../session.js';
+import { currentUser, publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
 
 const shared = { required: true, autocapitalize: 'none' };
@@ -12,7 +13,7 @@ const signInFields: Field[] = [
 ];
 
 /** Attributes of a field for a new password. */
-export const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
+const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
 
 /** The fields for a new user. */
 export const registerFields: Field[] = [
@@ -61,4 +62,22 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
 
 function page(title: string, ...content: Child[]) {
   return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content));
+}
+
+/** Changes one's own password; this page stays signed in. */
+export function passwordDialog() {
+  ask({
+    title: accountTexts.changePassword,
+    action: accountTexts.changePassword,
+    fields: [
+      { name: 'old', label: accountTexts.formerPassword, type: 'password', autocomplete: 'current-password', required: true },
+      { name: 'new', label: accountTexts.newPassword, ...newPassword },
+    ],
+    async send(form) {
+      await request('PUT', 'user/password', { form });
+      // The server has ended all tokens of the user.
+      await signIn(currentUser()?.login ?? '', form.new ?? '');
+      tell(accountTexts.passwordChanged);
+    },
+  });
 }

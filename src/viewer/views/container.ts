@@ -18,7 +18,7 @@ import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
 import { onArrival, uploadTo } from '../upload/tray.js';
 import { invitations } from './invitations.js';
-import { passwordDialog } from './password-dialog.js';
+import { passwordDialog } from './account.js';
 
 /** A folder, a collection or a user. */
 type Container = Folder & { firstName?: string; lastName?: string; groupInvites?: { groupId: string }[] };

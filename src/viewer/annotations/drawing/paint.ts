@@ -1,6 +1,6 @@
 import { clipped } from '../../format.js';
 import { overlaps } from '../model.js';
-import { boxOf, cornersOf, handlesOf, isArea } from './shapes.js';
+import { boxOf, cornersOf, handlesOf, isArea, remembered } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
@@ -23,16 +23,8 @@ const maxLabels = 200;
 /** A label that is wider, in CSS pixels, ends in an ellipsis: all of it stands on the card of its shape. */
 const maxLabelWidth = 240;
 
-const paths: WeakMap<Element, Path2D> = new WeakMap();
-
 /** The outline of an element in image pixels. */
-function pathOf(element: Element) {
-  const known = paths.get(element);
-  if (known) return known;
-  const path = makePath(element);
-  paths.set(element, path);
-  return path;
-}
+const pathOf = remembered(makePath);
 
 function makePath(element: Element) {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;

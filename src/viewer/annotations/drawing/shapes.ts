@@ -55,16 +55,18 @@ export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation 
   });
 }
 
-const boxes: WeakMap<Element, Box> = new WeakMap();
+/** What is made of an element, made once for each. */
+export function remembered<T>(make: (element: Element) => T): (element: Element) => T {
+  const made: WeakMap<Element, T> = new WeakMap();
+  return (element) => {
+    let known = made.get(element);
+    if (known === undefined) made.set(element, (known = make(element)));
+    return known;
+  };
+}
 
 /** The box around a shape, without its line. */
-export function boxOf(element: Element): Box {
-  const known = boxes.get(element);
-  if (known) return known;
-  const box = measure(element);
-  boxes.set(element, box);
-  return box;
-}
+export const boxOf = remembered(measure);
 
 function measure(element: Element): Box {
   const { center = [0, 0, 0], radius = 0, points } = element;
