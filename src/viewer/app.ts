@@ -73,7 +73,6 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     const view = views[route.name];
     if (!view) throw new Error(accountTexts.noPage(route.name));
     const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
-    document.body.dataset.view = route.name === '' ? 'home' : route.name;
     shown.view = await view(route, context);
     if (leave.signal.aborted) return;
     document.title = shown.view.title === '' ? productName : `${shown.view.title} – ${productName}`;
@@ -89,7 +88,6 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     if (hasChanged) void follow(() => hasChanged().catch(isRefused), leave.signal);
   } catch (error) {
     if (leave.signal.aborted) return;
-    document.body.dataset.view = 'error';
     const [title, notice] = await explain(error);
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;

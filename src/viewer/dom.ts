@@ -233,6 +233,6 @@ export function messageOf(error: unknown) {
 }
 
 /** A box that says what went wrong. */
-export function errorNotice(error: unknown, ...more: Child[]) {
-  return h('div.notice.notice-error.surface.column', { role: 'alert' }, h('p', messageOf(error)), ...more);
+export function errorNotice(error: unknown) {
+  return h('div.notice.notice-error.surface.column', { role: 'alert' }, h('p', messageOf(error)));
 }

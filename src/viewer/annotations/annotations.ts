@@ -15,6 +15,9 @@ import type { ImageMetadata } from '../image/metadata.js';
 import type { ImageItem } from '../browse/model.js';
 import { annotationTexts } from '../texts.js';
 
+/** Color of what is selected. */
+const accent = '#5b3fd6';
+
 /** Interval in milliseconds at which annotations are updated while the view moves. */
 const refreshMs = 50;
 
@@ -38,7 +41,6 @@ export function showAnnotations(options: {
   const { item, metadata, stage, drawing, container, hide, onHide, onRefused, signal } = options;
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
   let hovered: Element | null = null;
-  const accent = getComputedStyle(container).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
 
   const bar = toolbar((tool) => {
     const asked = tool === tools.tool ? 'select' : tool;

@@ -44,7 +44,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   const isTree = !path.startsWith('annotation/');
   const isFolder = path.startsWith('folder/');
   const { users, groups } = await request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`);
-  const grants = [
+  let grants = [
     ...users.map((grant) => ({ kind: 'users' as const, grant })),
     ...groups.map((grant) => ({ kind: 'groups' as const, grant })),
   ];
@@ -87,10 +87,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     const names = isTree ? browseTexts.levels : { see, change, administer };
     const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grant.name), onchange: set });
     const drop = () => {
-      grants.splice(
-        grants.findIndex((one) => one.grant === grant),
-        1,
-      );
+      grants = grants.filter((one) => one.grant !== grant);
       show();
     };
     const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(grant.name) });

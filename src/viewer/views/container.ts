@@ -61,20 +61,16 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const row = (folder: Folder) =>
     placeRow('folder', folder, { box: chosen.box({ type: 'folder', doc: folder, level: folder._accessLevel }) });
   const { description, meta = {}, groupInvites = [] } = container;
-  const invited =
-    currentUser()?._id === route.id
-      ? await invitations(
-          groupInvites.map(({ groupId }) => groupId),
-          refresh,
-        )
-      : [];
+  const isOwn = currentUser()?._id === route.id;
+  const invited = await invitations(isOwn ? groupInvites : [], refresh);
   signal.throwIfAborted();
   append(page, [
     breadcrumbs(path, name),
     h(
       'div.page-heading.row.wrap',
       h('h1', name, container.public === false && h('span.tag', commonTexts.private)),
-      type === 'user' ? ownActions(route.id) : ownerActions({ type, doc: container, level: container._accessLevel }, refresh),
+      isOwn && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' }),
+      type !== 'user' && ownerActions({ type, doc: container, level: container._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { picture: 'plus' }),
       mayUpload && uploadButtons(upload),
     ),
@@ -102,10 +98,6 @@ function ownerActions(entry: Entry, refresh: () => Promise<void>) {
     level >= 1 && button(commonTexts.edit, () => editDialog(entry, refresh), { picture: 'pencil' }),
     h('a', download, icon('download'), commonTexts.download),
   );
-}
-
-function ownActions(userId: string) {
-  return currentUser()?._id === userId && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' });
 }
 
 function empty(picture: 'folder' | 'image', title: string, hint: string | false) {

@@ -4,8 +4,8 @@ import { actions, h } from '../dom.js';
 import { accountTexts } from '../texts.js';
 
 /** Invitations to groups, which the user can accept or decline. */
-export async function invitations(groupIds: string[], refresh: () => Promise<void>) {
-  return Promise.all(groupIds.map((id) => invitation(id, refresh)));
+export async function invitations(invites: { groupId: string }[], refresh: () => Promise<void>) {
+  return Promise.all(invites.map(({ groupId }) => invitation(groupId, refresh)));
 }
 
 async function invitation(id: string, refresh: () => Promise<void>) {

@@ -131,7 +131,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
     const hovered = content.hovered();
     const painter = painterOf(live, stage.size(), stage.placement(), stage.view(), isDirty);
     const shapes = content.live();
-    if (idsOf(shapes) !== left) cells.redraw();
+    if (shapes.map(({ id }) => id).join(' ') !== left) cells.redraw();
     painter.shapes(shapes, 1);
     const labels = hovered && !labelled.includes(hovered) ? [...labelled, hovered] : labelled;
     for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.label(shape);
@@ -152,10 +152,6 @@ function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond
 
 /** `lacking`: the box of the image of which not all shapes were at hand when it was drawn. */
 type ShapeCell = Cell & { lacking?: Box };
-
-function idsOf(shapes: readonly Element[]) {
-  return shapes.map(({ id }) => id).join(' ');
-}
 
 function nextFrame() {
   return new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));

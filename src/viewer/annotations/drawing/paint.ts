@@ -33,11 +33,8 @@ function makePath(element: Element) {
   else if (type === 'ellipse') path.ellipse(center[0], center[1], width / 2, height / 2, rotation, 0, 2 * Math.PI);
   else if (type === 'rectangle' || type === 'rectanglegrid') {
     const corners = cornersOf(element);
-    trace(
-      path,
-      corners.map(({ x, y }) => [x, y]),
-      true,
-    );
+    const ring = corners.map(({ x, y }) => [x, y]);
+    trace(path, ring, true);
     if (type === 'rectanglegrid') grid(path, corners, element);
   } else {
     trace(path, points, element.closed === true);
