@@ -62,7 +62,8 @@ function keyOf(control: Element) {
  */
 async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   const route = parseRoute();
-  if (!rebuild && current?.name === route.name && current.id === route.id && current.view?.update?.(route)) return;
+  const update = current?.name === route.name && current.id === route.id && current.view?.update;
+  if (!rebuild && update) return update(route);
   current?.leave.abort();
   const leave = new AbortController();
   const shown = { name: route.name, id: route.id, view: null as View | null, leave };
@@ -117,12 +118,8 @@ async function whomToAsk(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [accountTexts.askThemOr, h('a', { href: `mailto:${address}` }, address)];
   const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
-  return h(
-    'div.notice.stack.column.surface',
-    h('p', messageOf(error)),
-    h('p', accountTexts.askForAccess, ...(mail || []), '.'),
-    who,
-  );
+  const advice = h('p', accountTexts.askForAccess, ...(mail || []), '.');
+  return h('div.notice.stack.column.surface', h('p', messageOf(error)), advice, who);
 }
 
 function waysOut(error: unknown) {

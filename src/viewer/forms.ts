@@ -1,5 +1,5 @@
 import { ApiError, keepsToken, SessionEndedError } from './api.js';
-import { fill, h, htmlId, messageOf, showDialog, type Child } from './dom.js';
+import { actions, fill, h, htmlId, messageOf, showDialog, type Child } from './dom.js';
 import { hasEnded } from './session.js';
 import { accountTexts, commonTexts } from './texts.js';
 
@@ -26,21 +26,14 @@ export function field(label: string, input: HTMLElement, hint?: string) {
   input.id ||= htmlId('field');
   const hintId = `${input.id}-hint`;
   if (hint) input.setAttribute('aria-describedby', hintId);
-  return h(
-    'div.field.column',
-    h('label', { for: input.id }, label),
-    input,
-    hint && h('p.hint.break.quiet-text.small', { id: hintId }, hint),
-  );
+  const below = hint && h('p.hint.break.quiet-text.small', { id: hintId }, hint);
+  return h('div.field.column', h('label', { for: input.id }, label), input, below);
 }
 
 /** A drop-down list. */
 export function choice(options: Record<string, string>, value?: string, attributes: Record<string, unknown> = {}) {
-  return h(
-    'select',
-    attributes,
-    ...Object.entries(options).map(([key, words]) => h('option', { value: key, selected: key === value }, words)),
-  );
+  const choices = Object.entries(options).map(([key, words]) => h('option', { value: key, selected: key === value }, words));
+  return h('select', attributes, ...choices);
 }
 
 /** A check box with its label. */
@@ -84,15 +77,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
   const questions = fields.map(question);
   const inputs = questions.map(([input]) => input);
   const rows = questions.map(([, element]) => element);
-  const element = h(
-    'form.stack.column',
-    { onsubmit: submit },
-    ...rows,
-    ...content,
-    message,
-    h('div.actions.wrap', ...others, button),
-  );
-  return element;
+  return h('form.stack.column', { onsubmit: submit }, ...rows, ...content, message, actions(...others, button));
 
   async function submit(event: SubmitEvent) {
     event.preventDefault();

@@ -7,10 +7,10 @@ export interface Route {
 }
 
 /**
- * A view that has been built. `update` applies a change of the query of its address, and tells whether it could. `hasChanged` asks the server whether
- * the view would be another one now; it is called again and again, to show what others change.
+ * A view that has been built. `update` applies a change of the query of its address. `hasChanged` asks the server whether the view would be another
+ * one now; it is called again and again, to show what others change.
  */
-export type View = { title: string; update?: (route: Route) => boolean; hasChanged?: () => Promise<boolean> };
+export type View = { title: string; update?: (route: Route) => void; hasChanged?: () => Promise<boolean> };
 
 /**
  * What a view is built with: `main` is the element to fill, `signal` aborts when the user leaves the view, and `refresh` builds the view anew.

@@ -84,12 +84,9 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   function showProblems(found: Problem[]) {
     editor.mark(found.map(({ line }) => line));
-    fill(
-      problems,
-      ...found.map(({ line, message }) =>
-        h('button.problem.row', { onclick: () => editor.goTo(line) }, adminTexts.lineSays(line + 1, message)),
-      ),
-    );
+    const row = ({ line, message }: Problem) =>
+      h('button.problem.row', { onclick: () => editor.goTo(line) }, adminTexts.lineSays(line + 1, message));
+    fill(problems, ...found.map(row));
   }
 
   async function format() {
@@ -137,11 +134,8 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   }
 
   function showFile() {
+    const names = file.backups.map((name) => h('li', h('code', name)));
     fill(path, h('code', file.path), !file.exists && adminTexts.doesNotExist);
-    fill(
-      backups,
-      file.backups.length > 0 &&
-        h('details.backups', h('summary', adminTexts.backups), h('ul', ...file.backups.map((name) => h('li', h('code', name))))),
-    );
+    fill(backups, names.length > 0 && h('details.backups', h('summary', adminTexts.backups), h('ul', ...names)));
   }
 }

@@ -28,6 +28,10 @@ export function showStatus(tag: HTMLElement, status: number) {
   tag.dataset.status = status === 3 ? 'good' : status === 4 ? 'bad' : isFinished(status) ? 'ended' : 'active';
 }
 
+export function creationTime({ created }: Job) {
+  return h('time.quiet-text', { datetime: created }, formatDate(created));
+}
+
 /** Longest log that is kept on the page, in characters. */
 const maxLog = 200_000;
 
@@ -40,20 +44,9 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
   const said = outcome();
   const cancelJob = async () => take(await request('PUT', `job/${job._id}/cancel`));
   const cancel = said.button(adminTexts.cancelJob, cancelJob, { picture: 'close' });
-  const element = h(
-    'article.job.column',
-    { 'data-job': job._id },
-    h(
-      'header.job-heading.row.wrap',
-      h('h3', job.title),
-      status,
-      h('time.quiet-text', { datetime: job.created }, formatDate(job.created)),
-      cancel,
-    ),
-    h('div.job-state.row', bar, message),
-    said.element,
-    log,
-  );
+  const heading = h('header.job-heading.row.wrap', h('h3', job.title), status, creationTime(job), cancel);
+  const state = h('div.job-state.row', bar, message);
+  const element = h('article.job.column', { 'data-job': job._id }, heading, state, said.element, log);
   take(job);
   follow();
   return element;

@@ -1,7 +1,6 @@
 import { list } from '../api.js';
 import { actions, fill, h } from '../dom.js';
-import { formatDate } from '../format.js';
-import { isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
+import { creationTime, isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
 import { outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
 
@@ -50,16 +49,8 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
 
 function row(job: Job, signal: AbortSignal): Row {
   const tag = statusTag(job.status);
-  const details = h(
-    'details.job-row',
-    { ontoggle: toggled },
-    h(
-      'summary.row.wrap',
-      h('span.job-title.strong.break', job.title),
-      tag,
-      h('time.quiet-text', { datetime: job.created }, formatDate(job.created)),
-    ),
-  );
+  const summary = h('summary.row.wrap', h('span.job-title.strong.break', job.title), tag, creationTime(job));
+  const details = h('details.job-row', { ontoggle: toggled }, summary);
   let leaving: AbortController | null = null;
   signal.addEventListener('abort', () => leaving?.abort(), { once: true });
   const made: Row = { id: job._id, element: h('li', details), status: job.status, show };

@@ -14,12 +14,8 @@ const maxFields = 100;
 export function shapeCard(metadata: ImageMetadata) {
   const content = h('div');
   const close = button('', () => pin(null), { picture: 'close', name: commonTexts.close });
-  const element = h(
-    'section.shape-card.surface.raised.break',
-    { 'aria-label': annotationTexts.shape, hidden: true },
-    content,
-    close,
-  );
+  const attributes = { 'aria-label': annotationTexts.shape, hidden: true };
+  const element = h('section.shape-card.surface.raised.break', attributes, content, close);
   let pinned: Element | null = null;
   let shown: Element | null = null;
   return { element, show, pin };

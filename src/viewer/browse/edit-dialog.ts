@@ -51,13 +51,8 @@ function metadataRows(meta: Metadata) {
   const list = h('ul.metadata-rows.column');
   const add = button(browseTexts.addRow, () => row().focus(), { picture: 'plus' });
   for (const [key, value] of Object.entries(meta)) row(key, toText(value));
-  const element = h(
-    'fieldset.stack.column',
-    h('legend', browseTexts.metadata),
-    list,
-    h('p.hint.break.quiet-text.small', browseTexts.metadataHint),
-    h('div', add),
-  );
+  const hint = h('p.hint.break.quiet-text.small', browseTexts.metadataHint);
+  const element = h('fieldset.stack.column', h('legend', browseTexts.metadata), list, hint, h('div', add));
   return { element, changed };
 
   function row(key = '', value = '') {

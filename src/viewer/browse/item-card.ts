@@ -20,18 +20,10 @@ export function itemCard(item: Item, { note, box }: { note?: string | undefined;
   const size = state === 'soon' ? browseTexts.preparingShort : formatBytes(item.size);
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
   const onRefused = (why: string) => below.replaceWith(refusal(why));
-  return h(
-    'li.card.surface.selectable',
-    { 'data-item': item._id },
-    h(
-      'a.card-link',
-      { href: routeHash('item', item._id) },
-      h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state)),
-      h('span.card-name.clip.strong', { title: item.name }, item.name),
-      below,
-    ),
-    box,
-  );
+  const picture = h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state));
+  const name = h('span.card-name.clip.strong', { title: item.name }, item.name);
+  const link = h('a.card-link', { href: routeHash('item', item._id) }, picture, name, below);
+  return h('li.card.surface.selectable', { 'data-item': item._id }, link, box);
 }
 
 function refusal(reason: string) {
@@ -78,9 +70,6 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
 
 function placeholder(item: Item, state: 'no' | 'soon') {
   const extension = /\.([a-z0-9]{1,8})$/i.exec(item.name)?.[1];
-  return h(
-    'div.card-placeholder.column.quiet-text',
-    icon(state === 'soon' ? 'image' : 'file'),
-    extension && h('span.card-extension.strong', extension.toUpperCase()),
-  );
+  const ending = extension && h('span.card-extension.strong', extension.toUpperCase());
+  return h('div.card-placeholder.column.quiet-text', icon(state === 'soon' ? 'image' : 'file'), ending);
 }

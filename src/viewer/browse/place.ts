@@ -13,12 +13,8 @@ export function placeRow(
   { _id, name, public: isPublic }: Folder,
   { note, box }: { note?: string | undefined; box?: HTMLElement },
 ) {
-  const title = h(
-    'span.place-name.break.strong',
-    { title: name },
-    name,
-    isPublic === false && h('span.tag', commonTexts.private),
-  );
+  const tag = isPublic === false && h('span.tag', commonTexts.private);
+  const title = h('span.place-name.break.strong', { title: name }, name, tag);
   const text = h('span.column.grow', title, note && h('span.place-note.quiet-text.small', note));
   return h('li.selectable', h('a.place.surface.row', { href: routeHash(type, _id) }, icon(type), text), box);
 }

@@ -24,12 +24,8 @@ function figure(item: ImageItem, name: string) {
   const failed = h('span.quiet-text', imageTexts.pictureFailed);
   const image = h('img', { alt: '', loading: 'lazy', onerror: () => image.replaceWith(failed) });
   image.src = pictureUrl(item, name, small);
-  return h(
-    'button.associated-picture.surface.column',
-    { 'aria-label': imageTexts.enlarge(name), onclick: () => enlarge(item, name) },
-    image,
-    h('span.break', name),
-  );
+  const attributes = { 'aria-label': imageTexts.enlarge(name), onclick: () => enlarge(item, name) };
+  return h('button.associated-picture.surface.column', attributes, image, h('span.break', name));
 }
 
 function enlarge(item: ImageItem, name: string) {

@@ -111,7 +111,6 @@ export async function openImage(options: {
       mixing.set(channels);
       controls?.set(frame);
       void showFrame(frame, []);
-      return true;
     },
   };
 

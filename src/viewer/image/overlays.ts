@@ -22,11 +22,8 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
     label.textContent = drawn.label;
     magnification.textContent = formatMagnification(zoom, metadata.magnification);
   });
-  return h(
-    'div.scale-row.surface.raised.row.numbers.small',
-    h('div.scale-bar.column', { role: 'img', 'aria-label': imageTexts.scaleBar }, label, bar),
-    magnification,
-  );
+  const scale = h('div.scale-bar.column', { role: 'img', 'aria-label': imageTexts.scaleBar }, label, bar);
+  return h('div.scale-row.surface.raised.row.numbers.small', scale, magnification);
 }
 
 /** Buttons for zoom, the whole image, and the full screen. */

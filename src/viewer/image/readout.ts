@@ -24,13 +24,8 @@ export function pixelReadout(options: {
   const position = h('span', { 'data-testid': 'position' });
   const swatch = h('span.swatch', { 'aria-hidden': 'true' });
   const value = h('span.readout-value', { 'data-testid': 'pixel' });
-  const output = h(
-    'output.readout.surface.raised.row.numbers.small.wrap',
-    { 'aria-label': imageTexts.pixel, hidden: true },
-    position,
-    swatch,
-    value,
-  );
+  const attributes = { 'aria-label': imageTexts.pixel, hidden: true };
+  const output = h('output.readout.surface.raised.row.numbers.small.wrap', attributes, position, swatch, value);
   /** in pixels of the stage */
   let at: { x: number; y: number } | null = null;
   let asking: AbortController | null = null;

@@ -61,15 +61,12 @@ export function acceptDrops(options: {
   });
 
   function on(type: 'dragenter' | 'dragover' | 'dragleave' | 'drop', listener: (event: DragEvent) => void) {
-    addEventListener(
-      type,
-      (event) => {
-        if (!event.dataTransfer?.types.includes('Files')) return;
-        event.preventDefault();
-        listener(event);
-      },
-      { signal },
-    );
+    const listen = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      listener(event);
+    };
+    addEventListener(type, listen, { signal });
   }
 }
 

@@ -22,11 +22,8 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   const chosen = selection({ page: element, refresh, signal });
   const row = (doc: Folder) =>
     placeRow('collection', doc, { note: doc.description, box: chosen.box({ type: 'collection', doc, level: doc._accessLevel }) });
-  const heading = h(
-    'div.page-heading.row.wrap',
-    h('h1', browseTexts.collections),
-    user?.admin && button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' }),
-  );
+  const create = button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' });
+  const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), user?.admin && create);
   const content =
     total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
   append(element, [heading, content, page.links(total), chosen.bar]);

@@ -5,7 +5,7 @@ import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { preparationEnd } from '../browse/preparation.js';
 import { imageState, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
-import { errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
+import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
@@ -24,25 +24,17 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     request<Folder>('GET', `folder/${item.folderId}`, { signal }),
   ]);
   signal.throwIfAborted();
-  const heading = h(
-    'div.item-heading.row.between',
-    breadcrumbs(path, item.name),
-    h(
-      'div.actions.wrap',
-      imageState(item) === 'yes' && wideButton('link', browseTexts.copyLink, () => void copyLink()),
-      h(
-        'a.button',
-        { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download },
-        icon('download'),
-        h('span.wide-only', commonTexts.download),
-      ),
-      folder._accessLevel >= 1 && [
-        wideButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
-        wideButton('trash', commonTexts.delete, () => removeItem(item)),
-      ],
-    ),
-  );
   const state = imageState(item);
+  const link = { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download };
+  const buttons = actions(
+    state === 'yes' && wideButton('link', browseTexts.copyLink, () => void copyLink()),
+    h('a.button', link, icon('download'), h('span.wide-only', commonTexts.download)),
+    folder._accessLevel >= 1 && [
+      wideButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
+      wideButton('trash', commonTexts.delete, () => removeItem(item)),
+    ],
+  );
+  const heading = h('div.item-heading.row.between', breadcrumbs(path, item.name), buttons);
   if (state !== 'yes') {
     const notice = state === 'soon' ? preparing(item, refresh, signal) : refusal(item, folder._accessLevel >= 1, refresh);
     const files = await fileSection(item, signal);
@@ -78,14 +70,13 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     );
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
-    heading.querySelector('.actions')?.prepend(compared.button);
+    buttons.prepend(compared.button);
     compared.update(route.query);
     return {
       title: item.name,
       update(next) {
         image.update(next.query);
         compared?.update(next.query);
-        return true;
       },
     };
   } catch (error) {

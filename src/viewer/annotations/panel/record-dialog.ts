@@ -40,22 +40,14 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   async function show() {
     const { entries } = await list<AnnotationRecord & { updated?: string }>(`annotation/${id}/history`, { query: { limit: 50 } });
     const newest = entries[0]?._version;
-    fill(
-      versions,
-      ...entries.map(({ _version: version, updated, created }) =>
-        h(
-          'li.row.between',
-          h('span', annotationTexts.versionOf(version === newest ? null : version, formatDate(updated ?? created))),
-          mayEdit &&
-            version !== newest &&
-            linkButton(
-              annotationTexts.restore,
-              act(() => restore(version)),
-              annotationTexts.restoreVersion(version),
-            ),
-        ),
-      ),
-    );
+    const rows = entries.map(({ _version: version, updated, created }) => {
+      const isNewest = version === newest;
+      const words = annotationTexts.versionOf(isNewest ? null : version, formatDate(updated ?? created));
+      const back = act(() => restore(version));
+      const offer = linkButton(annotationTexts.restore, back, annotationTexts.restoreVersion(version));
+      return h('li.row.between', h('span', words), mayEdit && !isNewest && offer);
+    });
+    fill(versions, ...rows);
   }
 
   function share() {
