@@ -13,7 +13,7 @@ export async function associatedSection(item: ImageItem, signal: AbortSignal) {
   const names: string[] = await request('GET', `item/${item._id}/tiles/images`, { signal });
   if (names.length === 0) return null;
   const list = h('ul.associated', ...names.map((name) => h('li', figure(item, name))));
-  return section(imageTexts.associated, { open: true, name: 'associated' }, list);
+  return section(imageTexts.associated, true, list);
 }
 
 function pictureUrl(item: ImageItem, name: string, box: { width: number; height: number }) {

@@ -83,7 +83,7 @@ export function comparison(options: {
       leave.throwIfAborted();
       stage.append(h('p.stage-name.clip', item.name));
       stage.querySelector('.stage-buttons')?.prepend(lock);
-      fill(facts, section(item.name, { open: false }, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
+      fill(facts, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compare.setAttribute('aria-pressed', 'true');
       const sides = join(image.stage, metadata, leave);
       second = { id, sides, end };

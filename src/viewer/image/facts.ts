@@ -35,19 +35,14 @@ export function imageFacts(metadata: ImageMetadata) {
 }
 
 /** A section of the side panel that can be folded. */
-export function section(title: string, { open, name }: { open: boolean; name?: string }, ...content: HTMLElement[]) {
-  return h(
-    'details.section',
-    { open, 'data-section': name },
-    h('summary.small.strong', title),
-    h('div.section-content.small', ...content),
-  );
+export function section(title: string, open: boolean, ...content: HTMLElement[]) {
+  return h('details.section', { open }, h('summary.small.strong', title), h('div.section-content.small', ...content));
 }
 
 /** The internal metadata of the file, which is requested when the user opens the section. */
 export function technicalSection(itemId: string, signal: AbortSignal) {
   const content = h('div', h('p.quiet-text', commonTexts.loading));
-  const element = section(imageTexts.technical, { open: false, name: 'technical' }, content);
+  const element = section(imageTexts.technical, false, content);
   element.addEventListener('toggle', () => void load(), { once: true });
   return element;
 

@@ -12,10 +12,10 @@ export type PanelName = (typeof panelNames)[number];
 export function imagePanels(image: ImageView, metadata: ImageMetadata, names: readonly PanelName[] = panelNames) {
   const { frameControls, look, annotations } = image;
   const made: Record<PanelName, () => HTMLElement | null> = {
-    frames: () => frameControls && section(imageTexts.facts.frames, { open: true, name: 'frames' }, frameControls),
-    look: () => section(look.title, { open: look.title === imageTexts.channels, name: 'look' }, look.element),
-    annotations: () => section(annotationTexts.annotations, { open: true, name: 'annotations' }, annotations),
-    image: () => section(imageTexts.image, { open: true, name: 'image' }, imageFacts(metadata)),
+    frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
+    look: () => section(look.title, look.title === imageTexts.channels, look.element),
+    annotations: () => section(annotationTexts.annotations, true, annotations),
+    image: () => section(imageTexts.image, true, imageFacts(metadata)),
   };
   return panelNames.filter((name) => names.includes(name)).flatMap((name) => made[name]() ?? []);
 }

@@ -76,8 +76,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
     ),
     ...invited,
     description && h('p.description.quiet-text', description),
-    Object.keys(meta).length > 0 &&
-      h('div.panel.surface.raised', section(browseTexts.metadata, { open: false }, valueTree(meta))),
+    Object.keys(meta).length > 0 && h('div.panel.surface.raised', section(browseTexts.metadata, false, valueTree(meta))),
     folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...folders.entries.map(row)),
     folderPage.links(folders.total),
     isFolder && items.element,

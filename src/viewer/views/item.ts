@@ -39,7 +39,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     const notice = state === 'soon' ? preparing(item, refresh, signal) : refusal(item, folder._accessLevel >= 1, refresh);
     const files = await fileSection(item, signal);
     signal.throwIfAborted();
-    const sections = [section(browseTexts.item, { open: true }, itemFacts(item)), files, ...ownMetadata(item)];
+    const sections = [section(browseTexts.item, true, itemFacts(item)), files, ...ownMetadata(item)];
     fill(main, h('div.page.item-page.column', heading, h('h1', item.name), notice, h('div.panel.surface.raised', ...sections)));
     return { title: item.name };
   }
@@ -64,7 +64,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
       panel,
       ...imagePanels(image, metadata),
       h('div.associated-place'),
-      section(browseTexts.item, { open: true, name: 'item' }, itemFacts(item)),
+      section(browseTexts.item, true, itemFacts(item)),
       ...ownMetadata(item),
       technicalSection(item._id, signal),
     );
@@ -82,7 +82,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
   } catch (error) {
     if (signal.aborted) throw error;
     fill(stage, errorNotice(error));
-    fill(panel, section(browseTexts.item, { open: true, name: 'item' }, itemFacts(item)), await fileSection(item, signal));
+    fill(panel, section(browseTexts.item, true, itemFacts(item)), await fileSection(item, signal));
     return { title: item.name };
   }
 }
@@ -98,7 +98,7 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
 }
 
 function ownMetadata({ meta = {} }: Item) {
-  return Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, { open: true, name: 'metadata' }, valueTree(meta))];
+  return Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, true, valueTree(meta))];
 }
 
 function preparing(item: Item, refresh: () => Promise<void>, signal: AbortSignal) {
@@ -118,23 +118,15 @@ function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   return h('div.notice.notice-warning.surface', { role: 'status' }, text, said.element, mayWrite && retry);
 }
 
+type StoredFile = { _id: string; name: string; size: number; mimeType?: string };
+
 async function fileSection(item: Item, signal: AbortSignal) {
-  const files: { _id: string; name: string; size: number; mimeType?: string }[] = await request('GET', `item/${item._id}/files`, {
-    query: { limit: 0 },
-    signal,
+  const files: StoredFile[] = await request('GET', `item/${item._id}/files`, { query: { limit: 0 }, signal });
+  const rows = files.map(({ _id, name, mimeType, size }) => {
+    const link = h('a', { href: apiUrl(`file/${_id}/download`), download: true }, icon('file'), name);
+    return h('li.row.wrap.between', link, h('span.quiet-text', [mimeType, formatBytes(size)].filter(Boolean).join(' · ')));
   });
-  const rows = files.map((file) =>
-    h(
-      'li.row.wrap.between',
-      h('a', { href: apiUrl(`file/${file._id}/download`), download: true }, icon('file'), file.name),
-      h('span.quiet-text', [file.mimeType, formatBytes(file.size)].filter(Boolean).join(' · ')),
-    ),
-  );
-  return section(
-    browseTexts.files,
-    { open: true, name: 'files' },
-    rows.length > 0 ? h('ul.files.column', ...rows) : h('p', browseTexts.noFiles),
-  );
+  return section(browseTexts.files, true, rows.length > 0 ? h('ul.files.column', ...rows) : h('p', browseTexts.noFiles));
 }
 
 /** Copies the address, which contains the complete view, to the clipboard. */
