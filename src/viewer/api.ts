@@ -44,7 +44,7 @@ export function apiUrl(path: string, query: Query = {}) {
   return `${apiRoot}/${path}${text === '' ? '' : `?${text}`}`;
 }
 
-function toSearch(query: Query) {
+export function toSearch(query: Query) {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined) search.set(name, String(value));

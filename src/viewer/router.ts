@@ -1,3 +1,5 @@
+import { toSearch } from './api.js';
+
 /** The view that the address names after `#`, as in `#item/0123?frame=2`. */
 export interface Route {
   /** `''` is the start page */
@@ -27,10 +29,8 @@ export function parseRoute(hash: string = location.hash): Route {
 
 /** @param query entries that are `null` are left out */
 export function routeHash(name: string, id: string = '', query: Record<string, string | number | null> = {}) {
-  const search = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) if (value !== null) search.set(key, String(value));
   // These characters are allowed here, and are easier to read than their escapes.
-  const text = search.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%7E', '~');
+  const text = toSearch(query).toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%7E', '~');
   return `#${name}${id === '' ? '' : `/${id}`}${text === '' ? '' : `?${text}`}`;
 }
 
