@@ -69,7 +69,7 @@ export function showDialog(dialog: HTMLDialogElement) {
 
 /** Outlines on a 24 by 24 grid, drawn with a round 2-pixel stroke. */
 const outlines = {
-  arrow: 'M5 3l14 8-6 2-3 6z',
+  select: 'M5 3l14 8-6 2-3 6z',
   close: 'M6 6l12 12M18 6L6 18',
   compare: 'M3 5h8v14H3zM13 5h8v14h-8z',
   collection: 'M4 7h16v13H4zM7 7V4h10v3M9 12h6',
@@ -97,7 +97,7 @@ const outlines = {
   rectangle: 'M4 6h16v12H4z',
   redo: 'M15 7l5 5-5 5M20 12H10a6 6 0 0 0-6 6',
   retry: 'M20 11a8 8 0 1 0-2 6M20 5v6h-6',
-  ruler: 'M4 16L16 4l4 4L8 20zM8 12l2 2M11 9l2 2M14 6l2 2',
+  measure: 'M4 16L16 4l4 4L8 20zM8 12l2 2M11 9l2 2M14 6l2 2',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
   settings: 'M4 7h8m4 0h4M12 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 17h2m4 0h10M6 17a2 2 0 1 0 4 0a2 2 0 1 0-4 0z',
   trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',

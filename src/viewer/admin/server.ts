@@ -39,16 +39,12 @@ async function statePanel(signal: AbortSignal) {
   const { serverFacts } = adminTexts;
   const capacity = stores[0]?.capacity;
   const share = capacity ? capacity.free / capacity.total : 1;
+  const words = capacity && adminTexts.capacity(formatBytes(capacity.free), formatBytes(capacity.total), Math.round(share * 100));
   const facts = factList([
     [serverFacts.state, check.database === 'ok' ? adminTexts.ok : check.database],
     [serverFacts.since, formatDate(check.bootTime)],
     [serverFacts.folder, stores[0]?.root],
-    [
-      serverFacts.capacity,
-      capacity
-        ? adminTexts.capacity(formatBytes(capacity.free), formatBytes(capacity.total), Math.round(share * 100))
-        : adminTexts.unknown,
-    ],
+    [serverFacts.capacity, words ?? adminTexts.unknown],
     [serverFacts.uploads, formatCount(uploads.length)],
   ]);
   const low = share < lowShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);

@@ -1,23 +1,14 @@
-import { button, h, type Picture } from '../dom.js';
+import { button, h } from '../dom.js';
 import { annotationTexts } from '../texts.js';
 import type { Tool } from './drawing/tools.js';
 
-const pictures: [Tool, Picture][] = [
-  ['select', 'arrow'],
-  ['rectangle', 'rectangle'],
-  ['ellipse', 'ellipse'],
-  ['polygon', 'polygon'],
-  ['line', 'line'],
-  ['point', 'point'],
-  ['hole', 'hole'],
-  ['measure', 'ruler'],
-];
+const tools: Tool[] = ['select', 'rectangle', 'ellipse', 'polygon', 'line', 'point', 'hole', 'measure'];
 
 /** The tools, as buttons on the stage: those that draw while an annotation is edited, and the ruler always. */
 export function toolbar(onTool: (tool: Tool) => void) {
-  const buttons = pictures.map(([tool, picture]) => {
+  const buttons = tools.map((tool) => {
     const [name, hint] = annotationTexts.tools[tool];
-    return { tool, button: button('', () => onTool(tool), { picture, name, hint, isPressed: false }) };
+    return { tool, button: button('', () => onTool(tool), { picture: tool, name, hint, isPressed: false }) };
   });
   const attributes = { role: 'toolbar', 'aria-label': annotationTexts.drawingTools };
   const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: made }) => made));

@@ -29,27 +29,17 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
   const back = route.query.get('back');
   const isNew = route.name === 'register';
   const title = isNew ? accountTexts.createAnAccount : accountTexts.signIn;
-  const done = () => goTo(`#${back ?? ''}`);
   const isClosed = (await publicSettings())['core.registration_policy'] === 'closed';
   signal.throwIfAborted();
+  const send = async (values: Record<string, string>) => {
+    if (!isNew) await signIn(values.login ?? '', values.password ?? '');
+    else if ((await register(values as Parameters<typeof register>[0])) === null)
+      return fill(main, page(title, h('p.notice.surface', accountTexts.createdPending)));
+    goTo(`#${back ?? ''}`);
+  };
   const element = isNew
-    ? form({
-        fields: registerFields,
-        action: accountTexts.createAccount,
-        async send(values) {
-          const user = await register(values as Parameters<typeof register>[0]);
-          if (user !== null) done();
-          else fill(main, page(title, h('p.notice.surface', accountTexts.createdPending)));
-        },
-      })
-    : form({
-        fields: signInFields,
-        action: accountTexts.signIn,
-        async send({ login = '', password = '' }) {
-          await signIn(login, password);
-          done();
-        },
-      });
+    ? form({ fields: registerFields, action: accountTexts.createAccount, send })
+    : form({ fields: signInFields, action: accountTexts.signIn, send });
   const [question, other, name] = isNew
     ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
