@@ -3,58 +3,47 @@ import { fill, h } from '../dom.js';
 /** A text area with numbered lines, of which some can be marked. */
 export function codeEditor({ label, onInput }: { label: string; onInput: () => void }) {
   const numbers = h('div.line-numbers.quiet-text', { 'aria-hidden': 'true' });
-  const bands = h('div.line-bands', { 'aria-hidden': 'true' });
-  const area = h('textarea.editor-text', {
+  const area = h('textarea.editor-text.grow', {
     'aria-label': label,
     rows: 18,
     wrap: 'off',
     spellcheck: 'false',
     autocapitalize: 'none',
     oninput: () => {
-      mark([]);
       showNumbers();
       onInput();
     },
     onscroll: follow,
   });
-  const element = h('div.editor', numbers, h('div.editor-main.grow', bands, area));
-  let marked: Set<number> = new Set();
-  let count = 0;
+  const element = h('div.editor', numbers, area);
   return { element, mark, setText, goTo, text: () => area.value };
 
   function setText(text: string) {
     area.value = text;
-    mark([]);
     showNumbers();
   }
 
+  /** Numbers the lines, of which none is marked. */
   function showNumbers() {
-    const lines = area.value.split('\n').length;
-    if (lines !== count) {
-      count = lines;
-      fill(numbers, ...Array.from({ length: lines }, (_none, index) => h('div', index + 1)));
-      mark([...marked]);
-    }
+    const count = area.value.split('\n').length;
+    if (count !== numbers.childElementCount)
+      fill(numbers, ...Array.from({ length: count }, (_none, index) => h('div', index + 1)));
+    mark([]);
     follow();
   }
 
   /** Marks lines, counted from 0. */
   function mark(lines: number[]) {
-    for (const line of marked) numbers.children[line]?.classList.remove('failing');
-    marked = new Set(lines);
-    fill(bands);
-    for (const line of marked) {
-      numbers.children[line]?.classList.add('failing');
-      const band = h('div.line-band');
-      band.style.top = `calc(${line} * var(--line-height))`;
-      bands.append(band);
-    }
+    const marked = new Set(lines);
+    for (const [index, number] of [...numbers.children].entries()) number.classList.toggle('failing', marked.has(index));
+    // Bands in the background of the text, which are scrolled with it.
+    area.style.backgroundImage = [...marked].map(() => 'linear-gradient(var(--danger-soft) 0 0)').join();
+    area.style.backgroundPosition = [...marked].map((line) => `0 calc(0.6rem + ${line} * var(--line-height))`).join();
     area.setAttribute('aria-invalid', String(marked.size > 0));
   }
 
   function follow() {
     numbers.scrollTop = area.scrollTop;
-    bands.style.transform = `translateY(${-area.scrollTop}px)`;
   }
 
   /** Puts the cursor in a line. */
