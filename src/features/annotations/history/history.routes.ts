@@ -1,7 +1,6 @@
 import { BadParameterError, UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
-import { isVersionField } from './versions.model.js';
 import type { AnnotationVersion } from './history.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { answerConditional } from '../../../http/conditional.js';
@@ -54,8 +53,8 @@ const list = defineRoute({
     const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
     const known = answerConditional(headers, tag, annotationHeaders(tag));
     if (known !== null) return known;
-    const [[name, direction] = ['_version', -1] as const] = sort;
-    const order = { field: isVersionField(name) ? name : '_version', direction, limit, offset } as const;
+    const [[field, direction] = ['_version', -1] as const] = sort;
+    const order = { field, direction, limit, offset };
     const show = (version: AnnotationVersion) => withoutElements(versionView(version, annotation));
     return replyList(annotations.history.versions(annotation, order), show, annotationHeaders(tag));
   },

@@ -1,6 +1,6 @@
 import { BadParameterError } from '../../../errors.js';
 import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
-import type { VersionField } from './versions.model.js';
+import { isVersionField, type VersionField } from './versions.model.js';
 import type { AnnotationParts, ChangeRequest } from '../documents/parts.js';
 import type { AnnotationWriter } from '../documents/writer.js';
 
@@ -17,7 +17,8 @@ export interface AnnotationVersion extends AnnotationState {
 
 /** Selects a part of the versions of an annotation. */
 export interface VersionOrder {
-  field: VersionField;
+  /** The name of a field. The order is that of the versions themselves where they are not sorted by this name. */
+  field: string;
   direction: 1 | -1;
   limit: number;
   offset: number;
@@ -37,7 +38,8 @@ export class AnnotationHistory {
    */
   async *versions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
     const { former } = this.options.model;
-    const { field, direction, limit, offset } = order;
+    const { direction, limit, offset } = order;
+    const field = isVersionField(order.field) ? order.field : '_version';
     // A version that was stored before a change that then failed is still the current one. It must not be listed twice.
     const listed = { annotationId: annotation.id, before: annotation.version, field, direction };
     const ahead = (await former.countAhead(listed, valueOf[field](annotation))) - offset;

@@ -4,15 +4,13 @@ import { LargeImageError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import { id, required } from '../../../http/parameters.js';
 import { defineRoute, type PictureContext } from '../context.js';
-import { foldersIn, imagesIn } from './folder-contents.model.js';
 import { iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
 import { jsonLd, jsonLdTypes } from './json-ld.js';
 import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
+import { maxListed, readableFolders, readableImages } from './readable-contents.js';
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
 
-/** Most images, and most folders, that a collection lists. */
-const maxListed = 1000;
 /** Most images in the manifest of a folder. Each of them is opened. */
 const maxCanvases = 100;
 
@@ -46,14 +44,6 @@ function mayReadFolder(
   return items.loadFolder(params.folderId, 0, caller);
 }
 
-async function readableImages(
-  { records, access }: PictureContext,
-  folder: FolderRecord,
-  caller: Caller | null,
-): Promise<ItemRecord[]> {
-  return imagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
-}
-
 const collection = defineRoute({
   ...iiifRoute,
   path: '/iiif/folder/:folderId/collection.json',
@@ -66,8 +56,7 @@ const collection = defineRoute({
   async handle(asked, services) {
     const { granted: folder, caller } = asked;
     const items = await readableImages(services, folder, caller);
-    const filter = await services.access.filter(caller, 'folder', 0);
-    const folders = await foldersIn(services.records, folder, { filter, limit: maxListed });
+    const folders = await readableFolders(services, folder, caller);
     return jsonLd(asked.headers, presentationContext, folderCollection(iiifRoot(asked), folder, { folders, items }));
   },
 });

@@ -1,0 +1,27 @@
+import type { FolderRecord, ItemRecord } from '../../../core/host/records.js';
+import type { Caller } from '../../../host.js';
+import type { PictureContext } from '../context.js';
+import { foldersIn, imagesIn } from './folder-contents.model.js';
+
+/** Most images, and most folders, that a collection lists. */
+export const maxListed = 1000;
+
+type Services = Pick<PictureContext, 'records' | 'access'>;
+
+/** The first images in a folder that the caller may read. */
+export async function readableImages(
+  { records, access }: Services,
+  folder: FolderRecord,
+  caller: Caller | null,
+): Promise<ItemRecord[]> {
+  return imagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
+}
+
+/** The first subfolders of a folder that the caller may read. */
+export async function readableFolders(
+  { records, access }: Services,
+  folder: FolderRecord,
+  caller: Caller | null,
+): Promise<FolderRecord[]> {
+  return foldersIn(records, folder, { filter: await access.filter(caller, 'folder', 0), limit: maxListed });
+}
