@@ -168,6 +168,7 @@ export const browseTexts = {
   chooseFolder: 'Choose a folder first.',
   moreReasons: (count: number) => `And ${formatCount(count)} more.`,
   person: 'Add a person',
+  noPersonSearch: 'This server cannot search for people. You can change and remove those in the list, and let everybody see it.',
   personHint: 'The beginning of a name or login.',
   removeRow: (index: number) => `Remove value ${index}`,
   selection: 'Selection',

@@ -168,6 +168,14 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await dialog.getByRole('button', { name: 'Create annotation' }).click();
     await page.getByRole('checkbox', { name: 'Glands' }).waitFor();
     expect((await admin.ok('GET', '/annotation', { query: { itemId: item } })).length).toBe(1);
+    await page.getByRole('button', { name: 'Download, share or restore Glands' }).click();
+    await page.getByRole('button', { name: 'Share', exact: true }).click();
+    await page.getByLabel('Add a person or group').fill('an');
+    await page.getByRole('alert').getByText('This server cannot search for people.').waitFor();
+    expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true);
+    await page.getByRole('checkbox', { name: 'Everybody may see it' }).check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The permissions are saved.').waitFor();
     const scheme = () => inPage<string>(`viewer.theme = 'dark'; return getComputedStyle(viewer).colorScheme`);
     expect(await scheme()).toBe('dark');
     await inPage(`viewer.panels = ''`);

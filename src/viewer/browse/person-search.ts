@@ -1,4 +1,4 @@
-import { request } from '../api.js';
+import { ApiError, request } from '../api.js';
 import { debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
 import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
@@ -60,7 +60,9 @@ export function personSearch(onFound: (found: Found) => void, types: ('user' | '
       if (!isNewest()) return;
       fill(results, ...found.map((one) => h('li', pick(one))), found.length === 0 && h('li.quiet-text', commonTexts.none));
     } catch (error) {
-      fill(results, h('li', errorNotice(error)));
+      // Hosts of the element need not have this route.
+      const isAbsent = error instanceof ApiError && error.status === 404;
+      fill(results, h('li', errorNotice(isAbsent ? new Error(browseTexts.noPersonSearch) : error)));
     }
   }
 
