@@ -63,6 +63,7 @@ export async function openImage(options: {
   const start = readPosition(query.get('at'), metadata);
   stage.rotate(readRotation(query), true);
   if (start) stage.goTo(start);
+  else stage.goHome(true);
   const readout = pixelReadout({ stage, element: drawing, itemId: item._id, metadata, frame: shownFrame, signal });
   const controls = frameControls(metadata, frame, isMixed, (next, likely) => void showFrame(next, likely));
   const mixing = channelPanel({ itemId: item._id, channels, presets, frameOf, onChange: mix, signal });
@@ -100,9 +101,10 @@ export async function openImage(options: {
     /** Applies another address of the same image, for example after the back button. */
     update(next: URLSearchParams) {
       const position = readPosition(next.get('at'), metadata);
+      // The whole image is seen at another zoom when it is turned.
+      stage.rotate(readRotation(next), true);
       if (position) stage.goTo(position);
       else stage.goHome();
-      stage.rotate(readRotation(next), true);
       if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
       shine(readLight(next.get('light')));
       lights.set(light);

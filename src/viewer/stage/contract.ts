@@ -41,7 +41,7 @@ export interface Stage {
   turned: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;
-  goHome: () => void;
+  goHome: (isImmediate?: boolean) => void;
   /** called while the view moves and when the stage changes its size */
   onMove: (listener: () => void) => void;
   /** called when the view has come to rest */

@@ -105,7 +105,7 @@ export async function openStage(options: {
   const onRest = (listener: () => void) => viewer.addHandler('animation-finish', listener);
   const position = () => {
     const bounds = viewer.viewport.getBoundsNoRotate();
-    const home = viewer.viewport.getHomeBounds();
+    const home = viewer.viewport.getHomeBoundsNoRotate();
     const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
     if (same('x') && same('y') && same('width')) return null;
     const seen = image.viewportToImageRectangle(bounds);
@@ -187,7 +187,7 @@ export async function openStage(options: {
     turned: () => viewer.viewport.getRotation(true),
     rotation: () => ((viewer.viewport.getRotation() % 360) + 360) % 360,
     rotate: (degrees, isImmediate = false) => void viewer.viewport.setRotation(degrees, isImmediate),
-    goHome: () => viewer.viewport.goHome(),
+    goHome: (isImmediate = false) => void viewer.viewport.goHome(isImmediate),
     onMove,
   };
 }
