@@ -573,6 +573,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await least.fill('300');
     await least.press('Enter');
     await until('the minimum stops at the maximum', () => page.url().includes('channels=0:00ff00:200~200'));
+    const automatic = page.getByRole('button', { name: 'Automatic contrast of Intensity' });
+    await automatic.press('Enter');
+    await until('it is automatic by the keyboard, too', () => /channels=0:00ff00(&|$)/.test(page.url()));
+    expect(await automatic.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true);
     await page.evaluate(`location.replace('#item/${itemId()}?channels=garbage')`);
     await until('the address no longer says what names no channel', () => !page.url().includes('garbage'));
     expect(await page.getByRole('checkbox', { name: 'Intensity' }).isChecked()).toBe(true);

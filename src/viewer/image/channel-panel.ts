@@ -161,7 +161,8 @@ export function channelPanel(options: {
       });
       band.style.left = `${low}%`;
       band.style.right = `${100 - (high ?? 100)}%`;
-      automatic.disabled = channel.min === null && channel.max === null;
+      // A disabled button would lose the focus.
+      automatic.ariaDisabled = String(channel.min === null && channel.max === null);
     }
   }
 }
