@@ -324,6 +324,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await notice.waitFor();
     await notice.getByRole('button', { name: 'Try again' }).click();
     await notice.getByRole('alert').waitFor();
+    const rename = (name: string) => admin.ok('PUT', `/item/${itemId()}`, { query: { name } });
+    await rename('still broken.tif');
+    await heading('still broken.tif');
+    await rename('broken.tif');
     await page.goBack();
     await heading('Kidney Private');
     expect(complaints).toEqual([expect.stringContaining('400')]);

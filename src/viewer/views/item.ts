@@ -4,7 +4,7 @@ import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { preparationEnd } from '../browse/preparation.js';
-import { imageState, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
+import { imageState, isSame, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { associatedSection } from '../image/associated.js';
@@ -41,7 +41,9 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     signal.throwIfAborted();
     const sections = [section(browseTexts.item, true, itemFacts(item)), files, ...ownMetadata(item)];
     fill(main, h('div.page.item-page.column', heading, h('h1', item.name), notice, h('div.panel.surface.raised', ...sections)));
-    return { title: item.name };
+    // The server makes the image by itself when missing parts arrive.
+    const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
+    return { title: item.name, hasChanged };
   }
 
   const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
