@@ -46,6 +46,7 @@ export function channelPanel(options: {
     /** Applies the channels of an address. */
     set(next: Channel[]) {
       channels = next;
+      select.value = '';
       show();
     },
     /** Must be called when another frame is shown. */
@@ -56,7 +57,6 @@ export function channelPanel(options: {
     const preset = presets[Number(select.value.replace('preset', ''))];
     if (select.value === 'auto') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
     else if (select.value !== '' && preset) channels = applyPreset(preset, channels);
-    select.value = '';
     show();
     onChange(channels);
   }
@@ -77,6 +77,7 @@ export function channelPanel(options: {
 
   function change(index: number, changes: Partial<Channel>) {
     channels = channels.map((channel, at) => (at === index ? { ...channel, ...changes } : channel));
+    select.value = '';
     changeSoon();
   }
 
