@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { longest, projects } from './test/support/projects.js';
+import { longest, projects } from './test/support/run/projects.js';
 
 const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -11,7 +11,7 @@ const alias = [
   { find: /^express-large-image\/reference-host$/, replacement: inPackage('src/reference-host/index.ts') },
   { find: /^express-large-image\/s3$/, replacement: inPackage('src/s3/index.ts') },
   { find: /^express-large-image\/testing$/, replacement: inPackage('src/testing/index.ts') },
-  { find: /^\.{1,2}\/.*\bconcurrency\/program\.js$/, replacement: inPackage('test/support/built-threads-and-children.ts') },
+  { find: /^\.{1,2}\/.*\bconcurrency\/program\.js$/, replacement: inPackage('test/support/run/built-threads-and-children.ts') },
 ];
 
 /** The files that take longest, then the other slow ones, then the fast ones; within these in Vitest's order by time or size. */
@@ -37,7 +37,7 @@ export default defineConfig({
         name,
         include: folders.map((folder) => `${folder}/**/*.test.ts`),
         exclude: except.map((folder) => `${folder}/**`),
-        setupFiles: ['test/support/setup.ts'],
+        setupFiles: ['test/support/run/setup.ts'],
         testTimeout: 60_000,
         hookTimeout: 120_000,
         pool: 'forks' as const,
@@ -48,7 +48,7 @@ export default defineConfig({
       },
     })),
     sequence: { sequencer: SlowFirst },
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/run/global-setup.ts'],
     // Two processors are busy with four: many tests wait for servers, jobs and killed processes.
     maxWorkers: 4,
     // The second project, and later runs, need not translate the sources again.

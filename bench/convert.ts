@@ -13,7 +13,7 @@ import sharp from 'sharp';
 import type { convertFile as Convert } from '../src/tilesource/convert/convert-file.js';
 import { checkConversion, type ConversionRequest } from '../src/tilesource/convert/options.js';
 import { temporaryDirectory } from '../src/core/temporary-files.js';
-import { buildProgram } from '../test/support/built-program.js';
+import { buildProgram } from '../test/support/run/built-program.js';
 
 const side = Number(process.env.BENCH_SIDE ?? 30_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);

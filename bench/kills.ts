@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createConnection } from 'mongoose';
-import { buildProgram } from '../test/support/built-program.js';
+import { buildProgram } from '../test/support/run/built-program.js';
 import { Targets } from './annotations/targets.js';
 import { Caller } from './kills/caller.js';
 import { StableAddress } from './kills/database.js';

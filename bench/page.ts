@@ -3,7 +3,7 @@
  * the page busy, and how long the first picture takes. docs/benchmarks.md says what the lines mean.
  */
 import { chromium, type Page, type Request } from 'playwright-core';
-import { chromiumPath } from '../test/support/chromium.js';
+import { chromiumPath } from '../test/support/pages/chromium.js';
 import { median } from './support/measure.js';
 import { randomNumbers } from './support/polygons.js';
 import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';

@@ -9,7 +9,7 @@ import { createReferenceHost, startDatabase } from '../src/reference-host/index.
 import { addSyntheticSlide, ensureAdmin } from '../src/reference-host/start/content/content.js';
 import { addNuclei, nucleiName } from '../src/reference-host/start/content/nuclei.js';
 import { makeSyntheticSlide } from '../src/reference-host/synthetic-slide/slide.js';
-import { chromiumPath } from '../test/support/chromium.js';
+import { chromiumPath } from '../test/support/pages/chromium.js';
 
 const size = { slide: 8192, width: 1280, height: 760 };
 const target = fileURLToPath(new URL('../docs/images/viewer.webp', import.meta.url));

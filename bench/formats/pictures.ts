@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { memoryFolder } from '../../test/support/folder-input.js';
-import { writePcx } from '../../test/support/pcx-writer.js';
+import { memoryFolder } from '../../test/support/images/folder-input.js';
+import { writePcx } from '../../test/support/writers/pcx-writer.js';
 import type { SourceInput, TileSource, TileSourceDefinition } from '../../src/tilesource/contract.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
 import { TileSourceRegistry } from '../../src/tilesource/registry/registry.js';

@@ -15,9 +15,9 @@ import { jpeg2000Source } from '../../src/tilesource/sources/jpeg2000/jpeg2000-s
 import { scanlinesSource } from '../../src/tilesource/sources/scanlines/scanlines-source.js';
 import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { zarrSource } from '../../src/tilesource/sources/zarr/zarr-source.js';
-import { writeCzi } from '../../test/support/czi-writer.js';
-import { writeDicom } from '../../test/support/dicom-writer.js';
-import { writeZip } from '../../test/support/zip-writer.js';
+import { writeCzi } from '../../test/support/writers/czi-writer.js';
+import { writeDicom } from '../../test/support/writers/dicom-writer.js';
+import { writeZip } from '../../test/support/writers/zip-writer.js';
 
 /** A file of some format, and what its library does for a tile. */
 export interface Sample {

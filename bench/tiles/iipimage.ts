@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { freePort } from '../../test/support/listening.js';
+import { freePort } from '../../test/support/hosts/listening.js';
 
 /** A running IIPImage server. */
 export interface IipImage {

@@ -5,8 +5,8 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { netpbmSource } from '../../examples/netpbm-source.js';
 import { describeTileSource } from '../../src/testing/index.js';
-import { pattern } from '../support/pattern.js';
-import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+import { pattern } from '../support/images/pattern.js';
+import { startHost, type Client, type TestHost } from '../support/hosts/reference-host.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'example-source-'));
 const color = join(folder, 'color.ppm');

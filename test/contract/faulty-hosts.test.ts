@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HostEventEmitter, ModelEvents, type Host } from '../../src/index.js';
 import { describeHost, type HostUnderTest } from '../../src/testing/index.js';
 import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../examples/host-adapter.js';
-import { startTestDatabase } from '../support/database.js';
+import { startTestDatabase } from '../support/hosts/database.js';
 import { specimenActions } from '../../examples/host-test.js';
 
 type Change = (host: Host) => Partial<Host>;

@@ -3,14 +3,14 @@ import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { HostFiles, StoredDocument } from '../../src/index.js';
 import { describeHost, type HostUnderTest } from '../../src/testing/index.js';
-import { startTestDatabase } from '../support/database.js';
-import { startHost, type Client } from '../support/reference-host.js';
+import { startTestDatabase } from '../support/hosts/database.js';
+import { startHost, type Client } from '../support/hosts/reference-host.js';
 import { specimenActions } from '../../examples/host-test.js';
 import { specimenFilesInGridFs } from '../../examples/gridfs-files.js';
 import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../examples/host-adapter.js';
 import { specimenFilesInBucket } from '../../examples/s3-files.js';
 import { Bucket } from '../../src/s3/index.js';
-import { noGateway, startGateway } from '../support/s3-gateway.js';
+import { noGateway, startGateway } from '../support/hosts/s3-gateway.js';
 
 /** Where the bytes of a server of another shape lie. */
 interface Store {

@@ -5,8 +5,8 @@ import sharp from 'sharp';
 import { afterAll, describe, it } from 'vitest';
 import { describeTileSource } from '../../src/testing/tile-source.js';
 import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
-import { sampleFile } from '../support/data.js';
-import { pattern } from '../support/pattern.js';
+import { sampleFile } from '../support/images/data.js';
+import { pattern } from '../support/images/pattern.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'tiff-source-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -3,8 +3,8 @@ import { MemoryTileCache } from '../../src/features/caches/memory.js';
 import { RedisConnection } from '../../src/features/caches/redis-connection.js';
 import { RedisTileCache } from '../../src/features/caches/redis.js';
 import { describeTileCache } from '../../src/testing/index.js';
-import { noRedis, startRedis, type TestRedis } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { noRedis, startRedis, type TestRedis } from '../support/hosts/redis.js';
+import { until } from '../support/run/until.js';
 
 const tile = { bytes: Uint8Array.from([1, 2, 3]), type: 'image/png' };
 

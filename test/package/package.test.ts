@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { withDatabaseName } from '../../src/reference-host/database/uri.js';
-import type {} from '../support/global-setup.js';
+import type {} from '../support/run/global-setup.js';
 
 const run = promisify(execFile);
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');

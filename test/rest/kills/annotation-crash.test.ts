@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestDatabase } from '../../support/database.js';
-import { Client } from '../../support/reference-host.js';
-import { startServer, type ServerProcess } from '../../support/server-process.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { Client } from '../../support/hosts/reference-host.js';
+import { startServer, type ServerProcess } from '../../support/hosts/server-process.js';
 
 type Json = Record<string, unknown>;
 

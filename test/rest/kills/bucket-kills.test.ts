@@ -4,11 +4,11 @@ import { Readable } from 'node:stream';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Bucket } from '../../../src/s3/index.js';
-import { startTestDatabase } from '../../support/database.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
 import { bucketSteps, openBucketFiles } from '../../support/kills/bucket-writes.js';
-import { builtProgram } from '../../support/programs.js';
-import { noGateway, startGateway, type TestGateway } from '../../support/s3-gateway.js';
-import { stepsEnvironment, stepsWords } from '../../support/steps.js';
+import { builtProgram } from '../../support/run/programs.js';
+import { noGateway, startGateway, type TestGateway } from '../../support/hosts/s3-gateway.js';
+import { stepsEnvironment, stepsWords } from '../../support/run/steps.js';
 
 if (noGateway !== null) console.warn(`skipped: files in a bucket, because ${noGateway}`);
 

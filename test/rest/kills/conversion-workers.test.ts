@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { Mongoose, type Connection } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { builtProgram } from '../../support/programs.js';
-import { startHost, type Client, type TestHost } from '../../support/reference-host.js';
-import { until } from '../../support/until.js';
+import { builtProgram } from '../../support/run/programs.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { until } from '../../support/run/until.js';
 
 const children: ChildProcess[] = [];
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StoredElements } from '../../../src/features/annotations/elements/contract.js';
-import { startTestDatabase } from '../../support/database.js';
-import { openElements } from '../../support/element-process.js';
-import { builtProgram } from '../../support/programs.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { openElements } from '../../support/annotations/element-process.js';
+import { builtProgram } from '../../support/run/programs.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;

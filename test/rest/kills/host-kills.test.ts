@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
-import { buildProgram } from '../../support/built-program.js';
-import { connectHostModels } from '../../support/host-models.js';
+import { buildProgram } from '../../support/run/built-program.js';
+import { connectHostModels } from '../../support/hosts/host-models.js';
 import { bodyOf, contents, hostWrites, minimumChunk, type Place } from '../../support/kills/host-writes.js';
 import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
-import { startHost, type Client, type TestHost } from '../../support/reference-host.js';
-import { until } from '../../support/until.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { until } from '../../support/run/until.js';
 
 const logged: { event: string; fields: Record<string, unknown> }[] = [];
 const places = new Map<string, Place>();

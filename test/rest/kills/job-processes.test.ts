@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JobRecord } from '../../../src/features/jobs/job-record.js';
-import { startTestDatabase } from '../../support/database.js';
-import { executions, leaseMs, openJobService, testDefinitions, type JobService } from '../../support/job-process.js';
-import { builtProgram } from '../../support/programs.js';
-import { until } from '../../support/until.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { executions, leaseMs, openJobService, testDefinitions, type JobService } from '../../support/jobs/job-process.js';
+import { builtProgram } from '../../support/run/programs.js';
+import { until } from '../../support/run/until.js';
 
 /** Longer than any test. */
 const noLeaseMs = 600_000;

@@ -6,15 +6,15 @@ import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { processName } from '../../../src/core/database/leases/process-name.js';
 import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
-import { buildProgram } from '../../support/built-program.js';
-import { pyramid } from '../../support/images.js';
+import { buildProgram } from '../../support/run/built-program.js';
+import { pyramid } from '../../support/images/images.js';
 import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
 import { annotationUploads, annotationWrites, finalWrites } from '../../support/kills/annotation-writes.js';
 import { dicomWrites } from '../../support/kills/dicom-writes.js';
 import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../../support/kills/image-writes.js';
 import { markerOf, newPlace, type Json, type Place, type PluginWrite } from '../../support/kills/plugin-writes.js';
-import { Client, startHost, type TestHost } from '../../support/reference-host.js';
-import { until } from '../../support/until.js';
+import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
+import { until } from '../../support/run/until.js';
 
 const writes: Record<string, PluginWrite> = {
   ...annotationWrites,

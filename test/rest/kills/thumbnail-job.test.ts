@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startTestDatabase } from '../../support/database.js';
-import { newFolder, pyramid, uploadItem } from '../../support/images.js';
-import { endedJob } from '../../support/job-status.js';
-import { Client } from '../../support/reference-host.js';
-import { startServer } from '../../support/server-process.js';
-import { until } from '../../support/until.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
+import { endedJob } from '../../support/jobs/job-status.js';
+import { Client } from '../../support/hosts/reference-host.js';
+import { startServer } from '../../support/hosts/server-process.js';
+import { until } from '../../support/run/until.js';
 
 describe('the job that makes thumbnails, killed', () => {
   it('is taken up again and leaves whole files only', { timeout: 150_000 }, async () => {

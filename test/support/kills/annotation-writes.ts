@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { elementsOf, point } from '../annotated.js';
-import type { Client } from '../reference-host.js';
-import { until } from '../until.js';
+import { elementsOf, point } from '../hosts/annotated.js';
+import type { Client } from '../hosts/reference-host.js';
+import { until } from '../run/until.js';
 import type { Json, Place, PluginWrite } from './plugin-writes.js';
 
 export const elementCount = 100;

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { level } from '../dicom-level.js';
-import { uploadItem } from '../images.js';
-import { until } from '../until.js';
+import { level } from '../writers/dicom-level.js';
+import { uploadItem } from '../images/images.js';
+import { until } from '../run/until.js';
 import { filesOf, markerOf, type Json, type PluginWrite } from './plugin-writes.js';
 
 /** The file that is there before, and the one with which the process dies. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { Client, type Answer } from '../reference-host.js';
+import { Client, type Answer } from '../hosts/reference-host.js';
 
 export const minimumChunk = 1024;
 /** What one case works on: a collection with a folder of its own. */

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { uploadItem } from '../images.js';
-import type { Client } from '../reference-host.js';
-import { until } from '../until.js';
+import { uploadItem } from '../images/images.js';
+import type { Client } from '../hosts/reference-host.js';
+import { until } from '../run/until.js';
 import { filesOf, markerOf, type Json, type Place, type PluginWrite } from './plugin-writes.js';
 
 const key = '{"height":16,"width":16}';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { Client, type TestHost } from '../reference-host.js';
+import { Client, type TestHost } from '../hosts/reference-host.js';
 
 /** A write that is at its step when its process is killed. */
 export interface Victim {

@@ -1,5 +1,5 @@
-import { uploadItem } from '../images.js';
-import type { Client } from '../reference-host.js';
+import { uploadItem } from '../images/images.js';
+import type { Client } from '../hosts/reference-host.js';
 
 export type Json = Record<string, unknown>;
 

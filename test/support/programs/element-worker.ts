@@ -1,6 +1,6 @@
 // A process that writes and changes annotations on the database it is given, until it is killed.
 import { Mongoose } from 'mongoose';
-import { crashLayout, openElements } from '../element-process.js';
+import { crashLayout, openElements } from '../annotations/element-process.js';
 
 const connection = await new Mongoose().createConnection(process.argv[2]!).asPromise();
 const { store, documents } = openElements(connection);

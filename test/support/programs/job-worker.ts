@@ -1,5 +1,5 @@
 // A process that runs the test jobs until it is killed: database, lease in milliseconds.
-import { openJobService, testDefinitions } from '../job-process.js';
+import { openJobService, testDefinitions } from '../jobs/job-process.js';
 
 const service = await openJobService(process.argv[2]!, { leaseMs: Number(process.argv[3]) });
 for (const definition of testDefinitions(service.connection)) service.runner.define(definition);

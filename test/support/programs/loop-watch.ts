@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
-import { watchLoop } from '../loop-stretches.js';
+import { watchLoop } from '../run/loop-stretches.js';
 
 /*
  * Loaded with `--import` into a server process that a test forks: measures how long its event loop goes without a turn. Every message from

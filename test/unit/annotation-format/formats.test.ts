@@ -8,7 +8,7 @@ import { elementToFeature, geoJsonText, type FeatureWriter } from '../../../src/
 import { elementToQuPathFeature } from '../../../src/annotation-format/formats/qupath.js';
 import type { AnnotationElement, AnnotationHead } from '../../../src/annotation-format/schema/document.js';
 import { createDocumentValidator } from '../../../src/annotation-format/validate.js';
-import { sampleFile } from '../../support/data.js';
+import { sampleFile } from '../../support/images/data.js';
 import { allTypes, anyElement, elementOf } from './arbitraries.js';
 import { fullElements } from './samples.js';
 

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { schemaFor } from '../../../src/annotation-format/schema/document.js';
 import { createDocumentValidator } from '../../../src/annotation-format/validate.js';
 import { BadParameterError } from '../../../src/errors.js';
-import { oracle, oracleTable } from '../../support/annotation-oracle.js';
-import { mutant, mutants, type Mutant } from '../../support/annotation-mutants.js';
+import { oracle, oracleTable } from '../../support/annotations/annotation-oracle.js';
+import { mutant, mutants, type Mutant } from '../../support/annotations/annotation-mutants.js';
 import { allTypes, anyElement } from './arbitraries.js';
 import { fullElements } from './samples.js';
 

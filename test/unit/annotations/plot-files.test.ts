@@ -4,7 +4,7 @@ import type { FileRecord } from '../../../src/core/host/records.js';
 import { DataFiles } from '../../../src/features/annotations/plot/files.js';
 import { ElementBoxes } from '../../../src/features/annotations/plot/boxes.js';
 import { noRow } from '../../../src/features/annotations/plot/table.js';
-import { watchLoop } from '../../support/loop-stretches.js';
+import { watchLoop } from '../../support/run/loop-stretches.js';
 
 const file: FileRecord = { id: 'f', name: 'cells.csv', itemId: null, mimeType: 'text/csv', size: 1, doc: { _id: 'f' } };
 const asked = { keys: null, signal: new AbortController().signal };

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatConfig } from '../../../src/configuration-text/format.js';
 import { validateConfig } from '../../../src/configuration-text/validate.js';
-import { sampleFile } from '../../support/data.js';
+import { sampleFile } from '../../support/images/data.js';
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index).join(', ');
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { defaultSettings, readSettings, type SettingProblem } from '../../../src/configuration-text/read-settings.js';
-import { sampleFile } from '../../support/data.js';
+import { sampleFile } from '../../support/images/data.js';
 
 const gibibyte = 1024 ** 3;
 

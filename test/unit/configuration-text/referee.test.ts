@@ -6,7 +6,7 @@ import { parseLiteral } from '../../../src/configuration-text/literal.js';
 import { reprValue } from '../../../src/configuration-text/python-value.js';
 import { validateConfig } from '../../../src/configuration-text/validate.js';
 import { wrapValue } from '../../../src/configuration-text/wrap.js';
-import { askPython, hasPython } from '../../support/python.js';
+import { askPython, hasPython } from '../../support/python/python.js';
 
 // A loaded machine is several times slower than an idle one.
 vi.setConfig({ testTimeout: 120_000 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { decodeUtf8, validateConfig } from '../../../src/configuration-text/validate.js';
 import { BadParameterError } from '../../../src/errors.js';
-import { sampleFile } from '../../support/data.js';
+import { sampleFile } from '../../support/images/data.js';
 
 const invalidValue = 'Config values must be valid Python.';
 const noHeader = 'File contains no section headers.';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { DataDirectoryInUseError, lockDataDirectory } from '../../../src/reference-host/start/data-lock.js';
-import { builtProgram } from '../../support/programs.js';
+import { builtProgram } from '../../support/run/programs.js';
 
 let work: string;
 beforeEach(async () => {

@@ -12,9 +12,9 @@ import { DatabaseUnavailableError, type Progress } from '../../../src/reference-
 import { findExecutable } from '../../../src/reference-host/database/executable.js';
 import { freePort } from '../../../src/reference-host/database/mongod.js';
 import { hostsOf, ping } from '../../../src/reference-host/database/uri.js';
-import { mongodProgram, writeMongod } from '../../support/fake-mongod.js';
-import { builtProgram } from '../../support/programs.js';
-import { until } from '../../support/until.js';
+import { mongodProgram, writeMongod } from '../../support/hosts/fake-mongod.js';
+import { builtProgram } from '../../support/run/programs.js';
+import { until } from '../../support/run/until.js';
 
 let work: string;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReferenceHost } from '../../../src/reference-host/index.js';
 import { RunningHost } from '../../../src/reference-host/start/running-host.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/run/until.js';
 
 describe('RunningHost', () => {
   it('serves nobody before what the first host needs is done, and does it once', async () => {

@@ -9,7 +9,7 @@ import { listen } from '../../../src/reference-host/start/listen.js';
 import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
 import { ownFiles, type OwnFile } from '../../../src/reference-host/start/content/own-files.js';
 import { keptPassword } from '../../../src/reference-host/start/content/password.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/run/until.js';
 
 let work: string;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { zipStream, type ZipEntry } from '../../../src/reference-host/files/zip.js';
-import { watchLoop } from '../../support/loop-stretches.js';
+import { watchLoop } from '../../support/run/loop-stretches.js';
 
 const none = () => Promise.reject(new Error('There is no file.'));
 

@@ -9,7 +9,7 @@ import { checkConversion, type ConversionRequest } from '../../../src/tilesource
 import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/child/vips-pass.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/contract.js';
-import { wholeLevel, worstDifference } from '../../support/whole-level.js';
+import { wholeLevel, worstDifference } from '../../support/images/whole-level.js';
 
 /** Longer than what is decoded as a whole, so that libvips makes the tiles; low, so that it is quick. */
 const [width, height] = [4200, 4];

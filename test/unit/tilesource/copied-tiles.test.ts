@@ -10,9 +10,9 @@ import { packJpegTile, type JpegForm } from '../../../src/tilesource/pyramid/jpe
 import { createRaster, type Raster } from '../../../src/tilesource/raster.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/contract.js';
-import { writeFixtures } from '../../support/fixtures.js';
-import { writeTiff, type TagValue, type WrittenDirectory } from '../../support/tiff-writer.js';
-import { wholeLevel, worstDifference } from '../../support/whole-level.js';
+import { writeFixtures } from '../../support/images/fixtures.js';
+import { writeTiff, type TagValue, type WrittenDirectory } from '../../support/writers/tiff-writer.js';
+import { wholeLevel, worstDifference } from '../../support/images/whole-level.js';
 
 let folder: string;
 let runs = 0;

@@ -17,12 +17,12 @@ import { scanlinesSource } from '../../../src/tilesource/sources/scanlines/scanl
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import { zarrSource } from '../../../src/tilesource/sources/zarr/zarr-source.js';
-import { writeCzi } from '../../support/czi-writer.js';
-import { writeDicom } from '../../support/dicom-writer.js';
-import { writeJpeg2000 } from '../../support/jpeg2000-writer.js';
-import { memoryInput } from '../../support/memory-input.js';
-import { paint, rasterSource } from '../../support/raster-source.js';
-import { writeZip } from '../../support/zip-writer.js';
+import { writeCzi } from '../../support/writers/czi-writer.js';
+import { writeDicom } from '../../support/writers/dicom-writer.js';
+import { writeJpeg2000 } from '../../support/writers/jpeg2000-writer.js';
+import { memoryInput } from '../../support/images/memory-input.js';
+import { paint, rasterSource } from '../../support/images/raster-source.js';
+import { writeZip } from '../../support/writers/zip-writer.js';
 
 /** Sides that are no multiples of anything: coarser levels end with a fraction of a pixel. */
 const width = 1111;

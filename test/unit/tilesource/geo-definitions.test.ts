@@ -3,7 +3,7 @@ import type { GeoReference } from '../../../src/tilesource/geo/georeference.js';
 import { positionInPixels, regionInPixels } from '../../../src/tilesource/geo/region-units.js';
 import { projectionOfKeys, transformer } from '../../../src/tilesource/geo/projections.js';
 import { projectToWebMercator } from '../../../src/tilesource/geo/web-mercator.js';
-import { paint, rasterSource } from '../../support/raster-source.js';
+import { paint, rasterSource } from '../../support/images/raster-source.js';
 
 const named = (code: number) => ({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: code });
 const made = (kind: number, keys: Record<string, number>) => ({

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import type { EncodedPicture, StreamedPicture } from '../../../src/tilesource/requests.js';
 import { openTestImage } from '../../../src/tilesource/sources/test/test-source.js';
-import { paint, rasterSource } from '../../support/raster-source.js';
+import { paint, rasterSource } from '../../support/images/raster-source.js';
 
 const photo = paint({ width: 200, height: 150, bands: 3 }, (x, y, band) => [x, y, (x + y) % 256][band] ?? 0);
 const gray = paint({ width: 200, height: 150, bands: 1 }, (x) => x);

@@ -6,8 +6,8 @@ import { readExif } from '../../../src/tilesource/sources/sharp/exif.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { readDescription, vendorProperties } from '../../../src/tilesource/sources/tiff/descriptions.js';
 import { readOme } from '../../../src/tilesource/sources/tiff/ome.js';
-import { random } from '../../support/fuzz.js';
-import { memoryInput } from '../../support/memory-input.js';
+import { random } from '../../support/images/fuzz.js';
+import { memoryInput } from '../../support/images/memory-input.js';
 
 describe('formats that nothing here reads', () => {
   it.each([

@@ -5,7 +5,7 @@ import { levelSize, tileContent } from '../../../src/tilesource/geometry.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { blit } from '../../../src/tilesource/render/pixels.js';
 import { createRaster, type Raster } from '../../../src/tilesource/raster.js';
-import { paint, rasterSource } from '../../support/raster-source.js';
+import { paint, rasterSource } from '../../support/images/raster-source.js';
 
 /** A pyramid whose coarser levels hold means, as most writers make them. */
 function averagedPyramid(raster: Raster): { source: TileSource; read: { level: number }[] } {

@@ -3,7 +3,7 @@ import { Canvas, type View } from '../../../../src/features/annotations/overlay/
 import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
 import type { Coordinate } from '../../../../src/annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
-import { randomNumbers } from '../../../support/marks.js';
+import { randomNumbers } from '../../../support/annotations/marks.js';
 
 const view: View = { left: 0, top: 0, scale: 1, width: 64, height: 64 };
 

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/features/annotations/overlay/draw/density/density-gain.js';
 import { DensityCounter } from '../../../../src/features/annotations/overlay/draw/density/density.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
-import { marksOf, randomNumbers } from '../../../support/marks.js';
+import { marksOf, randomNumbers } from '../../../support/annotations/marks.js';
 
 const side = 8192;
 const box = { lowx: 0, lowy: 0, highx: side, highy: side };

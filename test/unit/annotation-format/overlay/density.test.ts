@@ -10,7 +10,7 @@ import {
 } from '../../../../src/features/annotations/overlay/draw/density/density.js';
 import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
-import { marksOf, randomNumbers } from '../../../support/marks.js';
+import { marksOf, randomNumbers } from '../../../support/annotations/marks.js';
 
 const side = 4096;
 

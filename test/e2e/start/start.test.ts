@@ -1,0 +1,329 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ping } from '../../../src/reference-host/database/uri.js';
+import { lockDataDirectory } from '../../../src/reference-host/start/data-lock.js';
+import { makeSyntheticSlide, nucleiOf, syntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { npmStart, startServer, type ServerProcess } from '../../support/hosts/server-process.js';
+import { until } from '../../support/run/until.js';
+
+const run = promisify(execFile);
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+const minutes = 60_000;
+const newUser = { login: 'first', email: 'first@example.org', firstName: 'First', lastName: 'User', password: 'secret-1' };
+
+let work: string;
+const servers: ServerProcess[] = [];
+const databases: { stop: () => Promise<void> }[] = [];
+
+beforeEach(async () => {
+  work = await mkdtemp(join(tmpdir(), 'large-image-start-'));
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.kill('SIGKILL');
+    await server.ended;
+  }
+  for (const database of databases.splice(0)) await database.stop();
+  await rm(work, { recursive: true, force: true });
+});
+
+function started(server: ServerProcess): ServerProcess {
+  servers.push(server);
+  return server;
+}
+
+async function database(): Promise<{ MONGODB_URI: string; DATA_DIR: string }> {
+  const test = await startTestDatabase();
+  databases.push(test);
+  return { MONGODB_URI: test.uri, DATA_DIR: join(work, 'data') };
+}
+
+/** A small slide where the large one would be made: what is there is not made again. */
+async function smallSlide(): Promise<void> {
+  await mkdir(join(work, 'data'), { recursive: true });
+  await makeSyntheticSlide(join(work, 'data', 'synthetic-tissue-slide.tiff'), { size: 1024 });
+}
+
+async function call(url: string, method: string, path: string, headers: Record<string, string> = {}): Promise<never> {
+  const response = await fetch(`${url}/api/v1${path}`, { method, headers });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  // Tests take from it what they expect, and fail where it is not there.
+  return JSON.parse(text) as never;
+}
+
+async function signIn(url: string, login: string, password: string): Promise<Record<string, string>> {
+  const credentials = Buffer.from(`${login}:${password}`).toString('base64');
+  const { authToken } = (await call(url, 'GET', '/user/authentication', { Authorization: `Basic ${credentials}` })) as {
+    authToken: { token: string };
+  };
+  return { Authorization: `Bearer ${authToken.token}` };
+}
+
+interface Named {
+  _id: string;
+  name: string;
+}
+
+/** Items of a folder of a collection, by their names; as anybody sees them. */
+async function itemsIn(url: string, collectionName: string, folderName: string): Promise<Named[]> {
+  const collections: Named[] = await call(url, 'GET', '/collection');
+  const collection = collections.find(({ name }) => name === collectionName);
+  const folders: Named[] = await call(url, 'GET', `/folder?parentType=collection&parentId=${collection?._id}`);
+  const folder = folders.find(({ name }) => name === folderName);
+  return call(url, 'GET', `/item?folderId=${folder?._id}`);
+}
+
+describe('npm start -- --bare', () => {
+  it(
+    'starts on a database of its own, with nobody in it; the first user is the administrator',
+    { timeout: 4 * minutes },
+    async () => {
+      const server = started(npmStart(['--bare'], { DATA_DIR: join(work, 'data'), MONGODB_URI: undefined }));
+      const url = await server.url();
+      expect(server.output()).toContain('the first user to register is the administrator');
+      expect(server.output()).toMatch(/ITS DATA ARE IN MEMORY|data in .*database/);
+      expect(await call(url, 'GET', '/collection')).toEqual([]);
+      const user: { admin: boolean } = await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
+      expect(user.admin).toBe(true);
+      const page = await fetch(`${url}/`);
+      expect(page.headers.get('content-type')).toContain('text/html');
+      server.kill('SIGINT');
+      await server.ended;
+      await expect(fetch(url)).rejects.toThrow();
+      expect(server.output()).toContain('Stopping');
+      const address = /^Database .* at (127\.0\.0\.1:\d+)/m.exec(server.output())?.[1];
+      expect(address).toBeDefined();
+      await expect(ping(`mongodb://${address}/`, 1000)).rejects.toThrow();
+    },
+  );
+});
+
+describe('npm start', () => {
+  it(
+    'prints address and login before it makes the synthetic slide, and stops without having it',
+    { timeout: 4 * minutes },
+    async () => {
+      const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+      const server = started(startServer([], env));
+      const url = await server.url();
+      // Painting twenty thousand pixels square takes far longer than this looks.
+      expect(await filesBelow(join(work, 'data'))).not.toContain('synthetic-tissue-slide.tiff');
+      expect(await signIn(url, 'admin', 'a-good-one')).toBeTruthy();
+      await until('the slide is begun', () => server.output().includes('slide'));
+      server.kill('SIGTERM');
+      expect(await server.ended).toBe(0);
+      expect((await filesBelow(join(work, 'data'))).filter((name) => name.includes('slide'))).toEqual([]);
+    },
+  );
+
+  it('serves the synthetic slide with its nuclei to anybody, once', { timeout: 4 * minutes }, async () => {
+    await smallSlide();
+    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+    const server = started(startServer([], env));
+    const url = await server.url();
+    await until('the nuclei are annotated', () => server.output().includes('the annotation Nuclei'));
+    const [slide] = await itemsIn(url, 'Examples', 'Slides');
+    expect(slide?.name).toBe('Synthetic tissue slide');
+    const tiles: { sizeX: number; magnification: number } = await call(url, 'GET', `/item/${slide?._id}/tiles`);
+    expect(tiles).toMatchObject({ sizeX: 1024, magnification: syntheticSlide.magnification });
+    const tile = await fetch(`${url}/api/v1/item/${slide?._id}/tiles/zxy/0/0/0`);
+    expect(tile.status).toBe(200);
+    expect(await sharp(Buffer.from(await tile.arrayBuffer())).metadata()).toMatchObject({
+      format: 'jpeg',
+      width: 256,
+      height: 256,
+    });
+    const annotations: { annotation: { name: string }; _elementCount: number; public: boolean }[] = await call(
+      url,
+      'GET',
+      `/annotation?itemId=${slide?._id}`,
+    );
+    expect(annotations).toMatchObject([{ annotation: { name: 'Nuclei' }, public: true }]);
+    expect(annotations[0]!._elementCount).toBe([...nucleiOf(syntheticSlide.seed, 1024)].length);
+    server.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
+
+    const again = started(startServer([], env));
+    const nextUrl = await again.url();
+    expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
+  });
+
+  it('serves the caller’s own files, in place, and makes no slide then', { timeout: 4 * minutes }, async () => {
+    const own = join(work, 'own');
+    await mkdir(join(own, 'deep'), { recursive: true });
+    const picture = sharp({ create: { width: 600, height: 400, channels: 3, background: '#c02040' } });
+    await picture
+      .clone()
+      .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true })
+      .toFile(join(own, 'deep', 'red.tiff'));
+    await picture.clone().png().toFile(join(work, 'single.png'));
+    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+    const words = [join(work, 'single.png'), own];
+    const server = started(startServer(words, env));
+    const url = await server.url();
+    await until('the files are registered', () => server.output().includes('2 of your own files'));
+    const [single] = await itemsIn(url, 'Local files', 'Files');
+    expect(single?.name).toBe('single.png');
+    expect(await call(url, 'GET', `/item/${single?._id}/tiles`)).toMatchObject({ sizeX: 600, sizeY: 400 });
+    expect(await itemsIn(url, 'Local files', 'own')).toEqual([]);
+    // Nothing was copied, and nothing made.
+    expect(await filesBelow(join(work, 'data', 'files'))).toEqual([]);
+    expect(((await call(url, 'GET', '/collection')) as Named[]).map(({ name }) => name)).toEqual(['Local files']);
+    server.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
+    // Once more: nothing twice.
+    const again = started(startServer(words, env));
+    const nextUrl = await again.url();
+    await until('the files are registered', () => again.output().includes('2 of your own files'));
+    expect((await itemsIn(nextUrl, 'Local files', 'Files')).map(({ _id }) => _id)).toEqual([single?._id]);
+  });
+
+  it(
+    'makes up a password, keeps it, prints it, and says when it is no longer the right one',
+    { timeout: 4 * minutes },
+    async () => {
+      await smallSlide();
+      const env = { ...(await database()), ADMIN_PASSWORD: undefined };
+      const server = started(startServer([], env));
+      const url = await server.url();
+      const kept = (await readFile(join(work, 'data', 'admin-password'), 'utf8')).trim();
+      expect(server.output()).toContain(`Password  ${kept}`);
+      const token = await signIn(url, 'admin', kept);
+      const change = new URLSearchParams({ old: kept, new: 'another-one' });
+      await call(url, 'PUT', `/user/password?${change.toString()}`, token);
+      server.kill('SIGTERM');
+      expect(await server.ended).toBe(0);
+
+      const again = started(startServer([], env));
+      await again.url();
+      expect(again.output()).toContain('the password of admin in this database is another');
+      expect(again.output()).not.toContain(kept);
+    },
+  );
+
+  it('keeps users and items through kill -9', { timeout: 4 * minutes }, async () => {
+    const env = await database();
+    const server = started(startServer(['--bare'], env));
+    const url = await server.url();
+    await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
+    const token = await signIn(url, newUser.login, newUser.password);
+    const collection: Named = await call(url, 'POST', '/collection?name=Kept&public=true', token);
+    server.kill('SIGKILL');
+    await server.ended;
+    const again = started(startServer(['--bare'], env));
+    const nextUrl = await again.url();
+    expect(await call(nextUrl, 'GET', '/collection')).toMatchObject([{ _id: collection._id, name: 'Kept' }]);
+    expect(await signIn(nextUrl, newUser.login, newUser.password)).toBeTruthy();
+  });
+});
+
+describe('what is wrong is said in words', () => {
+  it('a port that is taken', async () => {
+    const other = createServer();
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    const { port } = other.address() as AddressInfo;
+    const server = started(startServer(['--bare'], { PORT: `${port}`, DATA_DIR: join(work, 'data') }));
+    expect(await server.ended).toBe(2);
+    expect(server.output()).toContain(`Port ${port} on 127.0.0.1 is taken`);
+    expect(server.output()).not.toMatch(/^ +at /m);
+    await new Promise((done) => other.close(done));
+  });
+
+  it('a data folder in which another server has its database', async () => {
+    const folder = join(work, 'taken');
+    const release = await lockDataDirectory(folder);
+    const second = started(startServer(['--bare'], { DATA_DIR: folder, MONGODB_URI: undefined }));
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain(`(process ${process.pid}) uses the data folder`);
+    await release();
+  });
+
+  it('a database that does not answer, without its password', async () => {
+    const env = { MONGODB_URI: 'mongodb://ann:s3cret@127.0.0.1:1/x', DATABASE_WAIT: '0', DATA_DIR: join(work, 'data') };
+    const server = started(startServer(['--bare'], env));
+    expect(await server.ended).toBe(1);
+    expect(server.output()).toContain('MONGODB_URI: the server at 127.0.0.1:1 cannot be used');
+    expect(server.output()).not.toContain('s3cret');
+  });
+
+  it('an unknown option, and --help', async () => {
+    const wrong = started(startServer(['--bear'], {}));
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.output()).toContain('Unknown option: --bear');
+    const help = started(startServer(['--help'], {}));
+    expect(await help.ended).toBe(0);
+    expect(help.output()).toContain('ADMIN_PASSWORD');
+  });
+});
+
+const documentdb = join(root, '..', 'shared', 'tools', 'documentdb', 'start');
+const reason = existsSync(documentdb) ? null : `${documentdb} is not there`;
+if (reason) console.warn(`skipped: npm start on a durable database, ${reason}`);
+
+describe('on a durable database', () => {
+  it.skipIf(reason)('what was acknowledged survives kill -9 of server and database', { timeout: 6 * minutes }, async () => {
+    const folder = await mkdtemp('/var/tmp/large-image-documentdb-');
+    const up = async (): Promise<string> => {
+      const { stdout } = await run(documentdb, [folder], { timeout: 2 * minutes });
+      return /^MONGODB_URI=(.*)$/m.exec(stdout)?.[1] ?? '';
+    };
+    const pids = async (): Promise<number[]> =>
+      Promise.all(
+        ['ferretdb', 'postgres'].map(async (name) =>
+          Number((await readFile(join(folder, `${name}.pid`), 'utf8')).split('\n')[0]),
+        ),
+      );
+    const isAlive = (pid: number): boolean => {
+      try {
+        process.kill(pid, 0);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    try {
+      const env = { DATA_DIR: join(work, 'data') };
+      const server = started(startServer(['--bare'], { ...env, MONGODB_URI: await up() }));
+      const url = await server.url();
+      await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
+      const token = await signIn(url, newUser.login, newUser.password);
+      const names: string[] = [];
+      for (let index = 0; index < 20; index++) {
+        names.push(((await call(url, 'POST', `/collection?name=Kept ${index}&public=true`, token)) as Named).name);
+      }
+      const before = await pids();
+      server.kill('SIGKILL');
+      for (const pid of before) process.kill(pid, 'SIGKILL');
+      await server.ended;
+      await until('the database has ended', () => !before.some(isAlive));
+      // PostgreSQL starts again only when the last of its helpers has let go of the shared memory.
+      const uri = await until('the database is back', up, 60_000);
+      const again = started(startServer(['--bare'], { ...env, MONGODB_URI: uri }));
+      const kept: Named[] = await call(await again.url(), 'GET', '/collection?limit=0');
+      expect(kept.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+      again.kill('SIGTERM');
+      expect(await again.ended).toBe(0);
+    } finally {
+      const left = await pids().catch(() => []);
+      await run(documentdb, ['--stop', folder]);
+      await until('the database has ended', () => !left.some(isAlive), 60_000);
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+}

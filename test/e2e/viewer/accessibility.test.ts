@@ -1,0 +1,189 @@
+import { readFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath } from '../../support/pages/chromium.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { slideFile } from '../../support/images/slide.js';
+
+const executablePath = chromiumPath();
+const kinds = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** What is looked at: an address, and what is there when it stands. */
+type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
+
+describe.skipIf(executablePath === null)('every page and dialog, as axe sees it', { timeout: 600_000 }, () => {
+  let work: string;
+  let testHost: TestHost;
+  let admin: Client;
+  let browser: Browser;
+  let page: Page;
+  let stops: Stop[];
+
+  const heading = (name: string) => (on: Page) => on.getByRole('heading', { name }).first().waitFor();
+  const button = (name: string) => (on: Page) => on.getByRole('button', { name, exact: true }).first().waitFor();
+  /** Opens a dialog by the button of this name. */
+  const dialog = (name: string) => async (on: Page) => {
+    await on.getByRole('button', { name, exact: true }).first().click();
+    await on.getByRole('dialog').waitFor();
+  };
+
+  beforeAll(async () => {
+    work = await mkdtemp(join(tmpdir(), 'accessibility-'));
+    testHost = await startHost();
+    admin = await testHost.register('anna');
+    const collection = await admin.create('/collection', { name: 'Slides', public: true });
+    const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Kidney' });
+    const add = async (name: string, bytes: Buffer) => {
+      const query = { parentType: 'folder', parentId: folder, name, size: bytes.length };
+      return String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
+    };
+    const slide = await add('slide.svs', await readFile(await slideFile(work)));
+    const broken = await add('broken.tif', Buffer.from('II*\0 and nothing more'));
+    const elements = [
+      { type: 'rectangle', center: [600, 600, 0], width: 300, height: 200, group: 'a', label: { value: 'one' } },
+      { type: 'point', center: [900, 900, 0], group: 'b' },
+    ];
+    await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: 'Glands', elements } });
+    await admin.create('/group', { name: 'Pathologists' });
+    await admin.ok('PUT', '/large_image/thumbnails', { query: { spec: '[{"width":64}]' } });
+    await admin.ok('PUT', `/item/${slide}/metadata`, { json: { tags: ['a', 'b'], stain: { name: 'H&E' } } });
+    const associated = (await admin.ok('GET', `/item/${slide}/tiles/images`)) as unknown as string[];
+    stops = [
+      ['', button('New collection')],
+      ['', dialog('New collection')],
+      [`collection/${collection}`, heading('Slides')],
+      [`folder/${folder}`, heading('Kidney')],
+      [`item/${broken}`, heading('broken.tif')],
+      [`item/${slide}`, (on) => on.getByRole('checkbox', { name: 'Glands' }).waitFor()],
+      // A generated slide has none.
+      ...(associated.includes('label') ? [[`item/${slide}`, dialog('Enlarge label')] as Stop] : []),
+      [`item/${slide}`, dialog('New annotation')],
+      [`item/${slide}`, async (on) => (await button('Edit Glands')(on), on.getByRole('button', { name: 'Edit Glands' }).click())],
+      [`item/${slide}`, dialog('Delete')],
+      [`item/${slide}`, dialog('Save this view')],
+      [`item/${slide}`, dialog('Compare')],
+      [
+        `item/${slide}?with=${slide}&rotation=90`,
+        (on) => on.getByText('Move both').or(on.getByLabel('Move both together')).first().waitFor(),
+      ],
+      [`item/${slide}`, dialog('Download, share or restore Glands')],
+      [
+        `item/${slide}`,
+        async (on) => (await button('Edit Glands')(on), await on.keyboard.press('?'), on.getByRole('dialog').waitFor()),
+      ],
+      [`item/${slide}`, dialog('Edit')],
+      [`folder/${folder}`, dialog('Share')],
+      [
+        `folder/${folder}`,
+        async (on) => {
+          await on.getByLabel('Select slide.svs').check();
+          await dialog('Move or copy')(on);
+        },
+      ],
+      ['search?q=slide', (on) => on.getByRole('link', { name: 'slide.svs' }).waitFor()],
+      ['admin', button('Clear caches')],
+      ['admin/thumbnails', dialog('Delete thumbnails')],
+      ['admin/people', dialog('Edit “First anna”')],
+      ['admin/groups', dialog('Members of “Pathologists”')],
+      ['admin/settings', button('Save')],
+      ['admin/thumbnails', button('Create thumbnails')],
+      ['admin/images', button('Create large images')],
+      ['admin/jobs', (on) => on.getByText('Success').first().waitFor()],
+      ['admin/configuration', heading('Administration')],
+      ['nothing', heading('This cannot be shown')],
+    ];
+    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+    await rm(work, { recursive: true, force: true });
+  });
+
+  /** What axe finds wrong, in a line each. */
+  async function violations(): Promise<string[]> {
+    if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
+    const options = JSON.stringify({ resultTypes: ['violations'], runOnly: kinds });
+    const { violations: found } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+      `axe.run(document, ${options})`,
+    );
+    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 300));
+  }
+
+  it('has no violation in light and dark at 1200 pixels, and at 390', async () => {
+    const context = await browser.newContext({ reducedMotion: 'reduce' });
+    try {
+      page = await context.newPage();
+      page.setDefaultTimeout(60_000);
+      const found: Record<string, string[]> = {};
+      // Width and colours are the style sheets' matter alone: what has been opened once is looked at in each.
+      const look = async (name: string) => {
+        for (const [width, colorScheme] of [
+          [1200, 'light'],
+          [1200, 'dark'],
+          [390, 'light'],
+        ] as const) {
+          await page.setViewportSize({ width, height: 800 });
+          await page.emulateMedia({ colorScheme });
+          const wrong = await violations();
+          if (wrong.length > 0) found[`${name} ${width} ${colorScheme}`] = wrong;
+        }
+      };
+      for (const [name, title] of [
+        ['sign-in', 'Sign in'],
+        ['register', 'Create an account'],
+      ] as const) {
+        await page.goto(`${testHost.url}/#${name}`);
+        await heading(title)(page);
+        await look(name);
+      }
+      await page.evaluate(`localStorage.setItem('token /api/v1', '${admin.token}')`);
+      for (const [index, [address, ready]] of stops.entries()) {
+        // A page of its own: dialogs of the one before are gone.
+        await page.goto('about:blank');
+        await page.setViewportSize({ width: 1200, height: 800 });
+        await page.goto(`${testHost.url}/#${address}`);
+        await ready(page);
+        await look(`${index} ${address}`);
+      }
+      await page.goto(`${testHost.url}/api/v1/describe`);
+      await page.locator('.opblock-tag').first().waitFor();
+      await look('describe');
+      expect(found).toEqual({});
+    } finally {
+      await context.close();
+    }
+  });
+
+  it('shows the image, and nothing beyond the side of a narrow window, however long names and metadata are', async () => {
+    const name = `${'N'.repeat(400)} ${'ü'.repeat(300)} <b>"&${'x'.repeat(290)}`;
+    const [, slide] = /item\/([0-9a-f]{24})$/.exec(
+      stops.map(([address]) => address).findLast((address) => /^item\/[0-9a-f]+$/.test(address))!,
+    )!;
+    const { name: former, folderId } = await admin.ok('GET', `/item/${slide}`);
+    await admin.ok('PUT', `/item/${slide}`, { query: { name } });
+    await admin.ok('PUT', `/item/${slide}/metadata`, {
+      json: { ['k'.repeat(250)]: 'v'.repeat(1000), ['o'.repeat(250)]: { inner: 1 } },
+    });
+    const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
+    try {
+      const narrow = await context.newPage();
+      await narrow.goto(`${testHost.url}/#item/${slide}`);
+      await narrow.getByRole('checkbox', { name: 'Glands' }).waitFor();
+      expect(await narrow.evaluate('document.documentElement.scrollWidth')).toBe(390);
+      expect((await narrow.locator('.drawing').boundingBox())!.y).toBeLessThan(400);
+      await narrow.goto(`${testHost.url}/#folder/${String(folderId)}`);
+      await narrow.getByRole('link', { name }).first().waitFor();
+      expect(await narrow.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    } finally {
+      await context.close();
+      await admin.ok('PUT', `/item/${slide}`, { query: { name: String(former) } });
+    }
+  });
+});

@@ -1,0 +1,364 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
+import { chromiumPath } from '../../support/pages/chromium.js';
+import { uploadItem } from '../../support/images/images.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
+import { until } from '../../support/run/until.js';
+
+type Rectangle = { x: number; y: number; width: number; height: number };
+
+function isOver(a: Rectangle, b: Rectangle) {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
+const executablePath = chromiumPath();
+/** Side of the first slide in pixels of half a micrometre; the second has half as many, twice as large. */
+const size = 2048;
+
+describe.skipIf(executablePath === null)('images that are turned, compared, and changed by others', { timeout: 300_000 }, () => {
+  let testHost: TestHost;
+  let admin: Client;
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+  let slide: string;
+  let other: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'viewer-together-'));
+    const path = join(folder, 'slide.tiff');
+    await makeSyntheticSlide(path, { size });
+    testHost = await startHost();
+    admin = await testHost.register('anna');
+    const collection = await admin.create('/collection', { name: 'Open', public: true });
+    const folderId = await admin.create('/folder', {
+      parentType: 'collection',
+      parentId: collection,
+      name: 'Slides',
+      public: true,
+    });
+    const parent = await testHost.host.context.models.folder.findById(folderId).lean();
+    const { item } = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'slide', creatorId: null });
+    slide = item._id.toHexString();
+    const tiles = { tile: true, pyramid: true, tileWidth: 256, tileHeight: 256, xres: 1000, yres: 1000 };
+    const background = { r: 220, g: 190, b: 210 };
+    const bytes = await sharp({ create: { width: size / 2, height: size / 2, channels: 3, background } })
+      .tiff(tiles)
+      .toBuffer();
+    other = await uploadItem(admin, folderId, 'other.tiff', bytes);
+    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 850 }, reducedMotion: 'reduce' })).newPage();
+    await watchInk(page);
+    page.setDefaultTimeout(60_000);
+    await signIn(page, testHost.url, 'anna');
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const annotate = (name: string, elements: object[]) =>
+    admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name, elements } });
+  const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
+  const box = { type: 'rectangle', width: 60, height: 40, rotation: 0, fillColor: '#ff0000' };
+  const part = (name: string) => new URLSearchParams(page.url().split('?')[1]).get(name);
+  const open = async (query: string) => {
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${slide}${query}`);
+    await page.getByRole('list', { name: 'Annotations' }).first().waitFor();
+  };
+
+  it('turns the image with what lies on it, by button, key and address', async () => {
+    const { _id: id } = await annotate('Right', [{ ...box, center: [size / 2 + 250, size / 2, 0], label: { value: 'beside' } }]);
+    await open('');
+    const { width } = (await page.locator('.stage').boundingBox())!;
+    await open(`?at=${size / 2},${size / 2},${width}`);
+    const card = page.getByRole('region', { name: 'Shape' });
+    const isAt = async (x: number, y: number) => {
+      await until('it is drawn', async () => (await inkOf(page)) > 0);
+      await until(`the shape is at ${x}, ${y}`, async () => {
+        await page.keyboard.press('Escape');
+        await stageOf(page).click(x, y);
+        return (await card.isVisible()) && (await card.innerText()).includes('beside');
+      });
+    };
+    await isAt(250, 0);
+    await page.getByRole('button', { name: 'Turn by 90°' }).click();
+    await until('the address says so', () => part('rotation') === '90');
+    await isAt(0, 250);
+    await page.locator('.openseadragon-canvas').first().focus();
+    await page.keyboard.press('r');
+    await until('the address says so', () => part('rotation') === '180');
+    await isAt(-250, 0);
+    await open(`?at=${size / 2},${size / 2},${width}&rotation=270`);
+    await isAt(0, -250);
+    await until('it is drawn there', async () => {
+      const [[red, green] = []] = await colorsAt(page, [[0, -250]]);
+      return red === 255 && green === 0;
+    });
+    await admin.ok('DELETE', `/annotation/${String(id)}`);
+    // A turned image without a place is whole, and stays so when the stage gets smaller.
+    const scale = () => page.getByTitle('Magnification on the screen').innerText();
+    await open('?rotation=45');
+    const whole = await scale();
+    await open('');
+    expect(Number.parseFloat(whole) / Number.parseFloat(await scale())).toBeCloseTo(Math.SQRT1_2, 1);
+    await open('?rotation=45');
+    await page.setViewportSize({ width: 900, height: 500 });
+    await until('it is smaller', async () => (await scale()) !== whole);
+    expect(part('at')).toBe(null);
+    await page.setViewportSize({ width: 1280, height: 850 });
+    await until('it is as large as before', async () => (await scale()) === whole);
+  });
+
+  it('moves two images together by their scales, one alone while the lock is off, and keeps how they lie in the address', async () => {
+    await open(`?at=1000,1000,800`);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
+    const second = page.getByRole('region', { name: 'Second image' });
+    await until('it stands in the address', () => part('with') === other);
+    const at = () => (part('at') ?? '').split(',').map(Number);
+    /** The pixel of the second image in the middle of its stage. */
+    const middle = async () => {
+      const { x, y, width, height } = (await second.boundingBox())!;
+      await page.mouse.move(x + width / 2 + 1, y + height / 2 + 1);
+      await page.mouse.move(x + width / 2, y + height / 2);
+      const text = await second.getByTestId('position').textContent();
+      return (/^([\d\u2009]+), ([\d\u2009]+) px/.exec(text ?? '') ?? [])
+        .slice(1)
+        .map((digits) => Number(digits.replace(/\D/g, '')));
+    };
+    const liesAt = (expected: () => number[]) =>
+      until('the second shows the place', async () => {
+        const [seen, wanted] = [await middle(), expected()];
+        if (seen.length === 2 && seen.every((value, index) => Math.abs(value - wanted[index]!) < 3)) return true;
+        throw new Error(`${seen.join()} instead of ${wanted.join()}`);
+      });
+    const drag = async (of: number, across: number) => {
+      const { x, y, width, height } = (await page.locator('.stages > .stage').nth(of).boundingBox())!;
+      await page.mouse.move(x + width / 2, y + height / 2);
+      await page.mouse.down();
+      for (let step = 1; step <= 4; step += 1) await page.mouse.move(x + width / 2 + (across * step) / 4, y + height / 2);
+      await page.mouse.up();
+    };
+    /** The view rests when the address stays the same for some frames. */
+    const rest = async () => {
+      let last = '';
+      await until('the view rests', async () => {
+        const before = last;
+        last = page.url();
+        await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))`);
+        return last === before;
+      });
+    };
+    const half = () =>
+      at()
+        .slice(0, 2)
+        .map((value) => value / 2);
+    await liesAt(half);
+    // The overview has become smaller.
+    const centreOf = async (name: string) => {
+      const { x, y, width, height } = (await page.locator(`.navigator ${name}`).first().boundingBox())!;
+      return [x + width / 2, y + height / 2];
+    };
+    const [whole, seen] = [await centreOf('canvas'), await centreOf('.displayregion')];
+    seen.forEach((value, axis) => expect(Math.abs(value - whole[axis]!)).toBeLessThan(6));
+    await drag(0, 80);
+    await until('the first has moved', () => at()[0]! < 950);
+    await liesAt(half);
+    await page.getByRole('button', { name: 'Move both together (Alt: one alone)' }).click();
+    await rest();
+    const before = at();
+    await drag(1, -100);
+    await until('the second lies elsewhere', () => part('offset') !== null);
+    await rest();
+    expect(at()).toEqual(before);
+    const shift = Number(part('offset')!.split(',')[0]);
+    expect(shift).toBeGreaterThan(20);
+    // Micrometres are pixels of the second image.
+    const shifted = () => [half()[0]! + shift, half()[1]!];
+    await liesAt(shifted);
+    await page.getByRole('button', { name: 'Move both together (Alt: one alone)' }).click();
+    await drag(0, 60);
+    await until('the first has moved', () => at()[0] !== before[0]);
+    await liesAt(shifted);
+    await page.reload();
+    await second.getByTestId('scale-bar').waitFor();
+    await liesAt(shifted);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await second.waitFor({ state: 'detached' });
+    await until('the address forgets it', () => part('with') === null);
+  });
+
+  it('takes for no place, light or offset what shows nothing', async () => {
+    for (const [name, value] of [
+      ['at', '1e300,0,100'],
+      ['at', '0,0,1e300'],
+      ['at', '-5000,-5000,10'],
+      ['light', '999,0'],
+      ['offset', '0,0,1e-300,0'],
+      ['offset', '1e300,0,1,0'],
+    ] as const) {
+      await open(`?rotation=45.7&${name}=${value}&with=${other}`);
+      await until(`${name}=${value} is gone`, () => part(name) !== value);
+      expect(part(name)).toBe(null);
+      expect(part('rotation')).toBe('45.7');
+    }
+  });
+
+  it('asks again, when told to, for parts of the image that could not be loaded', async () => {
+    await open('');
+    const alert = page.getByRole('alert').filter({ hasText: 'Some parts of the image could not be loaded.' });
+    const cut = { status: 404, json: { message: 'The file is cut off.' } };
+    // The coarsest tile can still be read.
+    await page.route('**/tiles/zxy/**', (route) =>
+      route.request().url().includes('/zxy/0/0/0') ? route.continue() : route.fulfill(cut),
+    );
+    await page.getByRole('button', { name: 'Zoom in' }).click({ clickCount: 3 });
+    await alert.getByText('The file is cut off.').waitFor();
+    await page.unroute('**/tiles/zxy/**');
+    const again = page.waitForResponse((response) => response.url().includes('/tiles/zxy/') && response.ok());
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await again;
+    await alert.waitFor({ state: 'hidden' });
+  });
+
+  it.each([
+    { width: 390, query: '' },
+    { width: 390, query: '', height: 560 },
+    { width: 390, query: 'with' },
+    { width: 950, query: '' },
+    { width: 1280, query: 'with' },
+  ])('lays nothing over anything else at $width pixels $query', async ({ width, query, height = 850 }) => {
+    const { _id: id } = await annotate('Crowded', [{ ...box, center: [size / 2, size / 2, 0], width: size / 4 }]);
+    await page.setViewportSize({ width, height });
+    try {
+      await open(query === '' ? '' : `?with=${other}`);
+      const pencil = page.getByRole('button', { name: 'Edit Crowded' }).first();
+      await pencil.click();
+      await page.locator('.stage').first().scrollIntoViewIfNeeded();
+      const card = page.getByRole('region', { name: 'Shape' });
+      await until('the shape is selected', async () => {
+        await stageOf(page).click(0, 0);
+        return card.isVisible();
+      });
+      const names = ['.stage-buttons', '.navigator', '.annotation-tools', '.shape-card', '.scale-row', '.readout', '.side-panel'];
+      const found = await Promise.all(names.map(async (name) => ({ name, at: await page.locator(name).first().boundingBox() })));
+      const covers = found.flatMap(({ name, at }, index) =>
+        found.slice(index + 1).flatMap((next) => (at && next.at && isOver(at, next.at) ? [`${name} ${next.name}`] : [])),
+      );
+      expect(covers).toEqual([]);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 850 });
+      await admin.ok('DELETE', `/annotation/${String(id)}`);
+    }
+  });
+
+  it('shows the image that is chosen for comparison also where it has nothing at the place that is seen', async () => {
+    const far = await uploadItem(
+      admin,
+      (await admin.ok('GET', `/item/${slide}`)).folderId as string,
+      'small.tiff',
+      await sharp({ create: { width: 300, height: 200, channels: 3, background: '#336699' } })
+        .tiff({ tile: true, tileWidth: 256, tileHeight: 256, xres: 1000, yres: 1000 })
+        .toBuffer(),
+    );
+    await open('?at=1900,1900,200');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
+    await until('it stands in the address', () => part('with') === far && part('offset') !== null);
+    const [x = 0, y = 0, scale, turn] = part('offset')!.split(',').map(Number);
+    // In micrometres: its middle lies on what is seen of the first.
+    const place = (part('at') ?? '').split(',').map((value) => Number(value) / 2);
+    expect([Math.round(place[0]! + x), Math.round(place[1]! + y), scale, turn]).toEqual([150, 100, 1, 0]);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await until('it is closed', () => part('with') === null);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
+    // How another one lay is not how this one lies.
+    await until('the other stands in the address', () => part('with') === other);
+    expect(part('offset')).toBe(null);
+    await admin.ok('DELETE', `/item/${far}`);
+  });
+
+  it('shows what others change without being asked, also after the server was away, and keeps what is not saved', async () => {
+    const [here, there] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
+    await open('');
+    await page.getByText('No annotations yet.').waitFor();
+    const path = `/annotation/${String((await annotate('Theirs', [here!]))._id)}`;
+    await row('Theirs').locator('.annotation-row').getByText('1', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Edit Theirs' }).click();
+    await page.getByRole('button', { name: 'Point', exact: true }).click();
+    await stageOf(page).click(0, 0);
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await page.context().setOffline(true);
+    await admin.ok('PATCH', `${path}/elements`, { json: { put: [there!], remove: [] } });
+    await annotate('More', []);
+    await page.context().setOffline(false);
+    await row('Theirs').locator('.annotation-row').getByText('2', { exact: true }).waitFor();
+    await row('More').waitFor();
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await admin.ok('DELETE', path);
+    await page.getByTestId('annotation-message').getByText('Somebody else has deleted “Theirs”').waitFor();
+    await page.getByRole('button', { name: 'Bring it back' }).click();
+    await until('it is back', async () => (await admin.ok('GET', '/annotation', { query: { itemId: slide } })).length === 2);
+    await until('the change is saved', async () => {
+      const save = page.getByRole('button', { name: 'Save', exact: true });
+      if (await save.isEnabled()) await save.click();
+      return (await admin.ok('GET', path))._elementCount === 3;
+    });
+    await page.getByText('All changes are saved.').waitFor();
+  });
+
+  it('says that an image is gone that somebody has deleted', async () => {
+    const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
+    const doomed = await uploadItem(
+      admin,
+      folderId,
+      'doomed.png',
+      await sharp({ create: { width: 300, height: 200, channels: 3, background: '#336699' } })
+        .png()
+        .toBuffer(),
+    );
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${doomed}`);
+    await page.getByText('No annotations yet.').waitFor();
+    await admin.ok('DELETE', `/item/${doomed}`);
+    await page.getByRole('alert').getByText('This is not here').waitFor();
+    expect(await page.locator('.stage').count()).toBe(0);
+  });
+
+  it('shows without a reload what access somebody is given, and what is taken', async () => {
+    const berta = await testHost.register('berta');
+    const { _id: id } = await annotate('Shared', []);
+    const guest = await (await browser.newContext()).newPage();
+    try {
+      await signIn(guest, testHost.url, 'berta');
+      await guest.goto(`${testHost.url}/#item/${slide}`);
+      const shared = guest.locator('.annotation').filter({ hasText: 'Shared' });
+      await shared.waitFor();
+      const pencil = guest.getByRole('button', { name: 'Edit Shared' });
+      expect(await pencil.count()).toBe(0);
+      const give = (level: number) => {
+        const access = JSON.stringify({ users: [{ id: berta.id, level }], groups: [] });
+        return admin.ok('PUT', `/annotation/${String(id)}/access`, { query: { access } });
+      };
+      await give(1);
+      await pencil.waitFor();
+      await give(0);
+      await pencil.waitFor({ state: 'detached' });
+      await shared.waitFor();
+    } finally {
+      await guest.context().close();
+    }
+  });
+});

@@ -1,0 +1,142 @@
+import jwt from 'jsonwebtoken';
+import passport from 'passport';
+import { Strategy as BearerStrategy } from 'passport-http-bearer';
+import { ExtractJwt, Strategy as JwtStrategy } from 'passport-jwt';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HostEventEmitter, type HostAuth } from '../../../src/index.js';
+import { tokenVerifier } from '../../../src/core/host/token-verifier.js';
+import { startSpecimens, type InstalledSpecimens } from '../../support/hosts/installed-specimens.js';
+
+const secret = 'a secret of the server';
+const events = new HostEventEmitter();
+const fired = new Set<string>();
+let asked = 0;
+
+/** What a server has that signs its users in by JSON web tokens, and its machines by keys. */
+const auth: HostAuth = {
+  strategies: [
+    new JwtStrategy(
+      { secretOrKey: secret, jwtFromRequest: ExtractJwt.fromAuthHeaderAsBearerToken() },
+      (payload: { sub: string; exp: number }, done: (error: unknown, user: unknown) => void) => {
+        asked += 1;
+        if (payload.sub === 'trouble') done(new Error('secret words'), false);
+        else done(null, fired.has(payload.sub) ? false : { person: payload.sub, until: payload.exp });
+      },
+    ),
+    new BearerStrategy((key, done) => done(null, key === 'key of a machine' || key === 'machine' ? { person: 'robot' } : false)),
+  ],
+  caller(user) {
+    const { person, until } = user as { person: string; until?: number };
+    if (person === 'nobody') return null;
+    return { id: person, admin: false, scopes: ['core.user_auth'], ...(until && { expires: new Date(until * 1000) }) };
+  },
+};
+
+describe('a host that gives its Passport strategies', () => {
+  let at: InstalledSpecimens;
+  /** An annotation that keeper and robot may read. */
+  let path: string;
+  beforeAll(async () => {
+    at = await startSpecimens(() => ({ auth, events }));
+    const { Cabinets, Specimens } = at.server;
+    const cabinet = await Cabinets.create({ title: 'c', owner: 'keeper', open: false, roles: { robot: 'editor' } });
+    const specimen = await Specimens.create({ title: 's', cabinet: cabinet._id });
+    path = `/annotation?itemId=${specimen.id as string}`;
+    const body = JSON.stringify({ name: 'kept' });
+    const headers = { Authorization: `Bearer ${tokenOf('keeper')}`, 'Content-Type': 'application/json' };
+    const made = await fetch(at.api + path, { method: 'POST', headers, body });
+    const { _id, creatorId } = (await made.json()) as { _id: string; creatorId: string };
+    expect(creatorId).toBe('keeper');
+    path = `/annotation/${_id}`;
+    const access = encodeURIComponent(JSON.stringify({ users: ['keeper', 'robot'].map((id) => ({ id, level: 2 })) }));
+    expect((await fetch(`${at.api}${path}/access?access=${access}`, { method: 'PUT', headers })).status).toBe(200);
+  });
+  afterAll(() => at?.close());
+
+  const tokenOf = (person: string, seconds = 60) => jwt.sign({ sub: person }, secret, { expiresIn: seconds });
+  const status = async (token: string) => (await at.get(path, { Authorization: `Bearer ${token}` })).status;
+
+  it('has callers of all of them, wherever their token is in a request', async () => {
+    const token = tokenOf('keeper');
+    expect((await at.get(path, { Authorization: `Bearer ${token}` })).status).toBe(200);
+    expect((await at.get(path, { 'Girder-Token': token })).status).toBe(200);
+    expect((await at.get(`${path}?token=${token}`)).status).toBe(200);
+    expect((await at.get(`${path}?access_token=${token}`)).status).toBe(200);
+    expect(await status('machine')).toBe(200);
+    expect(await status(tokenOf('stranger'))).toBe(403);
+  });
+
+  it('takes nobody for anybody: forged, expired, unknown to the host, not a token', async () => {
+    const forged = jwt.sign({ sub: 'keeper' }, 'another secret');
+    const unsigned = jwt.sign({ sub: 'keeper' }, '', { algorithm: 'none' });
+    for (const token of [forged, unsigned, tokenOf('keeper', -1), tokenOf('nobody'), 'x', 'x.y.z']) {
+      expect([token, await status(token)]).toEqual([token, 401]);
+    }
+    // No strategy is given what is not one word.
+    expect((await at.get(path, { 'Girder-Token': 'key of a machine' })).status).toBe(401);
+  });
+
+  it('is asked once for requests that come together, and anew when it says that tokens have ended', async () => {
+    const token = tokenOf('keeper', 61);
+    expect(await status(token)).toBe(200);
+    const before = asked;
+    expect(new Set(await Promise.all(Array.from({ length: 20 }, () => status(token))))).toEqual(new Set([200]));
+    // A verdict is renewed in the background when half of its time has passed.
+    expect(asked - before).toBeLessThanOrEqual(1);
+    fired.add('keeper');
+    await events.emit('token.revoked', {});
+    expect(await status(token)).toBe(401);
+    fired.clear();
+    await events.emit('token.revoked', {});
+    expect(await status(token)).toBe(200);
+  });
+
+  it('is not believed for longer than a token lasts', async () => {
+    const token = tokenOf('keeper', 1);
+    expect(await status(token)).toBe(200);
+    await expect.poll(() => status(token), { timeout: 2000 }).toBe(401);
+  });
+
+  it('tells nothing of its errors', async () => {
+    const answer = await at.get(path, { Authorization: `Bearer ${tokenOf('trouble')}` });
+    expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('secret words')]);
+  });
+
+  it('keeps its own Passport to itself', () => {
+    expect(Object.keys((passport as unknown as { _strategies: object })._strategies)).toEqual(['session']);
+  });
+});
+
+describe('strategies that do what has no meaning here', () => {
+  it.each([
+    ['send people elsewhere', (strategy: Acting) => strategy.redirect('/login')],
+    ['pass', (strategy: Acting) => strategy.pass()],
+    ['fail', (strategy: Acting) => strategy.fail()],
+  ])('find nobody when they %s', async (_what, act) => {
+    class Other extends passport.Strategy {
+      override authenticate(): void {
+        act(this);
+      }
+    }
+    expect(await tokenVerifier({ strategies: [new Other()], caller: () => ({ id: 'x', admin: true, scopes: [] }) })('t')).toBe(
+      null,
+    );
+  });
+});
+
+interface Acting {
+  redirect(url: string): void;
+  pass(): void;
+  fail(): void;
+}
+
+it('an error of `caller` is one of the request, also when the strategy answers later', async () => {
+  const later = new BearerStrategy((token, done) => void setImmediate(() => done(null, { token })));
+  const verify = tokenVerifier({
+    strategies: [later],
+    caller() {
+      throw new Error('has no account');
+    },
+  });
+  await expect(verify('token')).rejects.toThrow('has no account');
+});

@@ -1,0 +1,64 @@
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { elementId, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
+import { startTestDatabase } from '../../../support/hosts/database.js';
+
+/** What the database was asked about annotations. */
+interface Asked {
+  commands: string[];
+  /** Of everything that was inserted or changed. */
+  bytes: number;
+}
+
+describe('changing one element', () => {
+  let database: Awaited<ReturnType<typeof startTestDatabase>>;
+  let at: Annotated;
+  beforeAll(async () => {
+    database = await startTestDatabase();
+    const uri = new URL(database.uri);
+    uri.searchParams.set('monitorCommands', 'true');
+    at = await startAnnotated({ mongoUri: uri.href });
+  });
+  afterAll(async () => {
+    await at?.close();
+    await database?.stop();
+  });
+
+  async function watched(work: () => Promise<unknown>): Promise<Asked> {
+    const asked: Asked = { commands: [], bytes: 0 };
+    const client = at.host.host.host.models.item.db.getClient();
+    const note = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
+      const collection = String(command[commandName]);
+      if (!/annotation|element/.test(collection)) return;
+      asked.commands.push(`${commandName} ${collection}`);
+      const { documents, updates, update } = command;
+      asked.bytes += mongoose.mongo.BSON.calculateObjectSize({ documents, updates, update });
+    };
+    client.on('commandStarted', note);
+    await work();
+    client.off('commandStarted', note);
+    return asked;
+  }
+
+  /** A change of an element whose neighbours have not been changed before, and one of its neighbour. */
+  async function costs(count: number): Promise<[first: Asked, next: Asked]> {
+    const elements = Array.from({ length: count }, (_, n) => point(n % 1000, { id: elementId(n + 1) }));
+    const { _id } = await at.annotate({ name: `${count}`, elements });
+    const change = (n: number) => () =>
+      at.admin.ok('PATCH', `/annotation/${_id}/elements/${elementId(n)}`, { json: { lineWidth: 9 } });
+    return [await watched(change(500)), await watched(change(500))];
+  }
+
+  it('asks the database as often, and writes about as much, however large the annotation is', async () => {
+    const [small, smallNext] = await costs(2000);
+    const [large, largeNext] = await costs(40_000);
+    expect(large.commands.length).toBeLessThanOrEqual(small.commands.length + 1);
+    expect(largeNext.commands.length).toBeLessThanOrEqual(smallNext.commands.length);
+    // The directory of a window, which holds up to 65 536 elements, is all that grows.
+    expect(large.bytes).toBeLessThan(3 * small.bytes);
+    expect(large.bytes).toBeLessThan(40_000);
+    // What was just written is not read again: no pack, no directory, no index.
+    expect(largeNext.commands.filter((command) => /^find .*element(pack|window|index)/.test(command))).toEqual([]);
+    expect(largeNext.commands.length).toBeLessThanOrEqual(9);
+  });
+});

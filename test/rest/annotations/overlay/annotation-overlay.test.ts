@@ -1,0 +1,175 @@
+import mongoose, { type Connection } from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
+import type { StoredElements } from '../../../../src/features/annotations/elements/contract.js';
+import { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
+import { AnnotationDensityModel } from '../../../../src/features/annotations/overlay/density.model.js';
+import { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';
+import { OwnCollections } from '../../../../src/core/database/own-collections.js';
+import { AnnotationDensities, countedAlways } from '../../../../src/features/annotations/overlay/densities.js';
+import { Drawer } from '../../../../src/features/annotations/overlay/drawer.js';
+import { AnnotationOverlay, type OverlayStyle } from '../../../../src/features/annotations/overlay/overlay.js';
+import { startTestDatabase } from '../../../support/hosts/database.js';
+import { kept } from '../../../support/annotations/element-store.js';
+import { randomNumbers } from '../../../support/annotations/marks.js';
+import { until } from '../../../support/run/until.js';
+
+const silent = () => {};
+const logger = { debug: silent, info: silent, warn: silent, error: silent };
+const side = 16_384;
+const style: OverlayStyle = { mode: 'element', groups: undefined, gain: 1 };
+
+function shapes(count: number): AnnotationElement[] {
+  const random = randomNumbers(11);
+  return Array.from({ length: count }, (_, i): AnnotationElement => {
+    const center: [number, number, number] = [random() * side, random() * side, 0];
+    const look = {
+      fillColor: ['#ff0000', 'rgba(0, 0, 255, 0.5)'][i % 2]!,
+      lineColor: '#00ff00',
+      lineWidth: 2,
+      group: `g${i % 3}`,
+    };
+    // Some that are drawn at every level.
+    const size = i % 100 === 0 ? 2000 : 6 + 20 * random();
+    return { type: 'ellipse', center, width: size, height: size, ...look };
+  });
+}
+
+describe('the overlay of stored elements', () => {
+  const drawer = new Drawer();
+  let database: { uri: string; stop: () => Promise<void> };
+  let connection: Connection;
+  let records: MongoElementRecords;
+  let store: PackedElementStore;
+  let model: AnnotationDensityModel;
+  let stored: StoredElements;
+  let elements: AnnotationElement[];
+
+  const overlayOf = (densityModel: AnnotationDensityModel) => {
+    const densities = new AnnotationDensities({ store, model: densityModel, drawer, logger });
+    return { densities, overlay: new AnnotationOverlay({ store, densities, drawer }) };
+  };
+
+  beforeAll(async () => {
+    database = await startTestDatabase();
+    connection = await mongoose.createConnection(database.uri).asPromise();
+    const own = new OwnCollections(connection);
+    records = new MongoElementRecords(own);
+    store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null) });
+    model = new AnnotationDensityModel(own);
+    await store.prepare();
+    await model.createIndexes();
+    elements = shapes(3 * countedAlways);
+    stored = await kept(await store.write(elements));
+  });
+
+  afterAll(async () => {
+    await drawer.close();
+    await connection.close();
+    await database.stop();
+  });
+
+  const opacities = async (of: StoredElements, level: number, x = 0, y = 0, groups?: ReadonlySet<string | null>) => {
+    const scale = 2 ** level;
+    const view = { left: x * 256 * scale, top: y * 256 * scale, scale, width: 256, height: 256 };
+    return await overlayOf(model).overlay.draw(of, view, { ...style, groups });
+  };
+
+  it('is the same from stored densities as counted anew', async () => {
+    // Parts that are small enough are counted; laid over each other they are the whole. Gain 1 and shares keep them comparable.
+    const groups = ['g1'];
+    for (const level of [6, 3]) {
+      for (const group of groups) {
+        const of = elements.filter((element) => element.group === group).slice(0, countedAlways - 1);
+        const part = await kept(await store.write(of));
+        const counted = await opacities(part, level);
+        const whole = await kept(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
+        expect(whole.count).toBeGreaterThanOrEqual(countedAlways);
+        const drawn = await opacities(whole, level, 0, 0, new Set([group]));
+        let [worst, sum] = [0, 0];
+        for (let at = 3; at < drawn.length; at += 4) {
+          worst = Math.max(worst, Math.abs(drawn[at]! - counted[at]!));
+          sum += counted[at]!;
+        }
+        expect(sum).toBeGreaterThan(10);
+        expect(worst).toBeLessThan(0.04);
+      }
+    }
+  });
+
+  it('makes densities once, and again only for windows that changed', async () => {
+    const { densities } = overlayOf(model);
+    const [summary] = await densities.summaries(stored);
+    expect(summary?.levels).not.toBeNull();
+    const made = async (id: string) =>
+      (await connection.collection('large_image_annotation_density').findOne({ _id: id as never }))?.made as Date;
+    const before = await made(stored.windows[0]!.id);
+    expect(before).toBeInstanceOf(Date);
+    await overlayOf(model).densities.summaries(stored);
+    expect(await made(stored.windows[0]!.id)).toEqual(before);
+    const { stored: changed } = await kept(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
+    expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
+    await overlayOf(model).densities.summaries(changed);
+    expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
+    // What nobody refers to goes.
+    const removed = await densities.sweep(async function* (family) {
+      if (family === stored.family) yield changed;
+    });
+    expect(removed).toBeGreaterThan(0);
+    expect(await model.summaries([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
+  });
+
+  it('makes densities in the background only when nothing has been written for a while', { retry: 2 }, async () => {
+    const made = await kept(await store.write(shapes(countedAlways)));
+    const { densities } = overlayOf(model);
+    const isThere = async () => (await model.summaries(made.windows.map(({ id }) => id))).length > 0;
+    densities.prepare(made);
+    const start = performance.now();
+    while (performance.now() - start < 1300) {
+      await kept(await store.write(shapes(1)));
+      expect(await isThere()).toBe(false);
+    }
+    await until('densities are there', isThere);
+    await densities.close();
+  });
+
+  it('shows all elements at the lowest level, with groups chosen, as PNG and as vector tile', async () => {
+    const { overlay } = overlayOf(model);
+    const view = { left: 0, top: 0, scale: 64, width: 256, height: 256 };
+    const covered = (pixels: Float32Array) => pixels.filter((value, i) => i % 4 === 3 && value > 0.001).length;
+    const all = covered(await overlay.draw(stored, view, { ...style, gain: undefined }));
+    expect(all).toBeGreaterThan(5000);
+    const one = covered(await overlay.draw(stored, view, { ...style, groups: new Set(['g1']) }));
+    expect(one).toBeLessThan(all);
+    expect(one).toBeGreaterThan(0);
+    expect(covered(await overlay.draw(stored, view, { ...style, groups: new Set(['no such group']) }))).toBe(0);
+    const png = await overlay.png(stored, view, style);
+    expect([png.type, Buffer.from(png.bytes.subarray(1, 4)).toString()]).toEqual(['image/png', 'PNG']);
+    expect((await overlay.vector(stored, view, style)).bytes.length).toBeGreaterThan(1000);
+    const beside = { ...view, left: 10 * side };
+    expect(covered(await overlay.draw(stored, beside, style))).toBe(0);
+  });
+
+  it('tells the colors that elements are seen in, and how many a group has, of few elements and of many', async () => {
+    const { overlay } = overlayOf(model);
+    const few = await kept(
+      await store.write([
+        { ...shapes(1)[0]!, group: 'a', lineColor: '#123456' },
+        { ...shapes(1)[0]!, group: 'a' },
+        { ...shapes(1)[0]!, group: 'a' },
+        { type: 'point', center: [1, 1, 0], fillColor: '#0000ff' },
+      ]),
+    );
+    const own = Object.fromEntries(await overlay.groups(few));
+    expect(own).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });
+    const third = { color: '#00ff00', count: countedAlways };
+    expect(Object.fromEntries(await overlay.groups(stored))).toEqual({ g0: third, g1: third, g2: third });
+  });
+
+  it('ends early when the request does', async () => {
+    const { overlay } = overlayOf(model);
+    const view = { left: 0, top: 0, scale: 1, width: 256, height: 256 };
+    const signal = AbortSignal.abort(new Error('gone'));
+    await expect(overlay.draw(stored, view, style, { signal })).rejects.toThrow('gone');
+  });
+});

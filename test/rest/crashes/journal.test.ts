@@ -1,0 +1,74 @@
+/** Several writes of several steps at once: one that ends while others are recovered from is left as it is. */
+import { EventEmitter, once } from 'node:events';
+import { Types } from 'mongoose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { harmlessLogger } from '../../../src/index.js';
+import type { Models } from '../../../src/reference-host/models.js';
+import { Journal } from '../../../src/reference-host/upkeep/journal.js';
+import type { ProcessLife } from '../../../src/reference-host/upkeep/process-life.js';
+import type { Undertaking } from '../../../src/reference-host/upkeep/undertaking.model.js';
+import { startHostModels } from '../../support/hosts/host-models.js';
+import { until } from '../../support/run/until.js';
+
+let started: Awaited<ReturnType<typeof startHostModels>>;
+let models: Models;
+
+beforeAll(async () => {
+  started = await startHostModels();
+  ({ models } = started);
+});
+afterAll(async () => {
+  await started?.stop();
+});
+
+it('does not undo what has ended while something older was recovered from', async () => {
+  const older: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
+  const mine: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
+  await models.undertaking.collection.insertOne({ ...older, _id: new Types.ObjectId(), process: 'dead' });
+  const says = new EventEmitter();
+  const [begun, mayEnd] = [once(says, 'begun'), once(says, 'may end')];
+  const recovered: unknown[] = [];
+  // The journal asks of a life only these.
+  const life = { id: 'mine', isAlive: async (id: string) => id === 'mine' } as ProcessLife;
+  const journal = new Journal({
+    models,
+    life,
+    logger: harmlessLogger(undefined),
+    recover: async (undertaking) => {
+      recovered.push((undertaking as typeof mine).id);
+      says.emit('may end');
+      await done;
+    },
+  });
+  const done = journal.undertake(mine, async () => {
+    says.emit('begun');
+    await mayEnd;
+  });
+  await begun;
+  expect(await journal.recoverAll()).toBe(1);
+  expect(recovered).toEqual([older.id]);
+  expect(await models.undertaking.countDocuments()).toBe(0);
+});
+
+it('lets a write that will be finished go on when clients would wait no longer', async () => {
+  // The journal asks of a life only these.
+  const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
+  const recovered: unknown[] = [];
+  const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
+  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
+  const says = new EventEmitter();
+  const emptying: Undertaking = { kind: 'emptying', id: new Types.ObjectId(), before: new Date() };
+  for (const end of ['done', 'failed']) {
+    const mayEnd = once(says, 'may end');
+    await journal.finish(emptying, async () => {
+      await mayEnd;
+      if (end === 'failed') throw new Error('The disk is away.');
+    });
+    // Noted, and not taken for something that has ended half way.
+    expect(await models.undertaking.countDocuments()).toBe(1);
+    expect(await journal.recoverAll()).toBe(0);
+    says.emit('may end');
+    await until('nothing is noted', async () => (await models.undertaking.countDocuments()) === 0);
+  }
+  expect(recovered).toEqual(['emptying']);
+});

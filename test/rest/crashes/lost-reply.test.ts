@@ -1,0 +1,60 @@
+/** The database has done what it was asked, and its reply is lost: nobody knows, and no file may be half there. */
+import { mongo, type Model } from 'mongoose';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { newFolder } from '../../support/images/images.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+
+let started: TestHost;
+let admin: Client;
+let folder: string;
+
+beforeAll(async () => {
+  started = await startHost();
+  admin = await started.register('admin');
+  folder = await newFolder(admin, 'Files');
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => started?.close());
+
+/** The next call does its work, and ends as when the connection is lost before the reply. */
+function loseReply<M extends 'insertMany' | 'deleteMany'>(model: Model<never>, method: M, does = true): void {
+  const original = model[method].bind(model) as (...words: unknown[]) => Promise<unknown>;
+  const lost = async (...words: unknown[]): Promise<never> => {
+    if (does) await original(...words);
+    throw new mongo.MongoBulkWriteError(new mongo.MongoNetworkError('connection closed'), {} as mongo.BulkWriteResult);
+  };
+  vi.spyOn(model, method).mockImplementationOnce(lost as never);
+}
+
+const files = () => started.host.context.models.file as unknown as Model<never>;
+
+describe('where the reply of the database is lost', () => {
+  it('an uploaded file is whole or not there', async () => {
+    loseReply(files(), 'insertMany');
+    const query = { parentType: 'folder', parentId: folder, name: 'a.txt', size: 5 };
+    expect((await admin.send('POST', '/file', { query, body: 'hello' })).status).toBe(503);
+    // The record came before its item, so that nobody has seen it: it is taken back with its bytes.
+    expect(await files().find({ name: 'a.txt' }).lean()).toEqual([]);
+    expect(await admin.ok('GET', '/item', { query: { folderId: folder } })).toEqual([]);
+    expect(await started.host.context.models.blob.countDocuments()).toBe(0);
+    const file = await admin.ok('POST', '/file', { query, body: 'hello' });
+    expect((await admin.send('GET', `/file/${String(file._id)}/download`)).bytes.toString()).toBe('hello');
+  });
+
+  it('a configuration of a folder is whole or not there, and can be written again', async () => {
+    const path = `/folder/${folder}/yaml_config/x.yaml`;
+    loseReply(files(), 'insertMany');
+    loseReply(files(), 'deleteMany', false);
+    expect((await admin.send('PUT', path, { body: 'a: 1' })).status).toBe(503);
+    // A new one is taken back with its item, which nobody is told of.
+    expect(await admin.ok('GET', path)).toEqual({});
+    await admin.ok('PUT', path, { body: 'a: 1' });
+    await admin.ok('PUT', path, { query: { user_context: true }, body: 'b: 2' });
+    expect(await admin.ok('GET', path)).toEqual({ a: 1, b: 2 });
+
+    // Where the record can be taken back, the former text holds.
+    loseReply(files(), 'insertMany');
+    expect((await admin.send('PUT', path, { body: 'a: 3' })).status).toBe(503);
+    expect(await admin.ok('GET', path)).toEqual({ a: 1, b: 2 });
+  });
+});

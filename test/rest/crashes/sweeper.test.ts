@@ -1,0 +1,45 @@
+import { mongo, Mongoose, type Connection } from 'mongoose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OwnCollections } from '../../../src/core/database/own-collections.js';
+import { ScheduleModel } from '../../../src/core/database/schedule.js';
+import { Sweeper } from '../../../src/core/database/sweeper.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { until } from '../../support/run/until.js';
+
+let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let connection: Connection;
+
+beforeAll(async () => {
+  database = await startTestDatabase();
+  connection = await new Mongoose().createConnection(database.uri).asPromise();
+});
+afterAll(async () => {
+  await connection?.close();
+  await database?.stop();
+});
+
+it('sweeps again, as much, what it could not while the database was away', async () => {
+  const done: object[] = [];
+  const asked: boolean[] = [];
+  const collections = new OwnCollections(connection);
+  const sweeper = new Sweeper({
+    collections,
+    schedule: new ScheduleModel(collections),
+    fullAtStart: true,
+    logger: { debug() {}, info: (fields) => void done.push(fields), warn() {}, error() {} },
+    sweeps: [
+      ({ full }) => {
+        asked.push(full);
+        if (asked.length === 1) return Promise.reject(new mongo.MongoNetworkError('read ECONNRESET'));
+        return Promise.resolve({ things: 2 });
+      },
+    ],
+  });
+  try {
+    await until('the second sweep', () => done.length === 2);
+    expect(asked).toEqual([true, true]);
+    expect(done[1]).toEqual({ why: 'again', full: true, removed: { things: 2 } });
+  } finally {
+    await sweeper.close();
+  }
+});

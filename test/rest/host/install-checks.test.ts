@@ -1,0 +1,214 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import express from 'express';
+import { Mongoose } from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../../examples/host-adapter.js';
+import { install, InvalidHostError, startWorker, type Host } from '../../../src/index.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { listen } from '../../support/hosts/listening.js';
+import { until } from '../../support/run/until.js';
+
+/** What an operator may get wrong; the compiler would have told some of it. */
+type Wrong = { [K in keyof Host]?: unknown };
+
+/** Collects garbage now. */
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+describe('install looks at what it is given', () => {
+  let server: SpecimenServer;
+  let host: Host;
+  let stop: () => Promise<void>;
+  beforeAll(async () => {
+    const database = await startTestDatabase();
+    stop = database.stop;
+    server = await openSpecimenServer(database.uri);
+    host = specimenHost(server);
+  });
+  afterAll(async () => {
+    await closeSpecimenServer(server);
+    await stop();
+  });
+
+  /** With a server whose models and database are others. */
+  const elsewhere = async (work: (other: SpecimenServer) => Promise<void>): Promise<void> => {
+    const database = await startTestDatabase();
+    const other = await openSpecimenServer(database.uri);
+    try {
+      await work(other);
+    } finally {
+      await closeSpecimenServer(other);
+      await database.stop();
+    }
+  };
+
+  const refused = async (change: Wrong, text: RegExp): Promise<void> => {
+    const before = Object.keys(server.Specimens.schema.paths);
+    const failure = await install({ ...host, ...change } as Host, { env: {} }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(InvalidHostError);
+    expect((failure as Error).message).toMatch(text);
+    expect(Object.keys(server.Specimens.schema.paths)).toEqual(before);
+  };
+
+  it.each<[string, Wrong, RegExp]>([
+    ['no app', { app: undefined }, /^install: app is missing\./],
+    ['no agenda', { agenda: undefined }, /^install: agenda is missing\./],
+    ['an agenda that is none', { agenda: {} }, /^install: agenda\.define is no function\./],
+    ['no auth', { auth: undefined }, /^install: auth is missing\./],
+    ['auth without verify', { auth: {} }, /^install: auth\.verify is no function\./],
+    ['strategies without a caller', { auth: { strategies: [{ authenticate() {} }] } }, /^install: auth\.caller is no function\./],
+    [
+      'no strategies',
+      { auth: { strategies: [], caller() {} } },
+      /^install: auth\.strategies is no list of Passport strategies\./,
+    ],
+    [
+      'a strategy that is none',
+      { auth: { strategies: [{}], caller() {} } },
+      /^install: auth\.strategies\[0\]\.authenticate is no/,
+    ],
+    [
+      'both verify and strategies',
+      { auth: { strategies: [{ authenticate() {} }], caller() {}, verify() {} } },
+      /^install: auth has both verify and strategies\./,
+    ],
+    ['no access', { access: undefined }, /^install: access is missing\./],
+    ['access without a filter', { access: { level: () => 0 } }, /^install: access\.filter is no function\./],
+    [
+      'files that cannot be removed',
+      { files: { localPath() {}, read() {}, create() {} } },
+      /^install: files\.remove is no function\./,
+    ],
+    ['a directory without groups', { directory: { users() {} } }, /^install: directory\.groups is no function\./],
+    ['a logger that only warns', { logger: { warn() {} } }, /^install: logger\.debug is no function\./],
+    ['a restart that is a command', { restart: 'reboot' }, /^install: host\.restart is no function\./],
+    ['no mongoose', { mongoose: undefined }, /^install: mongoose is missing\./],
+    ['models of another mongoose', { mongoose: new Mongoose() }, /^install: models\.item was compiled by another Mongoose/],
+    ['no models', { models: undefined }, /^install: models is missing\./],
+    ['an apiRoot with a slash behind it', { apiRoot: '/api/v1/' }, /^install: apiRoot is "\/api\/v1\/"\. Give a literal path/],
+    ['an apiRoot without a slash', { apiRoot: 'api' }, /^install: apiRoot is "api"\. Give a literal path/],
+    ['no apiRoot', { apiRoot: undefined }, /^install: apiRoot is undefined\. Give a literal path/],
+    ['an address as apiRoot', { apiRoot: 'https://host/api' }, /^install: apiRoot is "https:/],
+    ['a pattern as apiRoot', { apiRoot: '/api/:version' }, /^install: apiRoot is "\/api\/:version"\. Give a literal path/],
+    [
+      'an apiRoot that Express cannot read',
+      { apiRoot: '/api/(v1)' },
+      /^install: apiRoot is "\/api\/\(v1\)"\. Give a literal path/,
+    ],
+    ['an apiRoot that no client can ask for', { apiRoot: '/api/..' }, /^install: apiRoot is "\/api\/\.\."\. Give a literal path/],
+    ['a brand of several words', { brand: 'my server' }, /^install: brand is "my server"\. Give a word/],
+    ['a brand that is no text', { brand: 5 }, /^install: brand is 5\. Give a word/],
+    ['events that are a text', { events: 'all' }, /^install: events is no object\. Give an object with on /],
+    [
+      'a sweep that is a text',
+      { files: { localPath() {}, read() {}, create() {}, remove() {}, sweep: 'x' } },
+      /^install: files\.sweep /,
+    ],
+    [
+      'a mistyped field',
+      { fields: { item: { titel: 'title' } } },
+      /^install: fields\.item\.titel is unknown\. Known are name, folderId,/,
+    ],
+    ['fields of another record', { fields: { user: { name: 'login' } } }, /^install: fields\.user is unknown\./],
+  ])('and refuses %s', (_name, change, text) => refused(change, text));
+
+  it('and says so when there is nothing', async () => {
+    for (const nothing of [undefined, null] as unknown as Host[]) {
+      for (const begin of [install, startWorker]) {
+        await expect(begin(nothing)).rejects.toThrow(/^install: the host is missing\. Call install\(host\) with an adapter/);
+      }
+    }
+  });
+
+  it('and refuses a model that is missing, fields that the schemas lack, and ids of another kind', async () => {
+    const { models, fields } = host;
+    await refused({ models: { ...models, file: undefined } }, /^install: models\.file is no compiled Mongoose model\./);
+    await refused({ fields: undefined }, /^install: models\.item has no field "name"\. Add it, or say in fields\.item\.name/);
+    await refused(
+      { fields: { ...fields, file: { ...fields?.file, size: 'lenght' } } },
+      /^install: fields\.file\.size is "lenght", which the schema of models\.file lacks\./,
+    );
+    const { Schema } = server.mongoose;
+    const named = server.mongoose.model('Named', new Schema({ _id: String, title: String, cabinet: String }));
+    await refused({ models: { ...models, item: named } }, /^install: models\.item has _ids of type String\./);
+    const elsewhere = server.mongoose.createConnection().model('Elsewhere', new Schema({ title: String }));
+    await refused({ models: { ...models, folder: elsewhere } }, /^install: models are on several connections\./);
+  });
+
+  it('and refuses a second installation on the same models, or at the same path', async () => {
+    const first = await install(host, { env: {} });
+    try {
+      await refused({ app: express() }, /^install: models\.item has an installation already\./);
+      await expect(startWorker(host, { env: {} })).rejects.toThrow(/^install: models\.item has an installation already\./);
+      await elsewhere((other) =>
+        expect(install({ ...specimenHost(other), app: host.app }, { env: {} })).rejects.toThrow(
+          /^install: the app has an installation at \/specimens\/api already\./,
+        ),
+      );
+    } finally {
+      await first.close();
+    }
+  });
+
+  it('and refuses an application whose earlier route catches everything', async () => {
+    const app = express();
+    app.use((_request, response) => void response.status(404).send('Not found'));
+    await refused({ app }, /^install: a route that was added earlier answers \/specimens\/api with 404/);
+    const page = express();
+    page.get('*all', (_request, response) => void response.send('<!doctype html>'));
+    await refused({ app: page }, /^install: a route that was added earlier answers \/specimens\/api with 200/);
+  });
+
+  it('and takes an application that asks everybody for a token first', async () => {
+    const app = express();
+    app.use((request, response, next) => (request.headers.authorization ? next() : void response.status(401).end()));
+    const installation = await install({ ...host, app }, { env: {} });
+    await installation.close();
+  });
+
+  // A hundred times: on a busy machine and a database on disk that takes a while.
+  it('and leaves nothing behind, however often it is done and undone', { timeout: 600_000 }, async () => {
+    const app = express();
+    const layers = () => app.router.stack.length;
+    const hooks = () => {
+      const { s } = server.Blobs.schema as unknown as { s: { hooks: { _pres: Map<string, unknown[]> } } };
+      return [...s.hooks._pres.values()].reduce((sum, list) => sum + list.length, 0);
+    };
+    const installed: WeakRef<object>[] = [];
+    const once = async () => {
+      const installation = await install({ ...host, app }, { env: {}, annotationCleanupMs: 0 });
+      installed.push(new WeakRef(installation.jobs));
+      await installation.close();
+    };
+    for (let i = 0; i < 3; i++) await once();
+    const before = {
+      layers: layers(),
+      hooks: hooks(),
+      models: server.mongoose.modelNames(),
+      jobs: Object.keys(server.agenda.definitions),
+    };
+    expect(before.hooks).toBeGreaterThan(0);
+    for (let i = 0; i < 97; i++) await once();
+    expect({
+      layers: layers(),
+      hooks: hooks(),
+      models: server.mongoose.modelNames(),
+      jobs: Object.keys(server.agenda.definitions),
+    }).toEqual(before);
+    await until('nothing refers to what was closed', () => {
+      collectGarbage();
+      // The last one may still be referred to by promises that are settling.
+      return installed.filter((one) => one.deref() !== undefined).length <= 1;
+    });
+    const installation = await install({ ...host, app }, { env: {} });
+    const listening = await listen(app);
+    expect((await fetch(`${listening.url}${host.apiRoot}/large_image/settings`)).status).toBe(200);
+    await installation.close();
+    expect((await fetch(`${listening.url}${host.apiRoot}/large_image/settings`)).status).toBe(404);
+    await listening.close();
+  });
+});

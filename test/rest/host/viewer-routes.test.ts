@@ -1,0 +1,69 @@
+import express from 'express';
+import request from 'supertest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { mountViewer, readViewer } from '../../../src/reference-host/viewer-routes.js';
+
+const app = express();
+let page = '';
+let scriptPath = '';
+
+beforeAll(async () => {
+  mountViewer(app, await readViewer(), { apiRoot: '/some"api', title: () => Promise.resolve('<Slides & more>') });
+  page = (await request(app).get('/')).text;
+  scriptPath = /src="([^"]+\/app\.js)"/.exec(page)?.[1] ?? '';
+});
+
+describe('the page', () => {
+  it('is HTML that is asked for anew each time and allows nothing inline or from elsewhere', async () => {
+    const answer = await request(app).get('/').expect(200);
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(answer.headers['cache-control']).toBe('no-cache');
+    expect(answer.headers['content-security-policy']).toMatch(/default-src 'none'.*script-src 'self'/);
+    expect(answer.headers['content-security-policy']).not.toMatch(/unsafe/);
+    expect(page).not.toMatch(/<script(?![^>]*\ssrc=)/);
+    expect(page).not.toMatch(/\sstyle=|\son\w+=/);
+  });
+
+  it('holds what it is told, escaped', () => {
+    expect(page).toContain('data-api-root="/some&quot;api"');
+    expect(page).toContain('<title>&lt;Slides &amp; more&gt;</title>');
+    expect(page).not.toMatch(/\{\{|\}\}/);
+  });
+});
+
+describe('assets', () => {
+  it('named in the page are served with their type, for ever', async () => {
+    const paths = [...page.matchAll(/(?:src|href)="(\/viewer\/[^"]+)"/g)].map((match) => match[1]!);
+    expect(paths.length).toBeGreaterThan(5);
+    const types: Record<string, RegExp> = { js: /^text\/javascript/, css: /^text\/css/, svg: /^image\/svg\+xml/ };
+    for (const path of new Set(paths)) {
+      const answer = await request(app).get(path).expect(200);
+      expect(answer.headers['content-type']).toMatch(types[path.split('.').at(-1)!]!);
+      expect(answer.headers['cache-control']).toContain('immutable');
+      expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    }
+  });
+
+  it('import only modules that are served', async () => {
+    const seen = new Set<string>();
+    const open = [scriptPath];
+    for (let path = open.pop(); path !== undefined; path = open.pop()) {
+      if (seen.has(path)) continue;
+      seen.add(path);
+      const { text } = await request(app).get(path).expect(200);
+      for (const [, target] of text.matchAll(/(?:from|import)\s*\(?"(\.\/[^"]+)"/g)) {
+        open.push(new URL(target!, `http://host${path}`).pathname);
+      }
+    }
+    // The page, what it shares with the element, and the library that draws tiles.
+    expect(seen.size).toBeGreaterThan(2);
+  });
+
+  it.each(['tsconfig.json', 'app.ts', 'index.html', '../viewer-routes.ts', '%2e%2e/viewer-routes.ts', 'nothing.js', ''])(
+    '404s for %s, which is none',
+    async (name) => {
+      const folder = scriptPath.replace(/app\.js$/, '');
+      await request(app).get(`${folder}${name}`).expect(404);
+    },
+  );
+});

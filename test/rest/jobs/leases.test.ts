@@ -1,0 +1,97 @@
+import { Mongoose, type Connection } from 'mongoose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { LeaseModel } from '../../../src/core/database/leases/lease.model.js';
+import { Leases } from '../../../src/core/database/leases/leases.js';
+import { OwnCollections } from '../../../src/core/database/own-collections.js';
+import { LargeImageError } from '../../../src/errors.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { until } from '../../support/run/until.js';
+
+let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let connection: Connection;
+let model: LeaseModel;
+const logger = { debug() {}, info() {}, warn() {}, error() {} };
+/** As another process on the same database. */
+const another = (leaseMs?: number) => new Leases({ model, logger, ...(leaseMs !== undefined && { leaseMs }) });
+
+beforeAll(async () => {
+  database = await startTestDatabase();
+  connection = await new Mongoose().createConnection(database.uri).asPromise();
+  model = new LeaseModel(new OwnCollections(connection));
+  await model.createIndexes();
+});
+afterAll(async () => {
+  await connection?.close();
+  await database?.stop();
+});
+
+it('lets one at a time do what has the same name, in this process and in others', async () => {
+  const [here, there] = [another(), another()];
+  let running = 0;
+  let most = 0;
+  let done = 0;
+  const work = async () => {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running -= 1;
+    done += 1;
+  };
+  await Promise.all([here, there, here, there].map((leases) => leases.run('a configuration', { subject: 'folder' }, work)));
+  expect([most, done]).toEqual([1, 4]);
+});
+
+it('is taken over from a process that is silent, which then makes nothing of it visible', async () => {
+  // Renewed every 30 s, and so silent for whoever waits only 1 ms.
+  const slow = (await another(120_000).take('a picture', { subject: 'item' }))!;
+  const fast = (await another(1).take('a picture', { subject: 'item' }))!;
+  expect(fast).not.toBeNull();
+  expect(await slow.release()).toBe(false);
+  expect(await fast.release()).toBe(true);
+});
+
+it('is renewed as long as its owner lives', async () => {
+  const leases = another(400);
+  const lease = (await leases.take('long work', { subject: 'item' }))!;
+  const waiting = new AbortController();
+  const stolen = another(60_000).take('long work', { subject: 'item', signal: waiting.signal });
+  // The waiting one sees signs of life, and so never takes it for silent.
+  await until(
+    'some renewals',
+    async () => (await connection.collection('large_image_lease').findOne({ beat: { $gte: 2 } })) !== null,
+  );
+  await lease.confirm();
+  waiting.abort();
+  await expect(stolen).rejects.toThrow();
+  expect(await lease.release()).toBe(true);
+});
+
+it('tells its owner when it was revoked', async () => {
+  const leases = another(4);
+  const lease = (await leases.take('a thumbnail', { subject: 'gone' }))!;
+  await leases.revoke('gone');
+  await until('the loss is seen', () =>
+    lease.confirm().then(
+      () => false,
+      (error: unknown) => error instanceof LargeImageError && error.code === 'unavailable',
+    ),
+  );
+  expect(await lease.release()).toBe(false);
+});
+
+it('is wanted no more when what it was for is there', async () => {
+  const [maker, reader] = [another(), another()];
+  const lease = (await maker.take('a histogram', { subject: 'item' }))!;
+  expect(await reader.take('a histogram', { subject: 'item', isDone: () => Promise.resolve(true) })).toBeNull();
+  await lease.release();
+});
+
+it('of a process that has ended is forgotten', async () => {
+  const { processName } = await import('../../../src/core/database/leases/process-name.js');
+  // The number of a process that cannot be.
+  const ended = processName().replace(/-\d+-\d+$/, '-4194999-1');
+  await model.insert('left', 'item', `${ended}:x`);
+  await model.insert('kept', 'item', `${processName()}:x`);
+  expect(await model.forget()).toBe(1);
+  expect([await model.find('left'), (await model.find('kept'))?.beat]).toEqual([null, 0]);
+});

@@ -1,0 +1,166 @@
+/** What is about very many things answers in the time that clients wait, and goes on where that is needed. */
+import { Types } from 'mongoose';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { answerMs } from '../../../src/core/concurrency/in-time.js';
+import type { FileDocument } from '../../../src/reference-host/files/file.model.js';
+import type { ItemDocument } from '../../../src/reference-host/tree/item.model.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { until } from '../../support/run/until.js';
+
+let started: TestHost;
+let admin: Client;
+let folder: string;
+const now = performance.now.bind(performance);
+/** What the clock is ahead; it never goes back, and what waits for a time would wait that much longer. */
+let aheadMs = 0;
+/** Called with each event of the log. */
+let onEvent: (event: string) => void = () => undefined;
+
+beforeAll(async () => {
+  performance.now = () => now() + aheadMs;
+  const hear = (_fields: object, event?: string) => onEvent(event ?? '');
+  started = await startHost({ logger: { info: hear, warn: hear, error: hear, debug: hear } });
+  admin = await started.register('admin');
+  const collection = await admin.create('/collection', { name: 'Many' });
+  folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Root' });
+});
+afterAll(async () => {
+  await started?.close();
+  performance.now = now;
+});
+afterEach(() => {
+  onEvent = () => undefined;
+  vi.restoreAllMocks();
+});
+
+it('large images of a folder: the answer counts what was done, and names the job that does the rest', async () => {
+  const top = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Top' });
+  for (const name of ['first', 'second']) {
+    const below = await admin.create('/folder', { parentType: 'folder', parentId: top, name });
+    for (const parentId of [below, top]) {
+      for (const number of [1, 2]) {
+        const query = { parentType: 'folder', parentId, name: `${name} ${number}.txt`, size: 5 };
+        await admin.ok('POST', '/file', { query, body: 'words' });
+      }
+    }
+  }
+  const put = async (): Promise<Record<string, unknown>> =>
+    admin.ok('PUT', `/large_image/folder/${top}/tiles`, { query: { recurse: true } });
+  const whole = await put();
+  expect(whole).toMatchObject({ childFoldersRecursed: 2, largeImagesNotCreated: 8, totalItems: 8 });
+  expect(whole).not.toHaveProperty('jobId');
+
+  // The clock goes on by a minute while the third item is handled, in the second folder.
+  let handled = 0;
+  onEvent = (event) => {
+    if (event === 'LargeImage:NotCreated' && ++handled === 3) aheadMs = 60_000;
+  };
+  const { jobId, ...counted } = await put();
+  expect(counted).toEqual({ ...whole, largeImagesNotCreated: 3, totalItems: 3 });
+  const job = await until('the job has ended', async () => {
+    const found = await admin.ok('GET', `/job/${String(jobId)}`);
+    return Number(found.status) >= 3 && found;
+  });
+  const log = job.log as unknown as string[];
+  expect(log.at(-1)).toBe(`Finished: ${JSON.stringify(whole)}\n`);
+  expect(handled).toBe(8);
+});
+
+it('copies of a folder with very many items are refused before anything is made', async () => {
+  const full = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Full' });
+  const { models } = started.host.context;
+  const items = Array.from({ length: 5001 }, () => ({ _id: new Types.ObjectId(), folderId: new Types.ObjectId(full) }));
+  await models.item.collection.insertMany(items as never);
+  const answer = await admin.fails('POST', `/folder/${full}/copy`, { query: { name: 'Copy' } });
+  expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('at most 5000') });
+  const found = (await admin.ok('GET', '/folder', {
+    query: { parentType: 'folder', parentId: folder, name: 'Copy' },
+  })) as unknown[];
+  expect(found).toEqual([]);
+  await models.item.collection.deleteMany({ folderId: new Types.ObjectId(full) });
+});
+
+it('more resources than can be moved while a client waits are refused before anything is done; what is named twice counts once', async () => {
+  const item = await admin.create('/item', { folderId: folder, name: 'Named often' });
+  const target = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Target' });
+  const query = { parentType: 'folder', parentId: target };
+  const several = Array.from({ length: 501 }, () => new Types.ObjectId().toHexString());
+  for (const [method, path] of [
+    ['PUT', '/resource/move'],
+    ['POST', '/resource/copy'],
+  ] as const) {
+    const resources = JSON.stringify({ item: [item, ...several] });
+    const answer = await admin.fails(method, path, { query, form: { resources } });
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('At most 500 resources') });
+  }
+  await admin.ok('PUT', '/resource/move', {
+    query,
+    form: { resources: JSON.stringify({ item: Array.from({ length: 501 }, () => item) }) },
+  });
+  expect(await admin.ok('GET', `/item/${item}`)).toMatchObject({ folderId: target, name: 'Named often' });
+});
+
+it('things that are removed go on being removed when clients would wait no longer', async () => {
+  const names = Array.from({ length: 12 }, (_, i) => `Removed ${i}`);
+  const items: string[] = [];
+  for (const name of names) items.push(await admin.create('/item', { folderId: folder, name }));
+  const wait = globalThis.setTimeout;
+  const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
+  const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
+  // They are noted together; the removal of each waits for what comes only after the answer.
+  const { models, journal } = started.host.context;
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  const finish = journal.finish.bind(journal);
+  const holding = vi.spyOn(journal, 'finish').mockImplementation(async (undertaking, work) => {
+    if (undertaking.kind !== 'removals') await held;
+    return finish(undertaking, work);
+  });
+  try {
+    await admin.ok('DELETE', '/resource', { form: { resources: JSON.stringify({ item: items }) } });
+    expect(holding).toHaveBeenCalledWith(expect.objectContaining({ kind: 'removal' }), expect.anything());
+  } finally {
+    timers.mockRestore();
+    goOn();
+  }
+  const ids = items.map((id) => new Types.ObjectId(id));
+  await until('all are removed', async () => (await models.item.countDocuments({ _id: { $in: ids } })) === 0);
+});
+
+it('things that are named together are asked for together, and none is removed when one of them may not be', async () => {
+  const items: string[] = [];
+  for (let i = 0; i < 20; i++) items.push(await admin.create('/item', { folderId: folder, name: `Together ${i}` }));
+  const { models } = started.host.context;
+  const asked = (['find', 'findOne'] as const).map((name) => vi.spyOn(models.item.collection, name));
+  const missing = new Types.ObjectId().toHexString();
+  const answer = await admin.fails('DELETE', '/resource', { form: { resources: JSON.stringify({ item: [...items, missing] }) } });
+  expect(answer).toMatchObject({ status: 400, message: expect.stringContaining(missing) });
+  expect(asked.flatMap(({ mock }) => mock.calls)).toHaveLength(1);
+  vi.restoreAllMocks();
+  const stranger = await started.register('together');
+  const refused = await stranger.fails('DELETE', '/resource', { form: { resources: JSON.stringify({ item: items }) } });
+  expect(refused.status).toBe(403);
+  expect(await models.item.countDocuments({ _id: { $in: items } })).toBe(20);
+});
+
+it('files of an archive are asked for together', async () => {
+  const parentId = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Archived' });
+  const query = { parentType: 'folder', parentId, name: '00.txt', size: 5 };
+  const made = await admin.ok('POST', '/file', { query, body: 'words' });
+  const { file, item } = started.host.context.models;
+  const firstFile = await file.findById(String(made._id)).lean<FileDocument>();
+  const firstItem = await item.findById(String(made.itemId)).lean<ItemDocument>();
+  for (let i = 1; i < 20; i++) {
+    const [_id, name] = [new Types.ObjectId(), `${String(i).padStart(2, '0')}.txt`];
+    await item.collection.insertOne({ ...firstItem!, _id, name });
+    await file.collection.insertOne({ ...firstFile!, _id: new Types.ObjectId(), itemId: _id, name });
+  }
+  const asked = [file, item].flatMap(({ collection }) => [vi.spyOn(collection, 'find'), vi.spyOn(collection, 'findOne')]);
+  const { status, bytes } = await admin.send('GET', `/folder/${parentId}/download`);
+  expect([status, bytes.subarray(30, 45).toString(), bytes.readUInt16LE(bytes.length - 12)]).toEqual([
+    200,
+    'Archived/00.txt',
+    20,
+  ]);
+  expect(asked.flatMap(({ mock }) => mock.calls)).toHaveLength(2);
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startAnnotated, elementId, point, type Annotated } from '../../support/hosts/annotated.js';
+import { HeldSource } from '../../support/images/held-source.js';
+import { uploadItem } from '../../support/images/images.js';
+import { until } from '../../support/run/until.js';
+
+describe('a queue that is full', () => {
+  const held = new HeldSource();
+  let at: Annotated;
+  let item: string;
+  let annotation: string;
+  beforeAll(async () => {
+    const full = { running: 1, waiting: 1 };
+    at = await startAnnotated({
+      install: {
+        tileSources: [held.definition],
+        queues: { tiles: full, pictures: full, keptFiles: full, elements: full, edits: full },
+      },
+    });
+    item = await uploadItem(at.admin, at.publicFolder, 'a.held', Buffer.from('x'));
+    annotation = (await at.annotate({ name: 'a', elements: [point(1, { id: elementId(1) })] }))._id;
+  });
+  afterAll(() => at?.close());
+  beforeEach(() => held.hold());
+
+  const ask = (path: string) => at.admin.send('GET', `/item/${item}/tiles/${path}`);
+
+  it.each([
+    ['regions', (n: number) => `region?width=${20 + n}`],
+    ['thumbnails', (n: number) => `thumbnail?width=${20 + n}`],
+    ['histograms', (n: number) => `histogram?bins=${20 + n}`],
+    ['pixels', (n: number) => `pixel?left=${n}&top=1`],
+    ['tiles', (n: number) => `zxy/2/${n}/0?jpegQuality=${20 + n}`],
+  ])('refuses further %s with 503 and Retry-After, while tiles of the cache and annotations are served', async (_what, path) => {
+    held.release();
+    expect((await ask('zxy/0/0/0')).status).toBe(200);
+    held.hold();
+    const first = ask(path(1));
+    await until('a tile is read', () => held.reading > 0);
+    const others = [ask(path(2)), ask(path(3))];
+    // The one that waits is not answered yet.
+    const refused = await Promise.race(others);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused.body).toMatchObject({ type: 'rest', message: expect.stringMatching(/^Too many .* Try again later\.$/) });
+    expect((await ask('zxy/0/0/0')).status).toBe(200);
+    expect((await at.admin.send('GET', `/annotation/${annotation}`)).status).toBe(200);
+    held.release();
+    const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
+  });
+
+  it('refuses what is to be kept as a file while one is made and one waits, whatever is drawn beside', async () => {
+    const first = ask('histogram?bins=31');
+    await until('a tile is read', () => held.reading > 0);
+    const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];
+    const refused = await Promise.race(others);
+    expect(refused.status).toBe(503);
+    expect(refused.body.message).toMatch(/^Too many kept pictures are being waited for/);
+    held.release();
+    const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
+  });
+});

@@ -1,0 +1,115 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { priorities, type TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
+import { newFolder, uploadItem } from '../../support/images/images.js';
+import { HeldSource } from '../../support/images/held-source.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { until } from '../../support/run/until.js';
+
+/** Counts requests that the server of this process has taken, and those whose connection it has seen end. */
+function countRequests(part: string): { taken: number; closed: number; stop(): void } {
+  const counts = { taken: 0, closed: 0, stop: () => unsubscribe('http.server.request.start', count) };
+  const count = (message: unknown): void => {
+    // The channel is documented to carry these.
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    if (request.url?.includes(part) !== true) return;
+    counts.taken += 1;
+    response.once('close', () => (counts.closed += 1));
+  };
+  subscribe('http.server.request.start', count);
+  return counts;
+}
+
+/** What it opens is never closed. */
+const neverClosed: TileSourceDefinition = {
+  ...testSource,
+  name: 'never-closed',
+  extensions: { default: priorities.manual, stuck: priorities.preferred },
+  mimeTypes: { default: priorities.manual },
+  open: async () => ({ ...openTestImage({ sizeX: 300, sizeY: 200 }), close: () => new Promise<void>(() => {}) }),
+};
+
+describe('requests whose clients go away', () => {
+  const held = new HeldSource();
+  let started: TestHost;
+  let admin: Client;
+  let item: string;
+  beforeAll(async () => {
+    started = await startHost({ install: { tileSources: [held.definition, neverClosed] } });
+    admin = await started.register('admin');
+    item = await uploadItem(admin, await newFolder(admin, 'Held'), 'a.held', Buffer.from('x'));
+  });
+  afterAll(() => started.close());
+  beforeEach(() => held.hold());
+
+  it('an upload does not wait until what it has opened is closed', async () => {
+    const stuck = await uploadItem(admin, await newFolder(admin, 'Stuck'), 'a.stuck', Buffer.from('x'));
+    expect((await admin.ok('GET', `/item/${stuck}`)).largeImage).toMatchObject({ sourceName: 'never-closed' });
+  });
+
+  const ask = (path: string, signal?: AbortSignal) =>
+    fetch(`${started.url}/api/v1/item/${item}/tiles/${path}`, {
+      headers: { 'Girder-Token': admin.token! },
+      ...(signal && { signal }),
+    });
+  const clear = () => admin.ok('PUT', '/large_image/cache/clear');
+
+  it.each([
+    ['a kept thumbnail', (n: number) => `thumbnail?width=${20 + n}`],
+    ['a tile', (n: number) => `zxy/2/${n % 4}/0?encoding=PNG&jpegQuality=${10 + n}`],
+    ['a region', (n: number) => `region?width=${20 + n}`],
+    ['a Deep Zoom tile', (n: number) => `dzi_files/8/0_0.png?tilesize=256&overlap=${n}`],
+    ['a histogram', (n: number) => `histogram?bins=${20 + n}`],
+  ])('stop the work on %s when the last of them has gone', async (_what, path) => {
+    const leaving = new AbortController();
+    const gone = Promise.allSettled([1, 2, 3].map((n) => ask(path(n), leaving.signal)));
+    await until('tiles are read', () => held.reading > 0);
+    leaving.abort();
+    await gone;
+    await until('no tile is read', () => held.reading === 0);
+    expect(held.brokenOff).toBeGreaterThan(0);
+    const { begun } = held;
+    held.release();
+    // Nothing begins later, and who asks again is answered.
+    expect((await ask(path(1))).status).toBe(200);
+    expect(held.begun).toBeGreaterThan(begun);
+  });
+
+  it.each([
+    ['a kept thumbnail', 'thumbnail?width=60'],
+    ['a tile', 'zxy/2/1/1?encoding=PNG'],
+  ])('do not stop the work on %s for another who waits for the same', async (_what, path) => {
+    await clear();
+    const leaving = new AbortController();
+    const gone = ask(path, leaving.signal).catch((error: Error) => error);
+    await until('tiles are read', () => held.reading > 0);
+    const staying = ask(path);
+    // Both wait for one work: a third request that is answered tells that the second has been taken up.
+    expect((await ask('')).status).toBe(200);
+    leaving.abort();
+    expect(await gone).toBeInstanceOf(Error);
+    held.release();
+    const answer = await staying;
+    expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true]);
+  });
+
+  it('never begin what had to wait for its turn', async () => {
+    const counts = countRequests('/region?width=1');
+    const leaving = new AbortController();
+    const gone = Promise.allSettled(Array.from({ length: 60 }, (_, n) => ask(`region?width=${100 + n}`, leaving.signal)));
+    await until('all are taken', () => counts.taken === 60);
+    leaving.abort();
+    await gone;
+    await until('all are known to have gone', () => counts.closed === 60);
+    await until('no tile is read', () => held.reading === 0);
+    counts.stop();
+    const { begun } = held;
+    // 60 regions have 16 tiles each.
+    expect(begun).toBeLessThan(60 * 16);
+    held.release();
+    expect((await ask('zxy/2/2/2')).status).toBe(200);
+    expect(held.begun).toBe(begun + 1);
+  });
+});

@@ -1,0 +1,45 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { newFolder } from '../../support/images/images.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+
+let host: TestHost;
+let admin: Client;
+let item: string;
+beforeAll(async () => {
+  host = await startHost();
+  admin = await host.register('admin');
+  item = await admin.create('/item', { folderId: await newFolder(admin, 'Bodies'), name: 'item' });
+});
+afterAll(() => host?.close());
+
+/** Sends a body in pieces of single bytes, and what follows it. @returns the status of the answer, `closed` without one. */
+function sendBytes(text: string, after: string): Promise<string> {
+  const { port, hostname } = new URL(host.url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    let got = '';
+    socket.on('data', (data) => (got += data.toString('latin1'))).on('error', () => undefined);
+    socket.on('close', () => resolve(/^HTTP\/1.1 (\d+)/.exec(got)?.[1] ?? 'closed'));
+    const head = [
+      `PUT /api/v1/item/${item}/metadata HTTP/1.1`,
+      'Host: host',
+      `Girder-Token: ${admin.token}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+      'Connection: close',
+    ];
+    const pieces = Array.from(Buffer.from(text), (byte) => `1\r\n${String.fromCharCode(byte)}\r\n`);
+    socket.write(`${head.join('\r\n')}\r\n\r\n${pieces.join('')}${after}`, 'latin1');
+    if (after === '') socket.end();
+  });
+}
+
+it('a body is read whole in pieces of any length, and refused when it is too long or ends half way', async () => {
+  const note = `${'x'.repeat(70_000)}é`;
+  expect(await sendBytes(JSON.stringify({ note }), '0\r\n\r\n')).toBe('200');
+  expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note });
+  expect(await sendBytes(JSON.stringify({ note: 'x'.repeat(1_100_000) }), '0\r\n\r\n')).toBe('413');
+  expect(await sendBytes('{"note":', '')).toMatch(/400|closed/);
+  expect((await admin.ok('GET', `/item/${item}`)).meta).toEqual({ note });
+});

@@ -1,0 +1,268 @@
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import express from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AccessDeniedError, mountRoutes, Reply, routeDefiner, UnknownIdError, type Caller } from '../../../src/index.js';
+import { listen } from '../../support/hosts/listening.js';
+import { until } from '../../support/run/until.js';
+
+interface Context {
+  /** Names of things that nobody may have any more, and of those that are gone. */
+  withheld: Set<string>;
+  gone: Set<string>;
+  /** Names that were asked for. */
+  asked: Set<string>;
+  received: string[];
+  release: Map<string, () => void>;
+  /** Names whose work was told to stop. */
+  stopped: Set<string>;
+}
+
+const defineRoute = routeDefiner<Context>();
+const text = { schema: { type: 'string' as const }, required: false, absent: '', parse: (value: string) => value };
+const shared = {
+  access: 'public',
+  scope: 'core.data.read',
+  params: { name: text },
+  returns: { schema: {} },
+  summary: 'A route under test.',
+} as const;
+
+function mayHave({ params }: { params: { name: string } }, { withheld, gone, asked }: Context): string {
+  asked.add(params.name);
+  if (gone.has(params.name)) throw new UnknownIdError('thing', params.name);
+  if (withheld.has(params.name)) throw new AccessDeniedError(`Read access denied for thing ${params.name}.`);
+  return params.name;
+}
+
+async function* forEver(): AsyncGenerator<string> {
+  for (;;) {
+    yield 'x'.repeat(1000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const routes = [
+  defineRoute({
+    ...shared,
+    method: 'get',
+    path: '/stream/:name',
+    authorize: mayHave,
+    handle: () => Reply.stream(Readable.from(forEver(), { objectMode: false }), 'text/plain'),
+  }),
+  defineRoute({
+    ...shared,
+    method: 'get',
+    path: '/parts/:name',
+    handle: ({ params }, context) =>
+      Reply.stream(Readable.from(forEver(), { objectMode: false }), 'text/plain', {
+        permitted: async () => mayHave({ params }, context),
+      }),
+  }),
+  defineRoute({
+    ...shared,
+    method: 'get',
+    path: '/bytes/:name',
+    authorize: mayHave,
+    handle: () => Reply.content(Buffer.alloc(64 * 1024 * 1024), 'application/octet-stream'),
+  }),
+  ...(['json', 'text', 'stream'] as const).map((body) =>
+    defineRoute({
+      ...shared,
+      method: 'post',
+      path: `/${body}/:name`,
+      body,
+      authorize: mayHave,
+      async handle({ granted, body: sent }, { received }) {
+        if (sent instanceof Readable) for await (const _ of sent);
+        received.push(granted);
+        return granted;
+      },
+    }),
+  ),
+  ...(['get', 'put'] as const).map((method) =>
+    defineRoute({
+      ...shared,
+      method,
+      path: '/pending/:name',
+      authorize: mayHave,
+      handle: ({ params, signal }, { release, stopped }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => stopped.add(params.name));
+          release.set(params.name, () => resolve('done'));
+        }),
+    }),
+  ),
+];
+
+const context: Context = {
+  withheld: new Set(),
+  gone: new Set(),
+  asked: new Set(),
+  received: [],
+  release: new Map(),
+  stopped: new Set(),
+};
+/** Names of what answers were about that are not sent any more. */
+const ended = new Set<string>();
+const tokens = new Map<string, Caller>();
+const responses = new Map<string, ServerResponse>();
+let server: Awaited<ReturnType<typeof listen>>;
+
+beforeAll(async () => {
+  const app = express();
+  app.use(
+    '/api',
+    mountRoutes(routes, {
+      context,
+      authenticate: (token) => tokens.get(token) ?? null,
+      tokenLocations: { cookieName: 'girderToken', headerName: 'Girder-Token' },
+    }),
+  );
+  server = await listen((request, response) => {
+    const name = request.url!.split('/').at(-1)!;
+    responses.set(name, response);
+    response.once('close', () => ended.add(name));
+    app(request, response);
+  });
+});
+afterAll(() => server?.close());
+
+const user: Caller = { id: 'u1', admin: false, scopes: ['core.user_auth'] };
+/** What ends a request, by what is done to its token or to what it is about. */
+const causes: Record<string, (token: string, name: string) => void> = {
+  'its token was revoked': (token) => tokens.delete(token),
+  'its token lost its scope': (token) => tokens.set(token, { ...user, scopes: ['core.user_info.read'] }),
+  'its user is no administrator any more': (token) => tokens.set(token, { ...user, admin: false }),
+  'the caller may not have this any more': (_token, name) => context.withheld.add(name),
+};
+
+let count = 0;
+function names(): { token: string; name: string } {
+  count += 1;
+  const token = `token-${count}`;
+  tokens.set(token, { ...user, admin: true });
+  return { token, name: `thing-${count}` };
+}
+
+/** An answer of which only the head is read. */
+async function readHead(path: string, token: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    httpRequest(`${server.url}/api${path}`, { headers: { 'Girder-Token': token }, agent: false }, resolve)
+      .on('error', reject)
+      .end();
+  });
+}
+
+/** A body that goes on for ever. */
+function sendSlowly(path: string, token: string): { answered: Promise<{ status: number; body: string }>; stop: () => void } {
+  const request = httpRequest(`${server.url}/api${path}`, { method: 'POST', headers: { 'Girder-Token': token }, agent: false });
+  const timer = setInterval(() => request.write('1 '), 20);
+  const answered = new Promise<{ status: number; body: string }>((resolve, reject) => {
+    request.on('error', reject).on('response', (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (part: string) => (body += part));
+      response.on('end', () => resolve({ status: response.statusCode!, body }));
+    });
+  });
+  const stop = () => {
+    clearInterval(timer);
+    request.destroy();
+  };
+  return { answered, stop };
+}
+
+/** How long an answer goes on after something was done to its token or to what it is about. */
+async function endOfAnswer(path: string, takeAway: (token: string, name: string) => void): Promise<number> {
+  const { token, name } = names();
+  const head = await readHead(`${path}/${name}`, token);
+  expect(head.statusCode).toBe(200);
+  takeAway(token, name);
+  const began = performance.now();
+  await until('it is over', () => ended.has(name));
+  const took = performance.now() - began;
+  await expect(head.resume().toArray()).rejects.toThrow();
+  return took;
+}
+
+/** The same for a body that is being sent, which ends by being refused. */
+async function endOfBody(path: string, takeAway: (token: string, name: string) => void): Promise<number> {
+  const { token, name } = names();
+  const { answered, stop } = sendSlowly(`${path}/${name}`, token);
+  await until('it is under way', () => context.asked.has(name));
+  takeAway(token, name);
+  const began = performance.now();
+  const { status } = await answered;
+  stop();
+  expect([401, 403]).toContain(status);
+  expect(context.received).not.toContain(name);
+  return performance.now() - began;
+}
+
+describe.concurrent('a request that stays open', () => {
+  it.each(Object.entries(causes))('ends within five seconds when %s', async (_cause, takeAway) => {
+    const answers = ['/stream', '/bytes', '/parts'].map((path) => endOfAnswer(path, takeAway));
+    const bodies = ['/json', '/text', '/stream'].map((path) => endOfBody(path, takeAway));
+    expect(Math.max(...(await Promise.all([...answers, ...bodies])))).toBeLessThan(5000);
+  });
+
+  it('goes on when what it is about is gone', async () => {
+    const { token, name } = names();
+    const head = await readHead(`/stream/${name}`, token);
+    context.gone.add(name);
+    await endOfAnswer('/stream', causes['its token was revoked']!);
+    expect(ended.has(name)).toBe(false);
+    head.on('error', () => {}).destroy();
+  });
+});
+
+describe('an answer that took long to make', () => {
+  it('is refused where the caller may not have it any more', async () => {
+    const { token, name } = names();
+    const answer = fetch(`${server.url}/api/pending/${name}`, { headers: { 'Girder-Token': token } });
+    await until('it has begun', () => context.release.has(name));
+    const began = performance.now();
+    await until('two seconds have passed', () => performance.now() - began > 2000);
+    tokens.delete(token);
+    context.release.get(name)!();
+    expect((await answer).status).toBe(401);
+  });
+
+  it('is given to who has changed something, also where that took away their own rights', async () => {
+    const { token, name } = names();
+    const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
+    await until('it has begun', () => context.release.has(name));
+    const began = performance.now();
+    tokens.delete(token);
+    await until('two seconds have passed', () => performance.now() - began > 2000);
+    context.release.get(name)!();
+    expect((await answer).status).toBe(200);
+  });
+});
+
+describe('work whose answer the server has given itself, since it stops', () => {
+  it('is told to stop, and what comes of it is dropped', async () => {
+    const { token, name } = names();
+    const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
+    await until('it has begun', () => context.release.has(name));
+    responses.get(name)!.writeHead(503).end('stopped');
+    const { status } = await answer;
+    expect([status, await (await answer).text()]).toEqual([503, 'stopped']);
+    await until('it is told', () => context.stopped.has(name));
+    context.release.get(name)!();
+  });
+});
+
+describe('a body', () => {
+  it.each(['json', 'text', 'stream'])('of kind %s is not looked at before the caller is known to be permitted', async (kind) => {
+    const { token, name } = names();
+    context.withheld.add(name);
+    const answer = await fetch(`${server.url}/api/${kind}/${name}`, {
+      method: 'POST',
+      headers: { 'Girder-Token': token },
+      body: Buffer.from([0x7b, 0xff]),
+    });
+    expect(answer.status).toBe(403);
+    expect(context.received).not.toContain(name);
+  });
+});

@@ -1,0 +1,70 @@
+/** Lists whose conditions, order and length a client chooses: the database breaks them off after a time, and sends them in parts. */
+import { mongo } from 'mongoose';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { ItemDocument } from '../../../src/reference-host/tree/item.model.js';
+import { recountAround } from '../../../src/reference-host/tree/recount.js';
+import { newFolder } from '../../support/images/images.js';
+import { startHost, type Client, type Sending, type TestHost } from '../../support/hosts/reference-host.js';
+
+let started: TestHost;
+let admin: Client;
+let folder: string;
+beforeAll(async () => {
+  started = await startHost();
+  admin = await started.register('admin');
+  folder = await newFolder(admin, 'Public', true);
+  for (const name of ['liver', 'lung']) await admin.create('/item', { folderId: folder, name });
+});
+afterAll(() => started?.close());
+afterEach(() => vi.restoreAllMocks());
+
+const search = (mode: string) => ({ query: { q: 'li', mode, types: '["item"]' } });
+const lists: [model: 'item' | 'folder' | 'user' | 'group' | 'collection' | 'upload', path: string, sending: () => Sending][] = [
+  ['item', '/item', () => ({ query: { folderId: folder, limit: 0, sort: 'meta.x' } })],
+  ['item', '/item', () => ({ query: { folderId: folder, text: '_filter_:{"meta.x":{"$exists":false}}' } })],
+  ['item', '/item', () => ({ query: { folderId: folder, text: '_recurse_:' } })],
+  ['item', '/item/query', () => ({ query: { query: '{"meta.x":{"$exists":false}}' } })],
+  ['item', '/resource/search', () => search('text')],
+  ['item', '/resource/search', () => search('prefix')],
+  ['item', '/resource/search', () => search('li_metadata')],
+  ['folder', '/folder', () => ({ query: { parentType: 'folder', parentId: folder } })],
+  ['collection', '/collection', () => ({ query: { sort: 'description' } })],
+  ['user', '/user', () => ({})],
+  ['group', '/group', () => ({})],
+  ['upload', '/system/uploads', () => ({})],
+];
+
+describe.each(lists)('the list of documents %s at %s', (name, path, sending) => {
+  it('is read with a limit of time, in parts', async () => {
+    const found = vi.spyOn(started.host.context.models[name].collection, 'find');
+    await admin.ok('GET', path, sending());
+    expect(found).toHaveBeenCalled();
+    for (const [, options] of found.mock.calls) {
+      expect(options).toMatchObject({ maxTimeMS: 10_000 });
+      expect(options?.batchSize).toBeLessThanOrEqual(1000);
+    }
+  });
+
+  it('is refused when it takes the database too long', async () => {
+    const { collection } = started.host.context.models[name];
+    const find = collection.find.bind(collection);
+    const late = () => Promise.reject(new mongo.MongoServerError({ message: 'operation exceeded time limit', code: 50 }));
+    vi.spyOn(collection, 'find').mockImplementation((filter = {}, options = {}) =>
+      Object.assign(find(filter, options), { next: late, toArray: late }),
+    );
+    const { status, headers, body } = await admin.send('GET', path, sending());
+    expect([status, body.message]).toEqual([503, 'The database needs too long for this. Ask for less, or try again later.']);
+    expect(Number(headers.get('Retry-After'))).toBeGreaterThan(0);
+  });
+});
+
+it('sums are added up with a limit of time: those of a request, and those of recounting, which may take longer', async () => {
+  const { context } = started.host;
+  const { blob, file, item } = context.models;
+  const added = [blob, file, item].map(({ collection }) => vi.spyOn(collection, 'aggregate'));
+  await blob.aggregate([{ $group: { _id: null, size: { $sum: '$size' } } }]);
+  const some = await item.findOne({ folderId: folder }).lean<ItemDocument>();
+  await recountAround(context, some!);
+  const limits = added.flatMap(({ mock }) => mock.calls.map(([, options]) => options?.maxTimeMS));
+  expect(limits).toEqual([10_000, 600_000, 600_000, 600_000]);
+});

@@ -1,0 +1,268 @@
+import { annotationMatrix } from './access-matrix-annotation.js';
+import type { Sending } from '../hosts/reference-host.js';
+
+/** Who calls; `limited` has a token of the writer (of the administrator, for their routes) without the scope of the route. */
+export const callers = ['anonymous', 'stranger', 'reader', 'writer', 'admin', 'limited'] as const;
+export type CallerName = (typeof callers)[number];
+
+/** What requests are about. Item and job are made anew for what changes them; the job is the writer's own and not public. */
+export interface Subjects {
+  folder: string;
+  item: string;
+  job: string;
+  /** On the item; the writer may write it, the reader read it. */
+  annotation: string;
+  version: string;
+  /** Id of the calling user; `None` without one. */
+  user: string;
+}
+
+/** What a refused caller hears; `null`: admitted. */
+export type Verdict = [status: number, message: string] | null;
+type Verdicts = (subjects: Subjects) => Record<CallerName, Verdict>;
+
+const refused = (status: 401 | 403, message: string): Verdict => [status, message];
+
+function verdicts(
+  anonymous: (subjects: Subjects) => Verdict,
+  others: (subjects: Subjects) => Partial<Record<'stranger' | 'reader' | 'writer' | 'admin', Verdict>>,
+): Verdicts {
+  return (subjects) => ({
+    anonymous: anonymous(subjects),
+    // A token without the scope makes the request anonymous (administration.md, section 1).
+    limited: anonymous(subjects),
+    stranger: null,
+    reader: null,
+    writer: null,
+    admin: null,
+    ...others(subjects),
+  });
+}
+
+const annotationDenied = (level: string) => (subjects: Subjects) =>
+  refused(403, `${level} access denied for annotation ${subjects.annotation} (user ${subjects.user}).`);
+const annotateDenied = refused(403, 'Write access and annotation creation access were denied for the item.');
+const loggedIn = () => refused(401, 'You must be logged in.');
+const folderDenied = (level: string) => (subjects: Subjects) =>
+  refused(403, `${level} access denied for folder ${subjects.folder} (user ${subjects.user}).`);
+/** Where a route names the item it was asked for and not the folder that says who may read it. */
+const itemDenied = (subjects: Subjects) => refused(403, `Read access denied for item ${subjects.item} (user ${subjects.user}).`);
+const jobDenied = (level: string) => (subjects: Subjects) =>
+  refused(403, `${level} access denied for job ${subjects.job} (user ${subjects.user}).`);
+const as401 =
+  (denied: (subjects: Subjects) => Verdict) =>
+  (subjects: Subjects): Verdict => [401, denied(subjects)![1]];
+
+const jobWrite = verdicts(loggedIn, (subjects) => {
+  const denied = jobDenied('Write')(subjects);
+  return { stranger: denied, reader: denied };
+});
+
+/** Kinds of routes by who may use them. */
+export const kinds = {
+  /** Everybody. */
+  public: verdicts(
+    () => null,
+    () => ({}),
+  ),
+  /** Everybody who is signed in. */
+  user: verdicts(loggedIn, () => ({})),
+  /** Site administrators (mission section 5). */
+  admin: verdicts(
+    () => refused(401, 'Administrator access required.'),
+    () => {
+      const denied = refused(403, 'Administrator access required.');
+      return { stranger: denied, reader: denied, writer: denied };
+    },
+  ),
+  /** Who may read the folder. */
+  read: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
+  /** Who may read the item. */
+  itemRead: verdicts(as401(itemDenied), (subjects) => ({ stranger: itemDenied(subjects) })),
+  /** Who is signed in and may write the folder. */
+  write: verdicts(loggedIn, (subjects) => {
+    const denied = folderDenied('Write')(subjects);
+    return { stranger: denied, reader: denied };
+  }),
+  /** Who may read the folder for a look, and write it for a change; without a sign-in. */
+  publicWrite: verdicts(as401(folderDenied('Write')), (subjects) => {
+    const denied = folderDenied('Write')(subjects);
+    return { stranger: denied, reader: denied };
+  }),
+  /** Who is signed in and may read the folder. */
+  userRead: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
+  /** Who is signed in, may read the item and write the folder that gets the copy: the same folder here. */
+  copy: verdicts(loggedIn, (subjects) => ({
+    stranger: folderDenied('Read')(subjects),
+    reader: folderDenied('Write')(subjects),
+  })),
+  /** Who may read the annotation. */
+  annotationRead: verdicts(as401(annotationDenied('Read')), (subjects) => ({ stranger: annotationDenied('Read')(subjects) })),
+  /** Who is signed in and may write the annotation. */
+  annotationWrite: verdicts(loggedIn, (subjects) => {
+    const denied = annotationDenied('Write')(subjects);
+    return { stranger: denied, reader: denied };
+  }),
+  /** Who may restore former versions; without a sign-in they first hear that they may not read it. */
+  annotationRevert: verdicts(as401(annotationDenied('Read')), (subjects) => ({
+    stranger: annotationDenied('Read')(subjects),
+    reader: annotationDenied('Write')(subjects),
+  })),
+  /** Who administers the annotation. */
+  annotationOwn: verdicts(loggedIn, (subjects) => {
+    const denied = annotationDenied('Admin')(subjects);
+    return { stranger: denied, reader: denied, writer: denied };
+  }),
+  /** Who may write the item. */
+  annotationCreate: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects), reader: annotateDenied })),
+  /** Who may read the annotation and annotate the item. */
+  annotationCopy: verdicts(loggedIn, (subjects) => ({ stranger: annotationDenied('Read')(subjects), reader: annotateDenied })),
+  /** Who may write the item and administers its annotations. */
+  annotationClear: verdicts(loggedIn, (subjects) => {
+    const denied = folderDenied('Write')(subjects);
+    return { stranger: denied, reader: denied, writer: annotationDenied('Admin')(subjects) };
+  }),
+  /** Who may read the job. */
+  jobRead: verdicts(as401(jobDenied('Read')), (subjects) => {
+    const denied = jobDenied('Read')(subjects);
+    return { stranger: denied, reader: denied };
+  }),
+  jobWrite,
+  jobOwn: verdicts(loggedIn, (subjects) => {
+    const denied = jobDenied('Admin')(subjects);
+    return { stranger: denied, reader: denied };
+  }),
+  /** A token of any kind; those of users need rights on the job, all others a scope of their own. */
+  jobUpdate: (subjects: Subjects) => ({
+    ...jobWrite(subjects),
+    anonymous: refused(401, 'You must be logged in or have a valid auth token.'),
+    limited: refused(401, `Invalid token scope, required: jobs.job_${subjects.job}.`),
+  }),
+  /** A token made for making jobs, which nobody here has. */
+  jobCreate: () => {
+    const denied = refused(403, 'Invalid token scope, required: jobs.rest.create_job.');
+    return {
+      anonymous: refused(401, 'You must be logged in or have a valid auth token.'),
+      limited: refused(401, 'Invalid token scope, required: jobs.rest.create_job.'),
+      stranger: denied,
+      reader: denied,
+      writer: denied,
+      admin: denied,
+    };
+  },
+} satisfies Record<string, Verdicts>;
+
+/** What is expected of a route. */
+export interface MatrixEntry {
+  kind: keyof typeof kinds;
+  /** The scope as the contract names it; none where a full sign-in is asked for. */
+  scope?: 'core.data.read' | 'core.data.write' | 'core.data.own' | 'core.user_auth' | 'core.setting.read' | 'jobs.rest.list_job';
+  /** What a valid request sends beside the path. */
+  sending?: Sending | ((subjects: Subjects) => Sending);
+  /** What is put for the parameters of the path beside item, folder and job. */
+  params?: Readonly<Record<string, string>>;
+  /** Status for those who are admitted, where it is not 200. */
+  admitted?: number;
+}
+
+const config = { body: '[a]\nb = 1\n' };
+const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg', image: 'label' };
+const iiif = { params: { region: 'full', size: '8,', rotation: '0', file: 'default.jpg' } };
+const itemRead = { kind: 'read', scope: 'core.data.read' } as const;
+const itemWrite = { kind: 'write', scope: 'core.data.write' } as const;
+const everybody = { kind: 'public', scope: 'core.data.read' } as const;
+const adminRead = { kind: 'admin', scope: 'core.data.read' } as const;
+const adminWrite = { kind: 'admin', scope: 'core.data.write' } as const;
+
+/** Every route of the plugin. A route that is not here fails the test: say who may use it. */
+export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
+  'GET /large_image/cache': adminRead,
+  'PUT /large_image/cache/clear': adminWrite,
+  'GET /large_image/config': { kind: 'admin', scope: 'core.user_auth' },
+  'POST /large_image/config/validate': { ...adminWrite, sending: config },
+  'POST /large_image/config/format': { ...adminWrite, sending: config },
+  'POST /large_image/config/replace': {
+    kind: 'admin',
+    scope: 'core.user_auth',
+    sending: { ...config, query: { restart: false } },
+  },
+  'DELETE /large_image/tiles/incomplete': adminWrite,
+  'GET /large_image/tiles/refused': adminRead,
+  'PUT /large_image/folder/:folderId/tiles': itemWrite,
+  'GET /large_image/settings': everybody,
+  'GET /large_image/sources': everybody,
+  'GET /large_image/thumbnails': adminRead,
+  'PUT /large_image/thumbnails': { ...adminWrite, sending: { query: { spec: '[]' } } },
+  'DELETE /large_image/thumbnails': adminWrite,
+  'GET /large_image/associated_images': adminRead,
+  'DELETE /large_image/associated_images': adminWrite,
+  'GET /large_image/histograms': adminRead,
+  'DELETE /large_image/histograms': adminWrite,
+  'GET /system/setting': { kind: 'admin', scope: 'core.setting.read', sending: { query: { key: 'large_image.auto_set' } } },
+  'GET /system/setting/definitions': { kind: 'admin', scope: 'core.setting.read' },
+  'PUT /system/setting': {
+    kind: 'admin',
+    scope: 'core.user_auth',
+    sending: { query: { key: 'large_image.show_viewer', value: 'true' } },
+  },
+  'DELETE /system/setting': { kind: 'admin', scope: 'core.user_auth', sending: { query: { key: 'large_image.show_viewer' } } },
+
+  'GET /folder/:id/yaml_config/:name': { ...itemRead, params: { name: '.large_image_config.yaml' } },
+  'PUT /folder/:id/yaml_config/:name': {
+    kind: 'publicWrite',
+    scope: 'core.data.write',
+    params: { name: '.large_image_config.yaml' },
+    sending: { body: 'a: 1' },
+  },
+  ...annotationMatrix,
+
+  'GET /item/:itemId/tiles': itemRead,
+  'POST /item/:itemId/tiles': { ...itemWrite, admitted: 400 },
+  'POST /item/:itemId/tiles/convert': { kind: 'copy', scope: 'core.data.write' },
+  'DELETE /item/:itemId/tiles': itemWrite,
+  'GET /item/:itemId/tiles/internal_metadata': itemRead,
+  'GET /item/:itemId/tiles/zxy/:z/:x/:y': { ...itemRead, params: tile },
+  'GET /item/:itemId/tiles/fzxy/:frame/:z/:x/:y': { ...itemRead, params: tile },
+  'GET /iiif/:identifier': { ...itemRead, admitted: 303 },
+  'GET /iiif/:identifier/info.json': itemRead,
+  'GET /iiif/:identifier/:region/:size/:rotation/:file': { ...itemRead, ...iiif },
+  'GET /iiif/:identifier/manifest.json': itemRead,
+  'GET /iiif/folder/:folderId/collection.json': itemRead,
+  'GET /iiif/folder/:folderId/manifest.json': itemRead,
+  'GET /item/:itemId/tiles/dzi.dzi': itemRead,
+  'GET /item/:itemId/tiles/dzi_files/:level/:xandy': { ...itemRead, params: tile },
+  'GET /item/:itemId/tiles/item': itemRead,
+  'GET /item/:itemId/tiles/images': itemRead,
+  'GET /item/:itemId/tiles/images/:image': { ...itemRead, params: tile },
+  'GET /item/:itemId/tiles/images/:image/metadata': { ...itemRead, params: tile },
+  'GET /item/:itemId/tiles/thumbnail': itemRead,
+  'GET /item/:itemId/tiles/region': itemRead,
+  'GET /item/:itemId/tiles/pixel': { ...itemRead, sending: { query: { left: 0, top: 0 } } },
+  'GET /item/:itemId/tiles/thumbnails': adminRead,
+  'DELETE /item/:itemId/tiles/thumbnails': adminWrite,
+  'POST /item/:itemId/tiles/thumbnails': { ...itemWrite, sending: { query: { key: 'key' }, body: 'text' } },
+  'GET /item/:itemId/tiles/tile_frames': itemRead,
+  'GET /item/:itemId/tiles/tile_frames/quad_info': itemRead,
+  'GET /item/:itemId/tiles/histogram': itemRead,
+  'GET /item/:itemId/tiles/bands': itemRead,
+  'GET /item/:itemId/internal_metadata/:key': { kind: 'read', scope: 'core.user_auth', params: { key: 'presets' } },
+  'PUT /item/:itemId/internal_metadata/:key': { ...itemWrite, params: { key: 'presets' }, sending: { json: [] } },
+  'DELETE /item/:itemId/internal_metadata/:key': { ...itemWrite, params: { key: 'presets' } },
+  'GET /item/test/tiles': everybody,
+  'GET /item/test/tiles/zxy/:z/:x/:y': { ...everybody, params: tile },
+
+  'GET /job': { kind: 'public', scope: 'jobs.rest.list_job' },
+  'GET /job/all': { kind: 'user' },
+  'GET /job/typeandstatus': { kind: 'user' },
+  'GET /job/typeandstatus/all': { kind: 'user' },
+  'GET /job/:id': { kind: 'jobRead' },
+  'GET /job/:id/events': { kind: 'jobRead' },
+  'PUT /job/:id/cancel': { kind: 'jobWrite' },
+  'PUT /job/:id': { kind: 'jobUpdate', sending: { query: { log: 'a line' } } },
+  'POST /job': { kind: 'jobCreate', sending: { query: { title: 'a', type: 'b' } } },
+  'DELETE /job/:id': { kind: 'jobOwn' },
+
+  'GET /describe': { kind: 'public' },
+  'GET /describe/openapi.json': { kind: 'public' },
+  'GET /describe/assets/:name': { kind: 'public', params: { name: 'swagger-ui.css' } },
+};

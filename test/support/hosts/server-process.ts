@@ -1,0 +1,75 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { builtProgram } from '../run/programs.js';
+import { stepsWords } from '../run/steps.js';
+import { until } from '../run/until.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+
+/** `npm start` as a process of its own. */
+export interface ServerProcess {
+  process: ChildProcess;
+  /** What it has written so far. */
+  output(): string;
+  /** Waits until it has printed its banner; resolves with its address. */
+  url(timeoutMs?: number): Promise<string>;
+  /** Waits for its end: exit code, or the signal's name. */
+  ended: Promise<number | string>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/**
+ * Runs the program of `npm start` with these words on its command line; `env` is added to the environment, `undefined` removes.
+ * With `stepsEnvironment` in `env` it ends at a step, or writes down its steps.
+ */
+export function startServer(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
+  return runServer(process.execPath, [...stepsWords(), builtProgram('main'), ...words], env);
+}
+
+/** The same through npm, as README says, from the sources. */
+export function npmStart(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
+  return runServer('npm', ['start', '--silent', '--', ...words], env);
+}
+
+function runServer(command: string, words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
+  // A group of its own, so that a signal can reach npm and what it starts, as Ctrl-C in a terminal does.
+  const child = spawn(command, words, { cwd: root, env: { ...process.env, PORT: '0', ...env }, detached: true });
+  let text = '';
+  const collect = (chunk: Buffer): void => {
+    text += chunk.toString('utf8');
+  };
+  child.stdout.on('data', collect);
+  child.stderr.on('data', collect);
+  const ended = new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'));
+  });
+  let end: number | string | null = null;
+  void ended.then((value) => {
+    end = value;
+  });
+  return {
+    process: child,
+    output: () => text,
+    ended,
+    url: (timeoutMs = 90_000) =>
+      until(
+        'the banner of the server',
+        () => {
+          if (end === null || /^Stop with Ctrl-C/m.test(text))
+            return /^Stop with Ctrl-C/m.test(text) && /^Address +(\S+)\/$/m.exec(text)?.[1];
+          throw new Error(`It ended (${end}): ${text}`);
+        },
+        timeoutMs,
+      ).catch((error: unknown) => {
+        throw new Error(`No banner: ${text}`, { cause: error });
+      }),
+    kill(signal) {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, signal);
+      } catch {
+        // It has ended.
+      }
+    },
+  };
+}

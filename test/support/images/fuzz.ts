@@ -1,0 +1,154 @@
+import { expect } from 'vitest';
+import { TileOutsideError, TileSourceError } from '../../../src/errors.js';
+import type { TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import { memoryInput } from './memory-input.js';
+
+/** A mutated file that keeps the source busy for longer hangs. */
+const deadline = 5000;
+/** Bytes by which the memory of the process may grow. */
+const memoryLimit = 768 * 1024 * 1024;
+
+/** Numbers from 0 to 1 that are the same on every run. */
+export function random(state: number): () => number {
+  let a = state;
+  return () => {
+    a = (a + 0x6d_2b_79_f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const interesting = [0, 1, 2, 3, 7, 8, 0x7f, 0x80, 0xff];
+
+/** What the mutations of a file are like. */
+export interface Mutation {
+  /** Stretches of the file in which most changes lie: headers and directories. */
+  near?: readonly { offset: number; length: number }[];
+  bigEndian?: boolean;
+}
+
+/** Changes some bytes, mostly where structures are; sometimes whole 32-bit words, or cuts the file. */
+export function mutate(original: Buffer, next: () => number, { near = [], bigEndian = false }: Mutation = {}): Buffer {
+  const file = Buffer.from(original);
+  const pick = (limit: number): number => Math.floor(next() * limit);
+  const changes = 1 + pick(6);
+  for (let i = 0; i < changes; i++) {
+    const stretch = near[pick(near.length)];
+    const isNear = stretch !== undefined && next() < 0.7;
+    const at = isNear ? Math.min(file.length - 1, stretch.offset + pick(stretch.length)) : pick(file.length);
+    const kind = pick(4);
+    if (kind === 0) file[at] = pick(256);
+    else if (kind === 1) file[at] = interesting[pick(interesting.length)] ?? 0;
+    else if (at + 4 <= file.length) {
+      const word =
+        kind === 2 ? ([0, 1, 0xff_ff_ff_ff, 0x80_00_00_00, 0x7f_ff_ff_ff, file.length][pick(6)] ?? 0) : pick(file.length);
+      if (bigEndian) file.writeUInt32BE(word, at);
+      else file.writeUInt32LE(word, at);
+    }
+  }
+  return next() < 0.1 ? file.subarray(0, pick(file.length)) : file;
+}
+
+/** Opens a file and asks for everything once. Only errors that are meant for the caller may come out. */
+async function exercise(
+  definition: TileSourceDefinition,
+  bytes: Uint8Array,
+  name: string,
+): Promise<{ stray: string[]; readers: number; opened: boolean }> {
+  const input = memoryInput(bytes, name);
+  let opened = false;
+  const expected = async (work: Promise<unknown>): Promise<void> => {
+    try {
+      await work;
+    } catch (error) {
+      if (!(error instanceof TileSourceError || error instanceof TileOutsideError)) throw error;
+    }
+  };
+  await expected(
+    (async () => {
+      const source = await definition.open(input);
+      opened = true;
+      try {
+        const frames = source.metadata.frames?.length ?? 1;
+        for (const level of source.populatedLevels.slice(-2)) {
+          for (const frame of new Set([0, frames - 1])) {
+            const address = { level, x: 0, y: 0, frame };
+            await expected(source.readTile(address));
+            await expected(source.readStoredTile?.(address) ?? Promise.resolve());
+          }
+        }
+        for (const each of source.associatedImages ?? []) await expected(source.readAssociatedImage?.(each) ?? Promise.resolve());
+        await expected(source.internalMetadata?.() ?? Promise.resolve());
+      } finally {
+        await source.close();
+      }
+    })(),
+  );
+  return { stray: input.strayReads, readers: input.openReaders(), opened };
+}
+
+/** Longest that all kinds together are looked at, in seconds: on a busy machine fewer files are. */
+const defaultSeconds = 60;
+
+/** A kind of file that is mutated. */
+export interface FuzzKind extends Mutation {
+  file: Buffer;
+  /** Name of the file, for sources that look at it. */
+  name: string;
+}
+
+/**
+ * Opens thousands of mutated files: there may be no crash, hang, read outside the file, open reader, unbounded memory or unhandled
+ * rejection, and no error that is not meant for the caller.
+ *
+ * @param options `count` files of each kind, as far as `seconds` allow; `seed`, which the environment variable FUZZ_SEED sets, to look elsewhere.
+ */
+export async function fuzz(
+  definition: TileSourceDefinition,
+  kinds: ReadonlyMap<string, FuzzKind>,
+  {
+    count,
+    seconds = defaultSeconds,
+    seed = Number(process.env.FUZZ_SEED ?? 20_261_121),
+  }: { count: number; seconds?: number; seed?: number },
+): Promise<{ files: number; readable: number }> {
+  const rejections: unknown[] = [];
+  const note = (reason: unknown): void => void rejections.push(reason);
+  process.on('unhandledRejection', note);
+  const { rss } = process.memoryUsage();
+  let files = 0;
+  let readable = 0;
+  try {
+    for (const [kind, { file, name, ...mutation }] of kinds) {
+      const whole = await exercise(definition, file, name);
+      expect(whole.opened, `${kind} itself opens`).toBe(true);
+      const next = random(seed ^ kind.length);
+      const end = performance.now() + (seconds * 1000) / kinds.size;
+      for (let index = 0; index < count && performance.now() < end; index++) {
+        const mutated = mutate(file, next, mutation);
+        const label = `${kind}, file ${index}, FUZZ_SEED=${seed}`;
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<never>((_resolve, reject) => {
+          timer = setTimeout(() => reject(new Error(`hangs: ${label}`)), deadline);
+        });
+        try {
+          const result = await Promise.race([exercise(definition, mutated, name), late]);
+          expect(result.stray, label).toEqual([]);
+          expect(result.readers, `readers left open: ${label}`).toBe(0);
+          if (result.opened) readable += 1;
+        } catch (error) {
+          throw new Error(`failed on ${label}`, { cause: error });
+        } finally {
+          clearTimeout(timer);
+        }
+        files += 1;
+      }
+      expect(process.memoryUsage().rss - rss, `memory after ${kind}`).toBeLessThan(memoryLimit);
+    }
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+  expect(rejections).toEqual([]);
+  return { files, readable };
+}

@@ -1,0 +1,39 @@
+import type { TestProject } from 'vitest/node';
+import { startDatabase } from '../../../src/reference-host/database/start-database.js';
+import { buildTestPrograms } from './built-program.js';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** Connection string of the server of this run, or why there is none. */
+    database: { uri: string } | { failure: string };
+    /** Folder of the programs that tests start (`programs.ts`). */
+    programs: string;
+  }
+}
+
+/** One database server and one build of the programs per run; each test file takes a database of its own (`support/database.ts`). */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const [stopDatabase, programs] = await Promise.all([provideDatabase(project), buildTestPrograms()]);
+  project.provide('programs', programs.folder);
+  return async () => {
+    await Promise.all([stopDatabase(), programs.remove()]);
+  };
+}
+
+async function provideDatabase(project: TestProject): Promise<() => Promise<void>> {
+  try {
+    const database = await startDatabase({
+      // The compiler of Java that makes the fastest code takes longer than it saves here.
+      env: { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC', ...process.env },
+      directory: null,
+      report: ({ text }) => console.log(text),
+    });
+    console.log(`database: ${database.engine} at ${database.address}`);
+    project.provide('database', { uri: database.uri });
+    return () => database.stop();
+  } catch (error) {
+    // Tests that need no database run all the same; those that do fail with this message.
+    project.provide('database', { failure: error instanceof Error ? error.message : String(error) });
+    return () => Promise.resolve();
+  }
+}

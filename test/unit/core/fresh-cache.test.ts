@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FreshCache } from '../../../src/core/concurrency/fresh-cache.js';
+
+describe('a cache of short-lived answers', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** A question whose answers are numbered, and how often it was asked. */
+  function numbered() {
+    let count = 0;
+    return { ask: vi.fn(async () => ({ number: ++count })) };
+  }
+  const made = () => new FreshCache<{ number: number }>({ max: 10, lifetimeMs: 1000 });
+
+  it('asks once for all who come at the same time', async () => {
+    const { ask } = numbered();
+    const cache = made();
+    const answers = await Promise.all(Array.from({ length: 5 }, async () => cache.get('a', ask)));
+    expect(answers.map(({ number }) => number)).toEqual([1, 1, 1, 1, 1]);
+    expect(cache.get('a', ask)).toEqual({ number: 1 });
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+
+  it('renews in the background what is in use, so that nobody waits for it', async () => {
+    const { ask } = numbered();
+    const cache = made();
+    await cache.get('a', ask);
+    await vi.advanceTimersByTimeAsync(500);
+    // Not a promise: it is there.
+    expect(cache.get('a', ask)).toEqual({ number: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(cache.get('a', ask)).toEqual({ number: 2 });
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  it('believes nothing that is older than its lifetime, counted from the question', async () => {
+    const { ask } = numbered();
+    const cache = made();
+    const slow = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 900));
+      return ask();
+    };
+    const first = cache.get('a', slow);
+    await vi.advanceTimersByTimeAsync(900);
+    await first;
+    await vi.advanceTimersByTimeAsync(99);
+    // It is being renewed, by a question that fails.
+    expect(cache.get('a', () => Promise.reject(new Error('away')))).toEqual({ number: 1 });
+    await vi.advanceTimersByTimeAsync(1);
+    await expect(cache.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+    expect(await cache.get('a', ask)).toEqual({ number: 2 });
+  });
+
+  it('does not keep an answer that was forgotten while it was given', async () => {
+    const { ask } = numbered();
+    const cache = made();
+    const under = cache.get('a', ask);
+    cache.delete('a');
+    await under;
+    expect(await cache.get('a', ask)).toEqual({ number: 2 });
+    const again = cache.get('b', ask);
+    cache.clear();
+    await again;
+    expect(await cache.get('b', ask)).toEqual({ number: 4 });
+  });
+});

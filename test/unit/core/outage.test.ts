@@ -1,0 +1,86 @@
+import { mongo } from 'mongoose';
+import { describe, expect, it } from 'vitest';
+import { isCollision, isDatabaseOutage, isPassing, outageOf } from '../../../src/core/database/outage.js';
+
+const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
+const noResult = {} as mongo.BulkWriteResult;
+const wrapped = (cause: unknown) => new Error('outer', { cause: new Error('middle', { cause }) });
+
+describe('what is out of order for a time', () => {
+  it.each([
+    new mongo.MongoNetworkError('connection 3 to 127.0.0.1:27017 closed'),
+    new mongo.MongoServerSelectionError('connect ECONNREFUSED', { servers: new Map() } as never),
+    new mongo.MongoServerError({ message: 'interrupted at shutdown', code: 11600 }),
+    new mongo.MongoServerError({ message: 'not primary', code: 10107 }),
+    new mongo.MongoServerError({ message: 'cursor id 5997431996160224 not found', code: 43 }),
+    new mongo.MongoServerError({ message: 'unexpected EOF', code: 1 }),
+    new mongo.MongoServerError({ message: 'the database system is in recovery mode', code: 1 }),
+    new mongo.MongoServerError({ message: 'terminating connection due to unexpected postmaster exit', code: 1 }),
+    new mongo.MongoServerError({
+      message: 'msg_find.go:43: pool.go:90: failed to connect to `user=postgres`:\n\tdial error',
+      code: 1,
+    }),
+    new mongo.MongoBulkWriteError({ message: 'the database system is not yet accepting connections', code: 1 }, noResult),
+    Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' }),
+    new mongo.MongoBulkWriteError(new mongo.MongoNetworkError('read ECONNRESET'), noResult),
+    new mongo.MongoBulkWriteError({ message: 'interrupted at shutdown', code: 11600 }, noResult),
+    Object.assign(new Error('Operation `items.findOne()` buffering timed out after 10000ms'), { name: 'MongooseError' }),
+  ])('is the database: %s', (error) => {
+    for (const seen of [error, wrapped(error)]) {
+      expect(isDatabaseOutage(seen)).toBe(true);
+      expect(outageOf(seen)).toMatchObject({
+        code: 'unavailable',
+        message: 'The database cannot be reached at the moment. Try again later.',
+      });
+    }
+  });
+
+  it.each([
+    ['ENOSPC', 'storage-full'],
+    ['EDQUOT', 'storage-full'],
+    ['EROFS', 'unavailable'],
+    ['EACCES', 'unavailable'],
+    ['EMFILE', 'unavailable'],
+  ])('is the disk: %s', (code, expected) => {
+    const error = outageOf(wrapped(withCode(code)));
+    expect(error?.code).toBe(expected);
+    expect(error?.message).not.toContain('secret');
+    expect(isDatabaseOutage(withCode(code))).toBe(false);
+  });
+
+  it.each([
+    new mongo.MongoServerError({ message: 'deadlock detected', code: 16908292 }),
+    new mongo.MongoServerError({ message: 'Write conflict', code: 112 }),
+    new mongo.MongoBulkWriteError({ message: 'deadlock detected', code: 16908292 }, noResult),
+  ])('is a collision with another write: %s', (error) => {
+    for (const seen of [error, wrapped(error)]) {
+      expect(isCollision(seen)).toBe(true);
+      expect(isDatabaseOutage(seen)).toBe(false);
+      expect(outageOf(seen)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('change the same data') });
+      expect(isPassing(seen)).toBe(true);
+    }
+  });
+
+  it.each([
+    new Error('deadlock detected'),
+    new Error('boom'),
+    withCode('ENOENT'),
+    new mongo.MongoServerError({ message: 'duplicate', code: 11000 }),
+    new mongo.MongoServerError({ message: 'duplicate key: { name: "the database system is starting up" }', code: 11000 }),
+    new mongo.MongoServerError({ message: 'not a JSON document: unexpected EOF in "x"', code: 1 }),
+    new mongo.MongoBulkWriteError({ message: 'duplicate', code: 11000 }, noResult),
+    null,
+    'text',
+  ])('is not a mistake of the program: %s', (error) => {
+    expect(outageOf(error)).toBeNull();
+    expect(isDatabaseOutage(error)).toBe(false);
+    expect(isPassing(error)).toBe(false);
+    expect(isCollision(error)).toBe(false);
+  });
+
+  it('ends with causes that go round', () => {
+    const error = new Error('round');
+    error.cause = error;
+    expect(outageOf(error)).toBeNull();
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { WorkQueue } from '../../../src/core/concurrency/work-queue.js';
+
+/** Work that goes on until it is told to end, and writes down when it begins. */
+function pieces(queue: WorkQueue) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  return {
+    begun,
+    ask(name: string, options: Parameters<WorkQueue['run']>[1] = {}) {
+      const done = queue.run(async () => {
+        begun.push(name);
+        await new Promise<void>((resolve) => ends.set(name, resolve));
+        return name;
+      }, options);
+      done.catch(() => undefined);
+      return done;
+    },
+    /** Ends a piece of work, and waits until what follows has begun. */
+    async end(name: string) {
+      ends.get(name)!();
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+describe('a work queue', () => {
+  it('lets so much go on at a time, and the next when one has ended or failed', async () => {
+    const queue = new WorkQueue({ name: 'things', running: 2 });
+    const work = pieces(queue);
+    const all = ['a', 'b', 'c'].map((name) => work.ask(name));
+    expect(work.begun).toEqual(['a', 'b']);
+    expect([queue.running, queue.waiting]).toEqual([2, 1]);
+    await work.end('b');
+    expect(work.begun).toEqual(['a', 'b', 'c']);
+    await work.end('a');
+    await work.end('c');
+    expect(await Promise.all(all)).toEqual(['a', 'b', 'c']);
+    await expect(queue.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect([queue.running, queue.waiting]).toEqual([0, 0]);
+  });
+
+  it('lets callers take turns, each with what he asked for first', async () => {
+    const work = pieces(new WorkQueue({ name: 'things', running: 1 }));
+    void work.ask('first', { caller: 'greedy' });
+    for (const name of ['g1', 'g2', 'g3']) void work.ask(name, { caller: 'greedy' });
+    for (const name of ['m1', 'm2']) void work.ask(name, { caller: 'modest' });
+    for (const name of ['first', 'g1', 'm1', 'g2', 'm2']) await work.end(name);
+    expect(work.begun).toEqual(['first', 'g1', 'm1', 'g2', 'm2', 'g3']);
+  });
+
+  it('refuses what comes when it is full, and says when to come back', async () => {
+    const work = pieces(new WorkQueue({ name: 'things', running: 1, waiting: 2 }));
+    for (const name of ['a', 'b', 'c']) void work.ask(name);
+    await expect(work.ask('d')).rejects.toMatchObject({
+      code: 'busy',
+      retryAfterSeconds: 1,
+      message: expect.stringMatching(/things/),
+    });
+    void work.ask('e', { patient: true });
+    for (const name of ['a', 'b', 'c']) await work.end(name);
+    expect(work.begun).toEqual(['a', 'b', 'c', 'e']);
+  });
+
+  it('refuses the last wish of whoever wants most when somebody else comes to a full queue', async () => {
+    const work = pieces(new WorkQueue({ name: 'things', running: 1, waiting: 3 }));
+    void work.ask('first', { caller: 'greedy' });
+    const [, , last] = ['g1', 'g2', 'g3'].map((name) => work.ask(name, { caller: 'greedy' }));
+    void work.ask('m1', { caller: 'modest' });
+    await expect(last).rejects.toMatchObject({ code: 'busy' });
+    for (const name of ['first', 'g1', 'm1']) await work.end(name);
+    expect(work.begun).toEqual(['first', 'g1', 'm1', 'g2']);
+  });
+
+  it('never begins what nobody wants any more, and gives its place to others', async () => {
+    const queue = new WorkQueue({ name: 'things', running: 1, waiting: 1 });
+    const work = pieces(queue);
+    void work.ask('a');
+    const gone = new AbortController();
+    const waiting = work.ask('b', { signal: gone.signal });
+    gone.abort(new Error('gone'));
+    await expect(waiting).rejects.toThrow('gone');
+    await expect(work.ask('c', { signal: gone.signal })).rejects.toThrow('gone');
+    expect(queue.waiting).toBe(0);
+    void work.ask('d');
+    await work.end('a');
+    expect(work.begun).toEqual(['a', 'd']);
+  });
+});

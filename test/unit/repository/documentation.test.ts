@@ -1,0 +1,82 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { collectionNames } from '../../../src/core/database/own-collections.js';
+import { settingDefinitions } from '../../../src/features/settings/definitions.js';
+import { describeSettings } from '../../../src/configuration-text/read-settings.js';
+import { environmentVariables } from '../../../src/reference-host/start/options.js';
+import { coreSettingDefinitions } from '../../../src/reference-host/system/settings.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+const read = (path: string) => readFile(join(root, path), 'utf8');
+describe('documentation', () => {
+  it('names every member of Host and every option of install', async () => {
+    const page = await read('docs/hosts.md');
+    const membersOf = async (path: string, name: string) => {
+      const source = ts.createSourceFile(path, await read(path), ts.ScriptTarget.ES2022);
+      const found = source.statements.filter(ts.isInterfaceDeclaration).find((statement) => statement.name.text === name);
+      return (found?.members ?? []).map((member) => (member.name as ts.Identifier).text);
+    };
+    const members = await membersOf('src/host.ts', 'Host');
+    expect(members).toContain('apiRoot');
+    expect(members.filter((member) => !page.includes(`| \`${member}\` |`))).toEqual([]);
+    const options = await membersOf('src/installation.ts', 'InstallOptions');
+    expect(options).toContain('tileSources');
+    expect(options.filter((option) => !page.includes(`\`${option}\``))).toEqual([]);
+  });
+
+  it('names every collection of the plugin, and no other', async () => {
+    const named = [...(await read('docs/hosts.md')).matchAll(/`large_image_(\w+)`/g)].map(([, name]) => name);
+    expect(new Set(named)).toEqual(new Set(collectionNames));
+  });
+
+  it.each([
+    ['README.md', settingDefinitions({ folderExists: async () => true })],
+    ['docs/reference-host.md', coreSettingDefinitions],
+  ])('has in %s the table of settings that the definitions give (UPDATE_DOCS=1 writes it)', async (path, definitions) => {
+    const page = await read(path);
+    const shown = (value: unknown) => (value === null ? '' : `\`${JSON.stringify(value)}\``);
+    const rows = definitions.map(
+      ({ key, default: byDefault, allowed, description }) => `| \`${key}\` | ${shown(byDefault)} | ${description} | ${allowed} |`,
+    );
+    const table = ['| Setting | Default | Meaning | Allowed |', '| --- | --- | --- | --- |', ...rows].join('\n');
+    const updated = page.replace(/(?<=<!-- settings -->\n).*(?=<!-- \/settings -->)/s, () => `${table}\n`);
+    if (process.env.UPDATE_DOCS === '1') await writeFile(join(root, path), updated);
+    else expect(page).toBe(updated);
+    expect(updated).toContain(table);
+  });
+
+  it('has all settings in one table, as the definitions give them (UPDATE_DOCS=1 writes it)', async () => {
+    const shown = (value: unknown) => (value === null || value === '' ? '' : `\`${JSON.stringify(value)}\``);
+    const cell = (text: string) => text.replaceAll('|', '\\|');
+    // Those of the file are described where they are explained; the memory of the machine is part of this one's default.
+    const ofFile = describeSettings().map(({ key, allowed, default: byDefault }) => {
+      const usual =
+        key === 'max_annotation_input_file_length' ? '1 GiB, or a sixteenth of the memory if that is more' : shown(byDefault);
+      return `| \`${key}\` | \`LARGE_IMAGE_${key.toUpperCase()}\` | \`[large_image] ${key}\` | | ${cell(usual)} | ${cell(allowed)} | start |`;
+    });
+    const ofEnvironment = environmentVariables.map(
+      ([name, byDefault, meaning]) =>
+        `| ${cell(meaning)} | \`${name}\` | | | ${byDefault === '' ? '' : `\`${byDefault}\``} | | start |`,
+    );
+    const stored = [...settingDefinitions({ folderExists: async () => true }), ...coreSettingDefinitions];
+    const ofServer = stored.map(
+      ({ key, default: byDefault, description, allowed }) =>
+        `| ${cell(description)} | | | \`${key}\` | ${shown(byDefault)} | ${cell(allowed)} | at once |`,
+    );
+    const table = [
+      '| What | Environment | File | `system/setting` | Default | Allowed | Read |',
+      '| --- | --- | --- | --- | --- | --- | --- |',
+      ...ofEnvironment,
+      ...ofFile,
+      ...ofServer,
+    ].join('\n');
+    const page = await read('docs/settings.md');
+    const updated = page.replace(/(?<=<!-- settings -->\n).*(?=<!-- \/settings -->)/s, () => `${table}\n`);
+    if (process.env.UPDATE_DOCS === '1') await writeFile(join(root, 'docs/settings.md'), updated);
+    else expect(page).toBe(updated);
+    expect(updated).toContain(table);
+  });
+});

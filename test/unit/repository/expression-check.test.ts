@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { expressionProblem } from '../../../src/features/items/expression-check.js';
+
+it.each([
+  '^slide',
+  '(?i)^HE',
+  'a*b',
+  '^(?:HE|PAS)_\\d{1,4}\\.(svs|tiff?)$',
+  '[a-z()|*]+',
+  '[\\]*+]+x',
+  '\\(a+\\)+',
+  '(abc)+',
+  '(a{3})+',
+  'a+?b',
+])('%s may be given to a database', (expression) => {
+  expect(expressionProblem(expression)).toBeNull();
+});
+
+it.each([
+  ['(', 'is not one that is understood'],
+  ['x'.repeat(1001), 'is no text'],
+  [5, 'is no text'],
+  ['^(a+)+$', 'repeats a group'],
+  ['^(?:a*)*$', 'repeats a group'],
+  ['((a+))*', 'repeats a group'],
+  ['(a|aa)+', 'repeats a group'],
+  ['(a?){50}', 'repeats a group'],
+  ['(a{1,5}){2,}', 'repeats a group'],
+  ['(a)\\1', 'refers back'],
+  ['(?=a)b', 'looks around'],
+  ['(?<name>a)', 'looks around'],
+  ['a{101}', 'more than 100 times'],
+  ['a?'.repeat(21), 'more than 20'],
+  ['(a|a)'.repeat(21), 'more than 20'],
+])('%s may not', (expression, problem) => {
+  expect(expressionProblem(expression)).toContain(problem);
+});

@@ -1,0 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const source = fileURLToPath(new URL('../../../src', import.meta.url));
+const modules = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.ts') && !name.startsWith('viewer') && !name.startsWith('configuration-text'),
+);
+
+it('documents come one by one only where others have the event loop in between', () => {
+  const using = modules.filter((name) => readFileSync(join(source, name), 'utf8').includes('.cursor('));
+  // The last one: an aggregation that gives ids.
+  expect(using.toSorted()).toEqual(['core/database/read-limits.ts', 'features/annotations/documents/annotation.model.ts']);
+});

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { checkSync } from 'recheck';
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+
+process.env.RECHECK_BACKEND = 'pure';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+/** Expressions that were shown to take time in proportion to the text; showing it takes up to seconds each. */
+const ledger = join(root, 'test/unit/repository/linear-expressions.json');
+
+/** Regular expressions of the sources that may go through more than a bounded part of a text, and where they are. */
+function expressions(): Map<string, string> {
+  const found = new Map<string, string>();
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => /\.[tj]s$/.test(name));
+  for (const name of files) {
+    const source = ts.createSourceFile(name, readFileSync(join(root, 'src', name), 'utf8'), ts.ScriptTarget.Latest);
+    const visit = (node: ts.Node): void => {
+      if (ts.isRegularExpressionLiteral(node)) {
+        const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
+        if (/[*+]|,\}/.test(node.text.replace(/\\./g, ''))) found.set(node.text, `src/${name}:${line + 1}`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+  }
+  return found;
+}
+
+/** What is wrong with an expression, or `null`. */
+function fault(text: string): string | null {
+  const end = text.lastIndexOf('/');
+  const verdict = checkSync(text.slice(1, end), text.slice(end + 1), { timeout: 20_000 });
+  if (verdict.status === 'safe') return null;
+  return verdict.status === 'vulnerable' ? verdict.complexity.summary : 'cannot be decided: make it simpler';
+}
+
+it('regular expressions of the sources take time in proportion to the text', () => {
+  const shown = new Set(JSON.parse(readFileSync(ledger, 'utf8')) as string[]);
+  const all = expressions();
+  const faults = [...all].flatMap(([text, place]) => {
+    const wrong = shown.has(text) ? null : fault(text);
+    return wrong === null ? [] : [`${place} ${text}: ${wrong}`];
+  });
+  expect(faults).toEqual([]);
+  // With UPDATE_EXPRESSIONS=1 new ones need not be shown again.
+  if (process.env.UPDATE_EXPRESSIONS === '1') writeFileSync(ledger, `${JSON.stringify([...all.keys()].sort(), null, 2)}\n`);
+});
+
+it('sees the expressions that take the square of the length, or worse', () => {
+  expect(fault(String.raw`/^(\d+\.?\d*|\.\d+)$/`)).toContain('2nd degree');
+  expect(fault(String.raw`/\/+$/`)).toContain('2nd degree');
+  expect(fault('/^(a+)+$/')).toContain('exponential');
+  expect(fault(String.raw`/^\d+$/`)).toBeNull();
+});

@@ -1,0 +1,82 @@
+import { crc32, deflateSync } from 'node:zlib';
+import sharp from 'sharp';
+import { expect, it } from 'vitest';
+import type { TileSource } from '../../../../src/tilesource/contract.js';
+import { sharpSource } from '../../../../src/tilesource/sources/sharp/sharp-source.js';
+import { memoryInput } from '../../../support/images/memory-input.js';
+
+function open(bytes: Uint8Array): Promise<TileSource> {
+  return sharpSource.open(memoryInput(bytes, 'bomb'));
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  checksum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, checksum]);
+}
+
+/** A PNG with chunks between its header, which ends at byte 33, and its pixels. */
+async function pngWith(...chunks: Buffer[]): Promise<Buffer> {
+  const plain = await sharp({ create: { width: 20, height: 10, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer();
+  return Buffer.concat([plain.subarray(0, 33), ...chunks, plain.subarray(33)]);
+}
+
+/** libvips inflates all of them whenever it opens the file: 5 MB took it a minute and a half. */
+it('refuses a PNG with megabytes of compressed text, and reads one with some, or with text as it is', async () => {
+  const empty = deflateSync(Buffer.alloc(200_000_000));
+  const bomb = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), empty]));
+  const hidden = chunk('iTXt', Buffer.concat([Buffer.from('Comment\0\x01\0\0\0'), empty]));
+  for (const kind of [bomb, hidden]) {
+    await expect(open(await pngWith(...Array.from({ length: 10 }, () => kind)))).rejects.toThrow(
+      'The PNG holds more than 1048576 bytes of compressed text.',
+    );
+  }
+  const note = chunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), deflateSync('a note')]));
+  const long = chunk('iTXt', Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\0\0\0\0'), Buffer.alloc(2_000_000, 65)]));
+  const source = await open(await pngWith(note, long));
+  expect(source.metadata).toMatchObject({ sizeX: 20, sizeY: 10 });
+  await source.close();
+});
+
+it('refuses a PNG of very many texts, of which the library makes objects all at once', async () => {
+  const text = chunk('tEXt', Buffer.from('A\0B'));
+  const texts = (count: number) => pngWith(...Array.from({ length: count }, () => text));
+  await expect(open(await texts(10_001))).rejects.toThrow('The PNG holds more than 10000 texts.');
+  await (await open(await texts(10_000))).close();
+});
+
+/** A frame is drawn on the ones before it: the last of 900 took 25 s. */
+it('refuses an animation whose last frame would take minutes', async () => {
+  const side = 1500;
+  const single = await sharp({ create: { width: side, height: side, channels: 3, background: 'red' } })
+    .gif()
+    .toBuffer();
+  const frame = single.subarray(single.indexOf(Buffer.from([0x21, 0xf9])), -1);
+  const head = single.subarray(0, single.length - 1 - frame.length);
+  const animation = (frames: number) =>
+    Buffer.concat([head, ...Array.from({ length: frames }, () => frame), single.subarray(-1)]);
+  await expect(open(animation(900))).rejects.toThrow(
+    'The animation has 900 frames of 1500 x 1500 pixels; at most 1073741824 pixels are served in all.',
+  );
+  const source = await open(animation(3));
+  expect(source.metadata.frames).toHaveLength(3);
+  await source.close();
+});
+
+/** The tiles of its pyramid are empty but for two columns: 33 million pixels took a minute and a half. */
+it('refuses a picture of a few columns of which the tiles would be very many', async () => {
+  const picture = (height: number) =>
+    sharp({ create: { width: 2, height, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+  await expect(open(await picture(3_000_000))).rejects.toThrow(
+    '2 x 3000000 pixels, which are 768016384 in tiles; at most 536805378',
+  );
+  const source = await open(await picture(20_000));
+  expect(source.metadata).toMatchObject({ sizeX: 2, sizeY: 20_000 });
+  await source.close();
+});

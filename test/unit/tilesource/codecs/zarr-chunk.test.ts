@@ -1,0 +1,35 @@
+import { deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { decodeZarrChunk, zarrInflation, type ZarrChunk } from '../../../../src/tilesource/codecs/zarr-chunk.js';
+
+const samples = Uint16Array.from({ length: 35 }, (_, at) => at * 1000);
+const bytes = new Uint8Array(samples.buffer);
+const plain: ZarrChunk = { bytes, type: 'uint16', bigEndian: false, shape: [5, 7], codecs: [], order: null };
+const noLibraries = { blosc: () => Promise.reject(new Error('none')), zstd: () => Promise.reject(new Error('none')) };
+const packed = { gzip: gzipSync(bytes), zlib: deflateSync(bytes) };
+
+describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (name) => {
+  const chunk: ZarrChunk = { ...plain, bytes: packed[name], codecs: [{ name }] };
+
+  it('are inflated to what a thread makes of them', async () => {
+    const inflated = await zarrInflation(chunk)!(chunk.bytes);
+    expect(inflated).toEqual(bytes);
+    expect(inflated!.byteOffset % 2).toBe(0);
+    expect(await decodeZarrChunk(chunk, noLibraries)).toEqual(inflated);
+  });
+
+  it('are refused where they are damaged, too short or too long', async () => {
+    await expect(zarrInflation(chunk)!(packed[name].subarray(0, 20))).rejects.toThrow('unexpected end');
+    await expect(zarrInflation({ ...chunk, shape: [5, 8] })!(chunk.bytes)).rejects.toThrow('70 bytes where 80 are expected');
+    await expect(zarrInflation({ ...chunk, shape: [1, 1] })!(chunk.bytes)).rejects.toThrow();
+  });
+
+  it.each([
+    ['other byte order', { bigEndian: true }],
+    ['axes in another order', { order: [1, 0] }],
+    ['a type that is widened', { type: 'float16' }],
+    ['a further codec', { codecs: [{ name }, { name: 'crc32c' }] }],
+  ] satisfies [string, Partial<ZarrChunk>][])('are left to threads with %s', async (_what, change) => {
+    expect(zarrInflation({ ...chunk, ...change })).toBeNull();
+  });
+});

@@ -1,0 +1,126 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeTileSource } from '../../../../src/testing/tile-source.js';
+import { findTileSources } from '../../../../src/tilesource/registry/installed-sources.js';
+import { sourceFault } from '../../../../src/tilesource/registry/source-fault.js';
+import { paint, rasterSource } from '../../../support/images/raster-source.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'installed-sources-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const tables = { extensions: { default: 12, xyz: 1 }, mimeTypes: { default: 12 } };
+const sound = { name: 'mine', ...tables, open: () => {} };
+
+async function install(name: string, plugin: object, code: string): Promise<void> {
+  const at = join(folder, 'node_modules', name);
+  await mkdir(at, { recursive: true });
+  await writeFile(join(at, 'plugin.json'), JSON.stringify(plugin));
+  await writeFile(join(at, 'index.mjs'), code);
+}
+
+const exporting = (name: string) =>
+  `export const tileSources = [{ name: '${name}', extensions: { default: 12 }, mimeTypes: { default: 12 }, open() {} }];`;
+
+describe('tile sources in packages of their own', () => {
+  it('are found by their plugin.json, scoped ones too; what cannot be loaded is left out and told', async () => {
+    const ours = { extends: 'express-large-image', tileSources: './index.mjs' };
+    await install('good', ours, exporting('good'));
+    await install('@lab/scoped', ours, exporting('scoped'));
+    await install('of-others', { extends: 'something-else', tileSources: './index.mjs' }, exporting('others'));
+    await install('broken', ours, 'throw new Error("no");');
+    await install('empty', ours, 'export const other = 1;');
+    await install('wrong', ours, 'export const tileSources = [{ name: "wrong" }];');
+    const told: string[] = [];
+    const logger = { warn: (fields: object) => void told.push(String((fields as { err?: unknown }).err)) };
+    const below = join(folder, 'a', 'b');
+    await mkdir(below, { recursive: true });
+    expect((await findTileSources(below, { logger })).map(({ name }) => name)).toEqual(['scoped', 'good']);
+    expect(told).toEqual([
+      'Error: no',
+      'TypeError: ./index.mjs exports no list "tileSources"',
+      'TypeError: The tile source wrong has no function open(input, options).',
+    ]);
+  });
+
+  it.each([
+    [null, 'is an object, not null'],
+    [{ ...sound, name: '1' }, 'begins with a letter'],
+    [{ ...sound, open: null }, 'no function open'],
+    [{ ...sound, version: 1 }, 'version is a text'],
+    [{ ...sound, extensions: undefined }, 'extensions is missing'],
+    [{ ...sound, mimeTypes: {} }, 'mimeTypes lacks "default"'],
+    [{ ...sound, extensions: { default: 12, '.XYZ': 1 } }, 'in lower case, without a dot'],
+    [{ ...sound, extensions: { default: 99 } }, 'extensions.default is 99, which is none of the priorities'],
+    [{ ...sound, fileNames: { a: 'x' } }, 'fileNames.a is x'],
+    [{ ...sound, ignoredNames: [] }, 'ignoredNames is a regular expression'],
+    [{ ...sound, readsFolder: true }, "readsFolder is 'files' or 'images', not true"],
+    [{ ...sound, mayHold: 1 }, 'mayHold is a function'],
+  ])('have their faults named: %j', (source, message) => {
+    expect(sourceFault(source)).toContain(message);
+  });
+
+  it('have none when they are sound', () => expect(sourceFault(sound)).toBeNull());
+});
+
+describe('the suite for tile sources', () => {
+  /** What the tests say that fail of a source. */
+  async function failures(definition: unknown): Promise<string[]> {
+    const sample = join(folder, 'sample.xyz');
+    await writeFile(sample, 'sample');
+    const tests: (() => unknown)[] = [];
+    const it_ = (_name: string, test: () => unknown) => void tests.push(test);
+    // Authors without types may hand in anything.
+    const make = () => definition as Parameters<typeof describeTileSource>[0] extends () => infer T ? T : never;
+    describeTileSource(make, sample, { describe: (_name: string, body: () => void) => body(), it: it_ } as Parameters<
+      typeof describeTileSource
+    >[2]);
+    const said: string[] = [];
+    for (const test of tests) {
+      try {
+        await test();
+      } catch (error) {
+        said.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+      }
+    }
+    return said;
+  }
+
+  const { source } = rasterSource(paint({ width: 40, height: 30, bands: 1 }, () => 7));
+  it.each<[string, unknown, string]>([
+    ['gives nothing', { ...sound, open: async () => undefined }, 'open gives a tile source, not undefined'],
+    ['has no metadata', { ...sound, open: async () => ({}) }, 'metadata is missing'],
+    [
+      'has frames of another shape',
+      { ...sound, open: async () => ({ ...source, metadata: { ...source.metadata, frames: [0, 1] } }) },
+      'metadata.frames is a list of',
+    ],
+    [
+      'has an empty list of frames',
+      { ...sound, open: async () => ({ ...source, metadata: { ...source.metadata, frames: [] } }) },
+      'metadata.frames is a list of',
+    ],
+    ['has no levels', { ...sound, open: async () => ({ ...source, populatedLevels: undefined }) }, 'populatedLevels is missing'],
+    ['reads no tiles', { ...sound, open: async () => ({ ...source, readTile: undefined }) }, 'readTile is missing'],
+    ['does not close', { ...sound, open: async () => ({ ...source, close: undefined }) }, 'close is missing'],
+    [
+      'reads nothing',
+      { ...sound, open: async () => ({ ...source, readTile: async () => undefined }) },
+      'readTile gives a raster',
+    ],
+    [
+      'has an unknown type',
+      { ...sound, open: async () => ({ ...source, metadata: { ...source.metadata, dtype: 'int64' } }) },
+      'dtype is int64',
+    ],
+    ['has no name', { ...sound, name: '' }, 'The name of a tile source'],
+  ])('says what is wrong with a source that %s, and crashes of none', async (_name, definition, message) => {
+    const said = await failures(definition);
+    expect(said.join('\n')).toContain(message);
+    expect(said.filter((text) => /TypeError|ReferenceError/.test(text))).toEqual([]);
+  });
+});

@@ -1,0 +1,27 @@
+/** Pieces that may take long leave a thread to files, and to small pieces. */
+import { EventEmitter, once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { expect, it } from 'vitest';
+import { processed } from '../../../../src/tilesource/process/processing.js';
+
+const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
+const longAtOnce = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
+
+it('begins a small piece while as many long ones as may go on do, and no further long one', async () => {
+  const begun: string[] = [];
+  const says = new EventEmitter();
+  const end = once(says, 'end');
+  const piece = (name: string) => async () => {
+    begun.push(name);
+    await end;
+  };
+  const long = Array.from({ length: longAtOnce + 1 }, () => processed(piece('long'), undefined, 2 ** 21));
+  const unknown = processed(piece('unknown'));
+  const small = [1, 2].map((each) => processed(piece(`small ${each}`), undefined, 256 * 256));
+  await new Promise(setImmediate);
+  const mayRun = Math.min(threads, longAtOnce + 1) - longAtOnce;
+  expect(begun).toEqual([...Array.from({ length: longAtOnce }, () => 'long'), ...['small 1', 'small 2'].slice(0, mayRun)]);
+  says.emit('end');
+  await Promise.all([...long, unknown, ...small]);
+  expect(begun).toHaveLength(longAtOnce + 4);
+});

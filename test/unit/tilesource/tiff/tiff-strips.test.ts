@@ -1,0 +1,167 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { SourceOptions, TileSource } from '../../../../src/tilesource/contract.js';
+import { createRaster, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
+import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
+import { memoryInput } from '../../../support/images/memory-input.js';
+import { grayTags, writeTiff, type TagValue, type WriteOptions } from '../../../support/writers/tiff-writer.js';
+import { wholeLevel, worstDifference } from '../../../support/images/whole-level.js';
+
+const temporaryDirectory = mkdtempSync(join(tmpdir(), 'large-image-strips-'));
+afterAll(() => rmSync(temporaryDirectory, { recursive: true }));
+/** Whatever a test does: nothing is left. */
+afterEach(() => expect(readdirSync(temporaryDirectory)).toEqual([]));
+
+const [width, height] = [300, 270];
+
+function open(bytes: Uint8Array, options: SourceOptions = {}): Promise<TileSource> {
+  return tiffSource.open(memoryInput(bytes), { maxSmallImageSize: 64, temporaryDirectory, ...options });
+}
+
+/** Samples over the whole range of their type, smooth enough for means. */
+function samplesOf(dtype: SampleType, bands = 1, from = 0): Raster {
+  const raster = createRaster({ width, height, bands, dtype });
+  const [low, high] = dtype.startsWith('float') ? [-1, 1] : ([raster.data.fill(-1), 0] as const);
+  const bits = raster.data.BYTES_PER_ELEMENT * 8;
+  const least = dtype.startsWith('float') ? Number(low) : dtype.startsWith('int') ? -(2 ** (bits - 1)) : 0;
+  const range = dtype.startsWith('float') ? Number(high) - Number(low) : 2 ** bits - 1;
+  for (let at = 0; at < raster.data.length; at += 1) {
+    const pixel = Math.floor(at / bands);
+    const share = ((pixel % width) + Math.floor(pixel / width) + (at % bands) * 7 + from) / (width + height + 50);
+    raster.data[at] = dtype.startsWith('float') ? least + share * range : Math.floor(least + share * range);
+  }
+  return raster;
+}
+
+interface Stored {
+  rows: number;
+  deflate?: boolean;
+  apart?: boolean;
+  tags?: Record<number, TagValue>;
+}
+
+/** A directory of strips. */
+function strips(raster: Raster, { rows, deflate = false, apart = false, tags = {} }: Stored) {
+  const { data, bands, dtype } = raster;
+  const planes = apart ? Array.from({ length: bands }, (_, band) => data.filter((_each, at) => at % bands === band)) : [data];
+  const chunks = planes.flatMap((plane) => {
+    const bytes = Buffer.from(plane.buffer, plane.byteOffset, plane.byteLength);
+    const rowBytes = bytes.length / height;
+    return Array.from({ length: Math.ceil(height / rows) }, (_, strip) => {
+      const part = bytes.subarray(strip * rows * rowBytes, (strip + 1) * rows * rowBytes);
+      return deflate ? deflateSync(part) : part;
+    });
+  });
+  const { 322: _width, 323: _length, ...gray } = grayTags(width, height, 16);
+  const each = (value: number) => ({ short: Array.from({ length: bands }, () => value) });
+  return {
+    tags: {
+      ...gray,
+      258: each(data.BYTES_PER_ELEMENT * 8),
+      259: { short: [deflate ? 8 : 1] },
+      262: { short: [bands === 3 ? 2 : 1] },
+      277: { short: [bands] },
+      278: { long: [rows] },
+      284: { short: [apart ? 2 : 1] },
+      339: each(dtype.startsWith('float') ? 3 : dtype.startsWith('int') ? 2 : 1),
+      ...tags,
+    },
+    chunks,
+  };
+}
+
+const file = (raster: Raster, stored: Stored, options?: WriteOptions) => writeTiff([strips(raster, stored)], options);
+
+describe('large images in strips', () => {
+  const types = ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'] as const;
+  it.each(types)('keep samples of type %s, whatever the strips are', async (dtype) => {
+    for (const rows of [1, 16, 100, height]) {
+      for (const deflate of [false, true]) {
+        const raster = samplesOf(dtype);
+        const source = await open(file(raster, { rows, deflate }));
+        expect(source.metadata).toMatchObject({ sizeX: width, sizeY: height, tileWidth: 256, levels: 2, dtype, bandCount: 1 });
+        expect(source.populatedLevels).toEqual([0, 1]);
+        expect(worstDifference(await wholeLevel(source), raster.data)).toBe(0);
+        const [half] = await wholeLevel(source, 0);
+        const [first = 0, second = 0] = raster.data;
+        expect(half).toBeGreaterThanOrEqual(first);
+        expect(half).toBeLessThanOrEqual(first + 2 * (second - first) + 1);
+        await source.close();
+      }
+    }
+  });
+
+  it.each([3, 6])('keep %i bands, together and apart', async (bands) => {
+    const raster = samplesOf('int16', bands);
+    for (const apart of [false, true]) {
+      const source = await open(file(raster, { rows: 16, apart, deflate: true }));
+      expect(source.metadata.bandCount).toBe(bands);
+      expect(worstDifference(await wholeLevel(source), raster.data)).toBe(0);
+      await source.close();
+    }
+  });
+
+  it('keep all frames, and are shown upright', async () => {
+    const frames = [0, 5, 10].map((from) => samplesOf('uint16', 1, from));
+    const tags = { 274: { short: [6] } };
+    const source = await open(writeTiff(frames.map((raster) => strips(raster, { rows: height, tags }))));
+    expect(source.metadata).toMatchObject({ sizeX: height, sizeY: width });
+    expect(source.metadata.frames).toHaveLength(3);
+    for (const [frame, { data }] of frames.entries()) {
+      const turned = Array.from({ length: data.length }, (_, at) => {
+        const [x, y] = [at % height, Math.floor(at / height)];
+        return data[(height - 1 - x) * width + y] ?? 0;
+      });
+      expect(worstDifference(await wholeLevel(source, 1, frame), turned)).toBe(0);
+    }
+    await source.close();
+  });
+
+  it('leave values out that are none', async () => {
+    const raster = createRaster({ width, height, bands: 1, dtype: 'float32' });
+    raster.data.fill(7);
+    raster.data[0] = Number.NaN;
+    const source = await open(file(raster, { rows: 16 }));
+    expect((await wholeLevel(source, 0))[0]).toBe(7);
+    await source.close();
+  });
+
+  it('show the smaller versions that the file has', async () => {
+    const { 322: _width, ...tags } = grayTags(150, 135, 160);
+    const half = { tags: { ...tags, 254: { short: [1] }, 322: { short: [160] } }, chunks: [Buffer.alloc(160 * 160, 99)] };
+    const whole = samplesOf('uint8');
+    const source = await open(writeTiff([strips(whole, { rows: 16, deflate: true }), half]));
+    expect([...new Set(await wholeLevel(source, 0))]).toEqual([99]);
+    expect(worstDifference(await wholeLevel(source), whole.data)).toBe(0);
+    await source.close();
+  });
+
+  it('are refused where they are damaged at once, or would take too much', async () => {
+    const raster = samplesOf('uint16');
+    const damaged = {
+      ...strips(raster, { rows: 16, deflate: true }),
+      chunks: Array.from({ length: 17 }, () => Buffer.alloc(50, 7)),
+    };
+    await expect(open(writeTiff([damaged]))).rejects.toThrow(/cannot be decoded/);
+    await expect(open(file(raster, { rows: 16 }), { maxDecodedPixels: 80_000 })).rejects.toThrow(/at most 80000 pixels/);
+    const sizes = { 256: { long: [16_000] }, 257: { long: [16_000] } };
+    const giant = strips(raster, { rows: 16_000, deflate: true, tags: sizes });
+    await expect(open(writeTiff([giant]))).rejects.toThrow(/compressed strips of 16000 rows, which take 512000000 bytes/);
+  });
+
+  it('are left alone when nobody waits, and closed while they are made', async () => {
+    const source = await open(file(samplesOf('uint8'), { rows: 1, deflate: true }));
+    const address = { level: 1, x: 0, y: 0, frame: 0 };
+    const gone = new AbortController();
+    const reading = source.readTile(address, { signal: gone.signal });
+    gone.abort(new Error('gone'));
+    await expect(reading).rejects.toThrow('gone');
+    const other = source.readTile(address);
+    const refused = expect(other).rejects.toThrow(/closed|aborted/i);
+    await source.close();
+    await refused;
+  });
+});
