@@ -5,13 +5,13 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileInput } from '../src/tilesource/byte-reader.js';
-import type { SourceInput, TileSource } from '../src/tilesource/contract.js';
-import { memoryOverRequests } from './formats/memory.js';
-import { smallImages, type Openable } from './formats/pictures.js';
-import { samples, type Sample } from './formats/samples.js';
-import { median, megabytes } from './support/measure.js';
-import { compare, loop } from './tiles/measure.js';
+import { fileInput } from '../../src/tilesource/byte-reader.js';
+import type { SourceInput, TileSource } from '../../src/tilesource/contract.js';
+import { memoryOverRequests } from './memory.js';
+import { smallImages, type Openable } from './pictures.js';
+import { samples, type Sample } from './samples.js';
+import { median, megabytes } from '../support/measure.js';
+import { compare, loop } from '../tiles/measure.js';
 
 const value = (name: string, usual: number) => {
   const at = process.argv.indexOf(`--${name}`);

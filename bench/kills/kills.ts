@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createConnection } from 'mongoose';
-import { buildProgram } from '../test/support/run/built-program.js';
-import { Targets } from './annotations/targets.js';
-import { Caller } from './kills/caller.js';
-import { StableAddress } from './kills/database.js';
-import { prepareGround } from './kills/ground.js';
-import { countOrphans } from './kills/orphans.js';
-import { Random } from './kills/random.js';
-import { Victim } from './kills/victim.js';
+import { buildProgram } from '../../test/support/run/built-program.js';
+import { Targets } from '../annotations/targets.js';
+import { Caller } from './caller.js';
+import { StableAddress } from './database.js';
+import { prepareGround } from './ground.js';
+import { countOrphans } from './orphans.js';
+import { Random } from './random.js';
+import { Victim } from './victim.js';
 import {
   Annotator,
   Configurer,
@@ -28,8 +28,8 @@ import {
   Viewer,
   type Ground,
   type Writer,
-} from './kills/writers.js';
-import { benchDatabase } from './support/database.js';
+} from './writers.js';
+import { benchDatabase } from '../support/database.js';
 
 const { values } = parseArgs({
   args: process.argv.slice(3),

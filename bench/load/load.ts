@@ -9,13 +9,13 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runClients } from './load/clients.js';
-import type { LoopDelay, ServerState } from './load/host.js';
-import { cachedTilePath, mixedKinds, type Acknowledged } from './load/kinds.js';
-import { report } from './load/report.js';
-import { prepareScene, type Scene } from './load/scene.js';
-import { startChild } from './support/children.js';
-import { benchDatabase } from './support/database.js';
+import { runClients } from './clients.js';
+import type { LoopDelay, ServerState } from './host.js';
+import { cachedTilePath, mixedKinds, type Acknowledged } from './kinds.js';
+import { report } from './report.js';
+import { prepareScene, type Scene } from './scene.js';
+import { startChild } from '../support/children.js';
+import { benchDatabase } from '../support/database.js';
 
 const { values } = parseArgs({
   args: process.argv.slice(3),
@@ -47,7 +47,7 @@ async function lostEdits(scene: Scene, acknowledged: Acknowledged): Promise<numb
 }
 
 async function main(): Promise<void> {
-  const script = (name: string) => fileURLToPath(new URL(`load/${name}`, import.meta.url));
+  const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
   const host = await startChild(script('host.ts'), [uri.href, join(directory, 'data')], ['--expose-gc'], {
     TMPDIR: temporary,
   });

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
 import sharp, { type Sharp } from 'sharp';
-import { startIipImage } from './tiles/iipimage.js';
-import { compare, loop, requests, startClient } from './tiles/measure.js';
-import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';
+import { startIipImage } from './iipimage.js';
+import { compare, loop, requests, startClient } from './measure.js';
+import { slideSize, startSlideHost, type SlideHost } from './slide-host.js';
 
 const tileSize = 256;
 const columns = slideSize / tileSize;
