@@ -252,7 +252,10 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
         return card.isVisible();
       });
       const names = ['.stage-buttons', '.navigator', '.annotation-tools', '.shape-card', '.scale-row', '.readout', '.side-panel'];
-      const found = await Promise.all(names.map(async (name) => ({ name, at: await page.locator(name).first().boundingBox() })));
+      // All at one moment: the scale may still be changing its width.
+      const measure = 'names.map((name) => ({ name, at: document.querySelector(name)?.getBoundingClientRect().toJSON() }))';
+      type Found = { name: string; at?: Rectangle };
+      const found = await page.evaluate<Found[]>(`{ const names = ${JSON.stringify(names)}; ${measure} }`);
       const covers = found.flatMap(({ name, at }, index) =>
         found.slice(index + 1).flatMap((next) => (at && next.at && isOver(at, next.at) ? [`${name} ${next.name}`] : [])),
       );
