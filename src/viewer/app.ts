@@ -35,12 +35,17 @@ const followMs = 5000;
 /** Views whose names are the paths of their documents in the API. */
 const documents = new Set(['collection', 'folder', 'item', 'user']);
 
+/** Whether the user has opened a dialog, or is choosing or typing something. */
+function isInUse() {
+  return document.querySelector('dialog[open], select:focus, textarea:focus, input:not([type=checkbox]):focus') !== null;
+}
+
 /** Shows the view anew when others have changed it, or access to it, while the page is visible. */
 async function follow(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
   for (;;) {
     await pause(followMs, signal);
     if (signal.aborted) return;
-    if (document.hidden || !(await hasChanged())) continue;
+    if (document.hidden || isInUse() || !(await hasChanged()) || isInUse()) continue;
     if (!signal.aborted) return show({ focus: false, rebuild: true });
   }
 }
@@ -81,8 +86,10 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
       main.focus({ preventScroll: true });
       scrollTo(0, 0);
       announce(document.title);
-    } else if (focused && !main.contains(document.activeElement)) {
-      const control = [...main.querySelectorAll<HTMLElement>('a, button, input, select')].find((one) => keyOf(one) === focused);
+    } else if (focused && document.activeElement === document.body) {
+      const control = [...main.querySelectorAll<HTMLElement>('a, button, input, select, summary')].find(
+        (one) => keyOf(one) === focused,
+      );
       control?.focus({ preventScroll: true });
     }
     const { hasChanged } = shown.view;

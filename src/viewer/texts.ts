@@ -94,7 +94,7 @@ export const accountTexts = {
 /** Collections, folders, items and search. */
 export const browseTexts = {
   addRow: 'Add a value',
-  alsoAnnotations: 'Also for the annotations in it, in place of who may see them now',
+  alsoAnnotations: 'Also for the annotations in it, in place of who may see and change them now',
   alsoSubfolders: 'Also for all folders inside',
   breadcrumb: 'Breadcrumb',
   clearSelection: 'Clear selection',

@@ -75,10 +75,11 @@ function checkModel<K extends keyof HostFields>(
 /** Refuses names of fields that the plugin does not know: a mistyped one would have no effect. */
 function checkFieldNames(fields: Host['fields']): void {
   for (const [kind, names] of Object.entries(fields ?? {})) {
-    if (!(kind in defaultFields)) refuse(`fields.${kind}`, 'is unknown', 'Name fields of item, file and folder.');
+    if (!Object.hasOwn(defaultFields, kind)) refuse(`fields.${kind}`, 'is unknown', 'Name fields of item, file and folder.');
     const known = defaultFields[kind as keyof HostFields];
     for (const field of Object.keys(names ?? {})) {
-      if (!(field in known)) refuse(`fields.${kind}.${field}`, 'is unknown', `Known are ${Object.keys(known).join(', ')}.`);
+      if (!Object.hasOwn(known, field))
+        refuse(`fields.${kind}.${field}`, 'is unknown', `Known are ${Object.keys(known).join(', ')}.`);
     }
   }
 }

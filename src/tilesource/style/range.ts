@@ -71,8 +71,12 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples): Pro
   const isInteger = samples[0]?.dtype.startsWith('float') !== true;
   const spreads: SampleSpread[] = [];
   for (const [band, { min, max }] of counted.entries()) {
+    if (min === max) {
+      spreads.push({ low: min, width: 1, exact: true, counts: Uint32Array.of(1) });
+      continue;
+    }
     const span = max - min + 1;
-    const exact = min === max || (isInteger && span <= finestSpread);
+    const exact = isInteger && span <= finestSpread;
     const bins = exact ? span : coarseSpread;
     const end = exact ? max + 1 : max + Number.EPSILON * Math.max(1, Math.abs(max));
     const facts = (await histogramOf(samples, { bins, rangeMin: min, rangeMax: end }))[band];

@@ -105,6 +105,7 @@ export function showAnnotations(options: {
       return (id) => sheets.get(id)?.visible ?? false;
     },
     onShow: (id, changes) => sheets.show(id, changes),
+    finishDrawing: () => tools.finish(),
     onEdit: edit,
     onRenamed: async () => work?.editor.reload(),
     onConflict: async (reason) => (await work?.editor.takeOver()) ?? reason,

@@ -109,7 +109,7 @@ export class Edits {
    * Applies to a version of somebody else. Of an element that was changed there too, ours becomes a new one beside it.
    *
    * @param record the new version
-   * @returns number of such elements
+   * @returns number of new ones
    */
   async rebase(record: AnnotationRecord): Promise<number> {
     let both = 0;
@@ -118,8 +118,10 @@ export class Edits {
       const now = await loadElement(record, id);
       if (JSON.stringify(now) === JSON.stringify(before)) continue;
       this.#edits.delete(id);
-      const ours = after && { ...after, id: newId() };
-      if (ours) this.#edits.set(ours.id, { before: null, after: ours });
+      // It may be there already, if the answer to an earlier attempt was lost.
+      if (after === null || JSON.stringify(now) === JSON.stringify(after)) continue;
+      const ours = { ...after, id: newId() };
+      this.#edits.set(ours.id, { before: null, after: ours });
       both += 1;
     }
     this.#version = record._version;

@@ -94,7 +94,7 @@ export function comparison(options: {
     } catch (error) {
       if (leave.aborted) return;
       fill(stage, errorNotice(error));
-      stage.append(button(commonTexts.close, close));
+      stage.append(button(commonTexts.close, () => (end.abort(), close())));
     }
   }
 

@@ -85,8 +85,9 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   ]);
   fill(main, page);
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
-  const haveChanged = async () => !isSame(found, await load()) || (isFolder && (await items.haveChanged()));
-  return { title: name, hasChanged: async () => chosen.bar.hidden && haveChanged() };
+  // Each upload changes the sizes of what it lies in, which are not shown.
+  const haveChanged = async () => !isSame(found, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
+  return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden };
 }
 
 function ownerActions(entry: Entry, refresh: () => Promise<void>) {

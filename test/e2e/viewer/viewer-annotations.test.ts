@@ -280,6 +280,22 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await admin.ok('PATCH', `/annotation/${id}/elements`, { json: { put: [], remove: [ours.id] } });
     await until('the page knows', async () => (await row('Regions <b>&').locator('.annotation-row').innerText()).includes('5'));
     expect(complaints).toEqual([expect.stringContaining('412')]);
+    // The answer to a change that is stored gets lost: it is not laid beside itself.
+    await click(-230, -130);
+    await drag([-230, -130], [-230, -120]);
+    await page.route('**/elements', async (route) => (await route.fetch(), await route.abort()));
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await message.getByText('The server cannot be reached').waitFor();
+    await page.unroute('**/elements');
+    await until('all is saved', async () => {
+      const button = page.getByRole('button', { name: 'Save', exact: true });
+      if (await button.isEnabled()) await button.click();
+      return page.getByText('All changes are saved.').isVisible();
+    });
+    expect((await stored('Regions <b>&'))._elementCount).toBe(5);
+    await click(-230, -120);
+    await drag([-230, -120], [-230, -130]);
+    await save();
   });
 
   it('renames and deletes annotations, and loses nothing that somebody else has changed', async () => {

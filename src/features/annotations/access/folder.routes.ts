@@ -70,8 +70,10 @@ const setAccess = defineRoute({
   returns: { schema: { type: 'object', properties: { updated: { type: 'integer' } } } },
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
-    const change = await annotations.permissions.readChange(query, caller);
     const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
+    // Who is on the list of the folder may be named, whether or not the caller sees them.
+    const former = await annotations.permissions.ofFolder(params.id);
+    const change = await annotations.permissions.readChange(query, caller, former?.access);
     return { updated: await annotations.many.setAccess(selection, change) };
   },
 });

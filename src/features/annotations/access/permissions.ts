@@ -115,17 +115,23 @@ export class AnnotationPermissions {
 
   /** The access list of a new annotation of an item: the permissions of the item's folder, and all permissions for the creator. */
   async initial(item: ItemRecord, ownerId: string | null): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
-    const { access, records } = this.options;
-    const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
-    const list = folder === null ? undefined : await access.list?.(folder.doc);
-    const isPublic = list?.public ?? (await access.level(null, { type: 'item', doc: item.doc })) >= 0;
-    const users = (list?.users ?? []).filter(({ id }) => id !== ownerId).map(withFlags);
+    const list = item.folderId === '' ? undefined : await this.ofFolder(item.folderId);
+    const isPublic = list?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
+    const users = (list?.access.users ?? []).filter(({ id }) => id !== ownerId);
     if (ownerId !== null) users.push({ id: ownerId, level: 2, flags: [] });
     return {
-      access: { users, groups: (list?.groups ?? []).map(withFlags) },
+      access: { users, groups: list?.access.groups ?? [] },
       public: isPublic,
       ...(list?.publicFlags && { publicFlags: list.publicFlags }),
     };
+  }
+
+  /** Who may do what with a folder; `undefined` where the host does not tell. */
+  async ofFolder(id: string) {
+    const { access, records } = this.options;
+    const folder = await records.findFolder(id);
+    const list = folder === null ? undefined : await access.list?.(folder.doc);
+    return list && { ...list, access: { users: (list.users ?? []).map(withFlags), groups: (list.groups ?? []).map(withFlags) } };
   }
 
   /** The list with the names of its users and groups, without those that are gone. */

@@ -80,12 +80,14 @@ export class Tools {
     else if (this.tool !== 'select') this.use('select');
   }
 
-  /** Ends a polygon or line with the vertices that it has. */
+  /** Ends a shape as it is now, or the change of one. */
   finish() {
     const { draft } = this;
-    if (!draft || !draft.points) return;
+    const grasp = this.#grasp;
+    if (!draft) return;
     this.#drop();
-    if (isDrawn(draft)) this.#keep(draft);
+    if (grasp && this.tool === 'select') this.bench.commit(grasp.before, draft);
+    else if (isDrawn(draft)) this.#keep(draft);
     this.bench.redraw();
   }
 

@@ -33,6 +33,8 @@ export interface PanelOptions {
   /** called with the list; returns which annotations are visible */
   onList: (records: AnnotationRecord[]) => (id: string) => boolean;
   onShow: (id: string, changes: Partial<Display>) => void;
+  /** makes what is half drawn an unsaved change */
+  finishDrawing: () => void;
   /** begins or ends editing; returns the controls for it */
   onEdit: (id: string | null) => HTMLElement | null;
   /** loads the edited annotation again */
@@ -112,7 +114,10 @@ export class AnnotationPanel {
   /** Shows a list with changes of others. */
   #takeOver(next: AnnotationRecord[]) {
     const edited = this.#records.find(({ _id }) => _id === this.#edited?.id);
-    if (edited && editsOf(edited._id).size > 0 && !next.some(({ _id }) => _id === edited._id)) this.#keep(edited);
+    if (edited && !next.some(({ _id }) => _id === edited._id)) {
+      this.options.finishDrawing();
+      if (editsOf(edited._id).size > 0) this.#keep(edited);
+    }
     this.#records = next;
     this.refresh();
   }
