@@ -33,6 +33,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether an error means that the user may not see what was asked for, or that it does not exist. */
+export function isRefused(error: unknown) {
+  // Requests of this page are valid, so 400 means that an id does not exist any more.
+  return error instanceof ApiError && [400, 403, 404].includes(error.status);
+}
+
 /** The server does not accept the token that was sent. */
 export class SessionEndedError extends ApiError {}
 

@@ -1,5 +1,5 @@
 import { adminView } from './admin/admin-view.js';
-import { ApiError, pause, request, useServer } from './api.js';
+import { ApiError, isRefused, pause, request, useServer } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
@@ -51,8 +51,8 @@ async function follow(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
 }
 
 /** Whether an error of a request that had been answered before means that access was taken, or that the document is gone. */
-function isRefused(error: unknown) {
-  return error instanceof ApiError && [400, 401, 403, 404].includes(error.status);
+function isLost(error: unknown) {
+  return isRefused(error) || (error instanceof ApiError && error.status === 401);
 }
 
 /** What finds a control again after its view was built anew. */
@@ -93,14 +93,14 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
       control?.focus({ preventScroll: true });
     }
     const { hasChanged } = shown.view;
-    if (hasChanged) void follow(() => hasChanged().catch(isRefused), leave.signal);
+    if (hasChanged) void follow(() => hasChanged().catch(isLost), leave.signal);
   } catch (error) {
     if (leave.signal.aborted) return;
     const [title, notice] = await explain(error);
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;
     fill(main, h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error)));
-    if (!documents.has(route.name) || !(error instanceof ApiError) || (isRefused(error) && error.status !== 403)) return;
+    if (!documents.has(route.name) || !(error instanceof ApiError) || (isLost(error) && error.status !== 403)) return;
     const isThere = () =>
       request('GET', `${route.name}/${route.id}`, { signal: leave.signal }).then(
         () => true,

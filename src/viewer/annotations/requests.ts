@@ -16,13 +16,6 @@ export function isConflict(error: unknown) {
   return status === 409 || status === 412;
 }
 
-/** Whether an error means that the user may not see the annotation or that it does not exist. */
-export function isRefused(error: unknown) {
-  const { status } = error as { status?: number };
-  // Requests of this page are valid, so 400 means that an id does not exist any more.
-  return status === 400 || status === 403 || status === 404;
-}
-
 /** Limits a change to the version that this page knows. */
 function ifMatch(record: AnnotationRecord) {
   return { 'If-Match': `"${record._version}"` };

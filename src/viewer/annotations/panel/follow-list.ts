@@ -1,5 +1,5 @@
-import { pause } from '../../api.js';
-import { followChanges, haveChanged, isRefused, isStateOf, listAnnotations, type ListState } from '../requests.js';
+import { isRefused, pause } from '../../api.js';
+import { followChanges, haveChanged, isStateOf, listAnnotations, type ListState } from '../requests.js';
 import type { AnnotationRecord } from '../model.js';
 
 /** Time in milliseconds after which an ended event stream is opened again. Without a stream, the list is requested at this interval. */
@@ -13,7 +13,7 @@ export async function followList(
     known: () => AnnotationRecord[];
     onNew: (records: AnnotationRecord[]) => void;
     /** called if the item was removed or the user has lost access */
-    onRefused: (error: unknown) => void;
+    onRefused: () => void;
     signal: AbortSignal;
   },
 ) {
@@ -46,7 +46,7 @@ export async function followList(
       try {
         await request();
       } catch (error) {
-        if (isRefused(error)) onRefused(error);
+        if (isRefused(error)) onRefused();
         else isStale = true;
         await pause(watchMs, signal);
       }
