@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
-import { transform } from 'esbuild';
 import { defineConfig } from 'tsup';
 import { swaggerFiles } from './src/http/describe/swagger-files.js';
 import { writeViewer } from './src/reference-host/viewer-bundle.js';
@@ -35,44 +34,23 @@ async function describeElement(): Promise<void> {
   ];
   await run('node_modules/.bin/tsc', [...words, '--outDir', 'dist/viewer-types']);
   await cp('dist/viewer-types/element.d.ts', 'dist/viewer/element.d.ts');
-  // It is a module for browsers; bundlers that are given a `require` load it when it is needed.
-  await writeFile('dist/viewer/element.cjs', "module.exports = import('./element.js');\n");
-  const names = [...(await readFile('dist/viewer/element.d.ts', 'utf8')).matchAll(/^export (?:interface|declare class) (\w+)/gm)];
-  const lines = [
-    "import type * as element from './element.js' with { 'resolution-mode': 'import' };",
-    'declare const viewer: Promise<typeof element>;',
-    `declare namespace viewer {\n${names.map(([, name]) => `  type ${name} = element.${name};`).join('\n')}\n}`,
-    'export = viewer;\n',
-  ];
-  await writeFile('dist/viewer/element.d.cts', lines.join('\n'));
   await rm('dist/viewer-types', { recursive: true });
-}
-
-/** Leaves out the blanks that tsup's translation to CommonJS needed. */
-async function shortenCommonJs(): Promise<void> {
-  for (const name of await readdir('dist')) {
-    if (!name.endsWith('.cjs')) continue;
-    const { code } = await transform(await readFile(`dist/${name}`, 'utf8'), { minifyWhitespace: true, lineLimit: 160 });
-    await writeFile(`dist/${name}`, code);
-  }
 }
 
 /** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */
 async function collectLicences(): Promise<void> {
   const names = new Set(['openseadragon', 'swagger-ui-dist']);
-  for (const format of ['esm', 'cjs']) {
-    const path = `dist/metafile-${format}.json`;
-    const { outputs } = JSON.parse(await readFile(path, 'utf8')) as {
-      outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
-    };
-    for (const { inputs } of Object.values(outputs)) {
-      for (const [input, { bytesInOutput }] of Object.entries(inputs)) {
-        const [, found] = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
-        if (found !== undefined && bytesInOutput > 0) names.add(found);
-      }
+  const path = 'dist/metafile-esm.json';
+  const { outputs } = JSON.parse(await readFile(path, 'utf8')) as {
+    outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
+  };
+  for (const { inputs } of Object.values(outputs)) {
+    for (const [input, { bytesInOutput }] of Object.entries(inputs)) {
+      const [, found] = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
+      if (found !== undefined && bytesInOutput > 0) names.add(found);
     }
-    await rm(path);
   }
+  await rm(path);
   const texts: string[] = [];
   for (const name of [...names].toSorted()) {
     const folder = `node_modules/${name}`;
@@ -105,7 +83,8 @@ export default defineConfig({
     'drawing-thread': 'src/features/annotations/overlay/drawing-thread.ts',
     'yaml-thread': 'src/features/folder-configuration/yaml-thread.ts',
   },
-  format: ['esm', 'cjs'],
+  // Node has required ES modules since 20.19, and Agenda, which every host has, is no CommonJS either.
+  format: 'esm',
   target: 'node20',
   // tsup bundles declarations of the compiler's: making them itself takes it more than twice as long.
   dts: {
@@ -116,30 +95,23 @@ export default defineConfig({
       testing: `${types}/testing/index.d.ts`,
     },
   },
-  shims: true,
   // Packages that are built in, and written in CommonJS, ask for Node's own modules.
-  banner: ({ format }) =>
-    format === 'esm'
-      ? {
-          js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-        }
-      : {},
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+  },
   splitting: true,
   metafile: true,
   // Done before: it would take away types that it has not written, while it writes others.
   clean: false,
   // The built package has the page bundled already.
   external: ['esbuild'],
-  esbuildOptions(options, { format }) {
-    // The one with short names has private members of the names of exports, which the translation to CommonJS mixes up.
-    options.alias = { 'lru-cache': 'lru-cache/raw' };
-    // Names stay as they are, so that an operator can read where an error came from. tsup's translation to CommonJS needs the blanks.
-    options.minifyWhitespace = format === 'esm';
+  esbuildOptions(options) {
+    // Names stay as they are, so that an operator can read where an error came from.
+    options.minifyWhitespace = true;
     options.lineLimit = 160;
   },
   // What the code reads beside itself, at run time.
   async onSuccess() {
-    await shortenCommonJs();
     await writeViewer('dist/viewer');
     await describeElement();
     await cp('src/reference-host/database/MemoryDatabase.java', 'dist/MemoryDatabase.java');

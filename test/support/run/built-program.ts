@@ -23,10 +23,7 @@ const holdingAtSteps: Plugin = {
   },
 };
 
-const { entry: packageEntries, banner: packageBanner } = packageBuild as {
-  entry: Entries;
-  banner: (context: { format: 'esm' }) => { js: string };
-};
+const { entry: packageEntries, banner } = packageBuild as { entry: Entries; banner: { js: string } };
 
 /** Programs of JavaScript in a folder. */
 interface BuiltPrograms {
@@ -48,7 +45,7 @@ async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise
     splitting: true,
     // Hundreds of modules of packages take half of the time of a start. What comes with programs or files of its own stays where it lies.
     noExternal: [/^(@agendajs\/mongo-backend|agenda|ajv|express|find-my-way|js-yaml|mongoose)$/],
-    banner: packageBanner({ format: 'esm' }),
+    banner,
     esbuildPlugins: holdsAtSteps ? [holdingAtSteps] : [],
     // The package says that its modules do nothing by being imported; those of tests do.
     esbuildOptions: (options) => {
