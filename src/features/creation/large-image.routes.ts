@@ -8,6 +8,7 @@ import { anyObject, anyText, dateText, idText, objectOf, orNull, truth } from '.
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath } from '../items/item-path.js';
+import { mayRead } from '../pictures/authorize.js';
 import { renderParameters } from '../pictures/parameters.js';
 
 const get = defineRoute({
@@ -20,10 +21,8 @@ const get = defineRoute({
   query: { projection: renderParameters.projection },
   returns: { schema: largeImageSchema },
   errors: ['bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  async handle({ params, query, caller }, { images }) {
-    const item = await images.load(params.itemId, caller);
-    return images.use(item, (image) => image.metadata(query.projection));
-  },
+  authorize: mayRead,
+  handle: ({ query, granted: item }, { images }) => images.use(item, (image) => image.metadata(query.projection)),
 });
 
 const getItem = defineRoute({
@@ -38,10 +37,8 @@ const getItem = defineRoute({
     schema: objectOf({ _id: idText, name: anyText, folderId: idText, updated: dateText }),
   },
   errors: ['unknown-id', 'access-denied'],
-  async handle({ params, caller }, { images }) {
-    const { id, name, folderId, changed } = await images.load(params.itemId, caller);
-    return { _id: id, name, folderId, updated: new Date(changed) };
-  },
+  authorize: mayRead,
+  handle: ({ granted: { id, name, folderId, changed } }) => ({ _id: id, name, folderId, updated: new Date(changed) }),
 });
 
 const internalMetadata = defineRoute({
@@ -53,10 +50,8 @@ const internalMetadata = defineRoute({
   params: itemPath,
   returns: { schema: anyObject },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  async handle({ params, caller }, { images }) {
-    const item = await images.load(params.itemId, caller);
-    return images.use(item, (image) => image.internalMetadata());
-  },
+  authorize: mayRead,
+  handle: ({ granted: item }, { images }) => images.use(item, (image) => image.internalMetadata()),
 });
 
 const createParameters = {

@@ -13,6 +13,7 @@ const shared = {
   access: 'public',
   scope: scopes.read,
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  authorize: mayRead,
 } as const;
 
 const imagePath = {
@@ -26,10 +27,7 @@ const list = defineRoute({
   summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
-  async handle({ params, caller }, { images }) {
-    const item = await images.load(params.itemId, caller);
-    return images.use(item, (image) => image.associatedImages());
-  },
+  handle: ({ granted: item }, { images }) => images.use(item, (image) => image.associatedImages()),
 });
 
 const get = defineRoute({
@@ -47,7 +45,6 @@ const get = defineRoute({
   },
   parameterMessages: 'incorrect-type',
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
-  authorize: mayRead,
   async handle(asked, services) {
     const { params, query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
@@ -65,8 +62,7 @@ const metadata = defineRoute({
   params: imagePath,
   returns: { schema: associatedImageSchema },
   async handle(asked, { images, queues }) {
-    const { params, caller, signal } = asked;
-    const item = await images.load(params.itemId, caller);
+    const { params, granted: item, signal } = asked;
     const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
     return enqueueFor(queues.pictures, asked)(read);
   },

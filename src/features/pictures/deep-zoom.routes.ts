@@ -3,6 +3,7 @@ import { integer, integerText, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
+import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { defined, renderParameters } from './parameters.js';
 import { replyFromTileCache } from './picture-reply.js';
@@ -15,6 +16,7 @@ const shared = {
   errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
   parameterMessages: 'incorrect-type',
   errorStatus: { 'tile-outside': 400 },
+  authorize: mayRead,
 } as const;
 
 const grid = {
@@ -29,8 +31,7 @@ const description = defineRoute({
   params: itemPath,
   query: { ...grid, encoding: text({ description: 'JPEG (default) or PNG.' }) },
   returns: { types: ['text/xml'] },
-  async handle({ params, query, caller }, { images }) {
-    const item = await images.load(params.itemId, caller);
+  async handle({ query, granted: item }, { images }) {
     const xml = await images.use(item, (image) => image.dzi(defined(query)));
     return Reply.content(xml, 'text/xml;charset=utf-8');
   },
@@ -49,9 +50,8 @@ const tile = defineRoute({
   query: { ...grid, ...renderParameters },
   returns: { types: ['image/jpeg', 'image/png'] },
   async handle(asked, services) {
-    const { params, query, caller } = asked;
+    const { params, query, granted: item } = asked;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
-    const item = await services.images.load(params.itemId, caller);
     const request = { ...defined(query), level: Number(params.level), name: params.xandy };
     return replyFromTileCache(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
       image.dziTile({ ...request, signal }),

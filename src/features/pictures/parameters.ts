@@ -1,4 +1,13 @@
-import { boolean, integer, number, text, type Parameter, type ParameterValues } from '../../http/parameters.js';
+import {
+  boolean,
+  integer,
+  integerText,
+  number,
+  required,
+  text,
+  type Parameter,
+  type ParameterValues,
+} from '../../http/parameters.js';
 import { BadParameterError } from '../../errors.js';
 
 /** A parameter whose value is a whole number, or `true`, `on`, `yes`, `false`, `off` or `no`. */
@@ -48,6 +57,22 @@ export const renderParameters = {
   style: text({ description: 'JSON object that says how bands become colours.' }),
   projection: text({ description: 'EPSG:3857: images with a place on the earth in tiles of the world map.' }),
 };
+
+/** Path parameters of the position of a tile. */
+export const tilePath = {
+  z: required(integerText({ description: 'Level; 0 is the smallest.', minimum: 0 })),
+  x: required(integerText({ description: 'Column, from 0 at the left.', minimum: 0 })),
+  y: required(integerText({ description: 'Row, from 0 at the top.', minimum: 0 })),
+};
+
+/** Parses level, column and row of the path. @throws BadParameterError */
+export function tileAddress(params: { z: string; x: string; y: string }): { level: number; x: number; y: number } {
+  const values = [params.z, params.x, params.y].map((part) => (/^[-+]?\d{1,15}$/.test(part) ? Number(part) : NaN));
+  if (values.some(Number.isNaN)) throw new BadParameterError('x, y, and z must be integers');
+  if (values.some((value) => value < 0)) throw new BadParameterError('x, y, and z must be positive integers');
+  const [level, x, y] = values as [number, number, number];
+  return { level, x, y };
+}
 
 /** Parameters of the header `Content-Disposition`. */
 export const dispositionParameters = {

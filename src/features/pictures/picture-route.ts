@@ -1,5 +1,6 @@
 import { scopes } from '../../http/scopes.js';
 import { itemPath } from '../items/item-path.js';
+import { mayRead } from './authorize.js';
 
 /** Media types of pictures. */
 export const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
@@ -14,4 +15,5 @@ export const shared = {
   errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
   errorStatus: { 'tile-outside': 400 },
   parameterMessages: 'incorrect-type',
+  authorize: mayRead,
 } as const;

@@ -2,7 +2,6 @@ import { enqueueFor } from '../../core/concurrency/queues.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
-import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
@@ -20,7 +19,6 @@ const thumbnail = defineRoute({
     ...dispositionParameters,
   },
   returns: { types: pictureTypes },
-  authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
@@ -42,7 +40,6 @@ const region = defineRoute({
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
   query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
   returns: { types: pictureTypes },
-  authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const {
@@ -78,8 +75,7 @@ const pixel = defineRoute({
   },
   returns: { schema: pixelSchema },
   async handle(asked, { images, queues }) {
-    const { params, query, caller, signal } = asked;
-    const item = await images.load(params.itemId, caller);
+    const { query, granted: item, signal } = asked;
     const { frameList, ...region } = query;
     const request = { ...defined(region), signal };
     const read = (image: LargeImage): Promise<unknown> =>

@@ -6,9 +6,8 @@ import { openTestImage } from '../../tilesource/sources/test/test-source.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
-import { defined, encodingParameters, renderParameters } from './parameters.js';
+import { defined, encodingParameters, renderParameters, tileAddress, tilePath } from './parameters.js';
 import { largeImageSchema } from './schemas.js';
-import { tileAddress, tilePath } from './tiles.routes.js';
 
 const shape = {
   minLevel: integer({ description: 'Coarser levels do not exist; 0 by default.' }),

@@ -5,7 +5,7 @@ import { cacheJobKey, cacheJobNames, newCacheJob } from './cached/cache-files-jo
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { mayRead, mayReadOrSchedule } from './authorize.js';
+import { mayReadOrSchedule } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { quadInfoSchema } from './schemas.js';
@@ -33,7 +33,6 @@ const tileFrames = defineRoute({
     cache: withDefault(boolean({ description: 'Keep the picture as a file of the item.' }), false),
   },
   returns: { types: pictureTypes },
-  authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, cache, ...picture } = query;

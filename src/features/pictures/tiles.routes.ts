@@ -3,18 +3,12 @@ import { integerText, oneOf, required, text, withDefault } from '../../http/para
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
+import { mayRead } from './authorize.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, renderParameters } from './parameters.js';
+import { defined, renderParameters, tileAddress, tilePath } from './parameters.js';
 import { replyFromTileCache, type Asked } from './picture-reply.js';
 import { pictureTypes } from './picture-route.js';
-
-/** Path parameters of the position of a tile. */
-export const tilePath = {
-  z: required(integerText({ description: 'Level; 0 is the smallest.', minimum: 0 })),
-  x: required(integerText({ description: 'Column, from 0 at the left.', minimum: 0 })),
-  y: required(integerText({ description: 'Row, from 0 at the top.', minimum: 0 })),
-};
 
 const tileQuery = {
   ...renderParameters,
@@ -26,15 +20,6 @@ const tileQuery = {
     'false',
   ),
 };
-
-/** Parses level, column and row of the path. @throws BadParameterError */
-export function tileAddress(params: { z: string; x: string; y: string }): { level: number; x: number; y: number } {
-  const values = [params.z, params.x, params.y].map((part) => (/^[-+]?\d{1,15}$/.test(part) ? Number(part) : NaN));
-  if (values.some(Number.isNaN)) throw new BadParameterError('x, y, and z must be integers');
-  if (values.some((value) => value < 0)) throw new BadParameterError('x, y, and z must be positive integers');
-  const [level, x, y] = values as [number, number, number];
-  return { level, x, y };
-}
 
 /** Quality of JPEG, from 0 to 100, when the request names none. */
 const defaultQuality = 95;
@@ -70,12 +55,12 @@ async function downloadInstead(
 
 async function answerTile(
   services: PictureContext,
-  asked: Asked,
-  address: { itemId: string; level: number; x: number; y: number },
+  asked: Asked & { granted: ItemRecord },
+  address: { level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = await services.images.load(address.itemId, asked.caller);
-  const request = { ...defined(query), level: address.level, x: address.x, y: address.y };
+  const item = asked.granted;
+  const request = { ...defined(query), ...address };
   const download = await downloadInstead(services, item, redirect, request);
   if (download !== null) return Reply.redirect(download);
   const route = { item, kind: 'tile', request, asked };
@@ -91,6 +76,7 @@ const shared = {
   errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'tile-outside', 'no-large-image', 'tile-source', 'busy'],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
   parameterMessages: 'incorrect-type',
+  authorize: mayRead,
 } as const;
 
 const zxy = defineRoute({
@@ -101,8 +87,7 @@ const zxy = defineRoute({
     'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
   params: { ...itemPath, ...tilePath },
   query: tileQuery,
-  handle: (asked, services) =>
-    answerTile(services, asked, { itemId: asked.params.itemId, ...tileAddress(asked.params) }, asked.query),
+  handle: (asked, services) => answerTile(services, asked, tileAddress(asked.params), asked.query),
 });
 
 const fzxy = defineRoute({
@@ -114,8 +99,7 @@ const fzxy = defineRoute({
   handle(asked, services) {
     const { params, query } = asked;
     if (!/^[-+]?\d{1,15}$/.test(params.frame)) throw new BadParameterError('"frame" parameter is an incorrect type.');
-    const address = { itemId: params.itemId, ...tileAddress(params) };
-    return answerTile(services, asked, address, { ...query, frame: Number(params.frame) });
+    return answerTile(services, asked, tileAddress(params), { ...query, frame: Number(params.frame) });
   },
 });
 

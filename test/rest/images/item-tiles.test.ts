@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plainSlide, startSpecimens } from '../../support/hosts/installed-specimens.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -262,5 +263,52 @@ describe('tiles of an item', () => {
     );
     const page = await started.anonymous.send('GET', '/describe', { headers: { Accept: 'text/html' } });
     expect(page.headers.get('content-type')).toContain('text/html');
+  });
+});
+
+describe('an answer about an image that took long to make', () => {
+  it('is refused to who may not read the item any more', async () => {
+    let reading = Promise.resolve();
+    const specimens = await startSpecimens(
+      ({ files }) => ({
+        files: { ...files, localPath: async () => null, read: (...asked) => reading.then(() => files.read(...asked)) },
+      }),
+      { maxOpenSources: 0, remoteBytes: 0, tileCacheBytes: 0 },
+    );
+    try {
+      const { specimen } = await specimens.addSpecimen('slide.tif', await plainSlide({ r: 200, g: 40, b: 90 }));
+      await specimens.server.Badges.create({ secret: 'curator', person: 'curator' });
+      const created = await fetch(`${specimens.api}/annotation?itemId=${specimen}`, {
+        method: 'POST',
+        headers: { Authorization: 'Bearer curator', 'Content-Type': 'application/json' },
+        body: JSON.stringify({ elements: [{ type: 'point', center: [9, 9, 0] }] }),
+      });
+      const { _id: annotation } = (await created.json()) as { _id: string };
+      const parts = [
+        '',
+        '/internal_metadata',
+        '/images',
+        '/zxy/1/0/0',
+        '/fzxy/0/0/0/0',
+        '/dzi.dzi',
+        '/dzi_files/9/0_0.jpg',
+        '/pixel',
+      ];
+      const ofAnnotation = ['', '/zxy/1/0/0', '/mvt/1/0/0'].map((part) => `/annotation/${annotation}/tiles${part}`);
+      const paths = [...parts.map((part) => `/item/${specimen}/tiles${part}`), ...ofAnnotation];
+      const answers = () => Promise.all(paths.map((path) => specimens.get(path)));
+      const statuses = async (asked = answers()) => (await asked).map(({ status }, i) => [paths[i], status]);
+      expect(await statuses()).toEqual(paths.map((path) => [path, 200]));
+      let release = () => {};
+      reading = new Promise((resolve) => (release = resolve));
+      const late = answers();
+      const began = performance.now();
+      await until('two seconds have passed', () => performance.now() - began > 2500);
+      await specimens.server.Cabinets.updateMany({}, { open: false });
+      release();
+      expect(await statuses(late)).toEqual(paths.map((path) => [path, 401]));
+    } finally {
+      await specimens.close();
+    }
   });
 });

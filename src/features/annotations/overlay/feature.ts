@@ -3,7 +3,6 @@ import { bindRoutes } from '../../../http/route.js';
 import type { TileCache } from '../../caches/contract.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
-import type { Items } from '../../items/items.js';
 import type { AnnotationOffers } from '../feature.js';
 import { AnnotationOverlay } from './overlay.js';
 import { AnnotationTiles } from './tiles.js';
@@ -14,7 +13,6 @@ import { scheduleWarmUp } from './warm-up.js';
 interface OverlayNeeds extends AnnotationOffers {
   core: Core;
   images: Images;
-  items: Items;
   tiles: TileCache;
   /** Whether this process answers requests. If so, drawing is warmed up at the start. */
   isServing: boolean;
@@ -22,14 +20,13 @@ interface OverlayNeeds extends AnnotationOffers {
 
 /** Draws annotations of any size as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
-  open({ core, images, items, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
+  open({ core, images, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
     const { records, host, logger, queues } = core;
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),
       drawing: queues.elements,
       images,
-      items,
       records,
       tiles,
     });

@@ -1,17 +1,18 @@
 import { BadParameterError } from '../../../errors.js';
-import type { Caller } from '../../../host.js';
-import type { AnnotationTileRequest, AnnotationTiles } from './tiles.js';
+import type { AnnotationOnItem, AnnotationTileRequest, AnnotationTiles } from './tiles.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
-import { tileAddress, tilePath as addressPath } from '../../pictures/tiles.routes.js';
+import { tileAddress, tilePath as addressPath } from '../../pictures/parameters.js';
 import { id, json, number, oneOf, required, withDefault, type Parameter } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { routeDefiner } from '../../../http/route.js';
+import { routeDefiner, type RouteRequest } from '../../../http/route.js';
 
 /** Services of these routes. */
 interface OverlayContext {
   overlays: AnnotationTiles;
 }
+
+type Asked = Pick<RouteRequest, 'caller'> & { params: { id: string } };
 
 const defineRoute = routeDefiner<OverlayContext>();
 
@@ -64,21 +65,21 @@ const shared = {
     'busy',
   ],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
+  authorize: ({ params, caller }: Asked, { overlays }: OverlayContext) => overlays.load(params.id, caller),
 } as const;
 
 /** Answers with a tile, or with 304 by its key alone. Clients revalidate tiles each time, because the annotation may have changed. */
 async function answerTile(
   { overlays }: OverlayContext,
-  input: { caller: Caller | null; headers: Parameters<typeof answerConditional>[0]; signal: AbortSignal },
-  annotationId: string,
+  asked: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { granted: AnnotationOnItem },
   request: AnnotationTileRequest,
 ): Promise<Reply> {
-  const tile = await overlays.tile(annotationId, request, input.caller);
+  const tile = await overlays.tile(asked.granted, request);
   const tag = entityTag(tile.key);
   const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
-  const unchanged = answerConditional(input.headers, tag, headers);
+  const unchanged = answerConditional(asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { bytes, type } = await tile.make(input);
+  const { bytes, type } = await tile.make(asked);
   return Reply.content(bytes, type, { headers });
 }
 
@@ -98,8 +99,7 @@ const png = defineRoute({
     }),
   },
   returns: { types: ['image/png'] },
-  handle: ({ params, query, caller, headers, signal }, services) =>
-    answerTile(services, { caller, headers, signal }, params.id, { kind: 'png', ...tileAddress(params), ...query }),
+  handle: (asked, services) => answerTile(services, asked, { kind: 'png', ...tileAddress(asked.params), ...asked.query }),
 });
 
 const vector = defineRoute({
@@ -111,8 +111,7 @@ const vector = defineRoute({
   params: tilePath,
   query: styleQuery,
   returns: { types: ['application/vnd.mapbox-vector-tile'] },
-  handle: ({ params, query, caller, headers, signal }, services) =>
-    answerTile(services, { caller, headers, signal }, params.id, { kind: 'mvt', ...tileAddress(params), ...query }),
+  handle: (asked, services) => answerTile(services, asked, { kind: 'mvt', ...tileAddress(asked.params), ...asked.query }),
 });
 
 const integer = { type: 'integer' };
@@ -150,8 +149,8 @@ const description = defineRoute({
       },
     },
   },
-  async handle({ params, caller, headers, signal }, { overlays }) {
-    const value = await overlays.describe(params.id, { caller, signal });
+  async handle({ params, granted, headers, signal }, { overlays }) {
+    const value = await overlays.describe(granted, signal);
     const tag = entityTag(`annotation-tiles/${params.id}/${JSON.stringify(value)}`);
     const replyHeaders = { ETag: tag, 'Cache-Control': 'private, no-cache' };
     return answerConditional(headers, tag, replyHeaders) ?? Reply.json(value, { headers: replyHeaders });

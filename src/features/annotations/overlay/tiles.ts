@@ -12,16 +12,22 @@ import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
 import type { AnnotationOverlay } from './overlay.js';
+import type { ItemRecord } from '../../../core/host/records.js';
 import type { Images } from '../../images/images.js';
-import type { Items } from '../../items/items.js';
 import { SharedWork } from '../../../tilesource/process/shared-work.js';
 
 /** The fields of an annotation that its tiles need. */
-export interface ShownAnnotation {
+interface ShownAnnotation {
   id: string;
   itemId: string;
   version: number;
   elements: StoredElements;
+}
+
+/** An annotation and the item whose image it lies on. */
+export interface AnnotationOnItem {
+  annotation: ShownAnnotation;
+  item: ItemRecord;
 }
 
 /** Position and appearance of a tile. */
@@ -60,7 +66,6 @@ export interface AnnotationTilesOptions {
   /** The queue for drawing. */
   drawing: WorkQueue;
   images: Images;
-  items: Items;
   records: HostRecords;
   tiles: TileCache;
 }
@@ -80,14 +85,20 @@ export class AnnotationTiles {
   constructor(private readonly options: AnnotationTilesOptions) {}
 
   /**
-   * Determines the key of a tile. Nothing is drawn before `make` is called.
+   * An annotation and its item. The caller must be allowed to read both: the shape of tiles is a property of the image.
    *
-   * @throws TileOutsideError, NoLargeImageError, AccessDeniedError if the caller may not read the item, and the errors of `load`.
+   * @throws NoLargeImageError if the item is gone, AccessDeniedError if the caller may not read it, and the errors of `load`.
    */
-  async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
-    const { load, overlay, tiles } = this.options;
-    const annotation = await load(id, caller);
-    const shape = await this.#shapeOf(annotation, caller);
+  async load(id: string, caller: Caller | null): Promise<AnnotationOnItem> {
+    const annotation = await this.options.load(id, caller);
+    if ((await this.options.records.findItem(annotation.itemId)) === null) throw new NoLargeImageError();
+    return { annotation, item: await this.options.images.load(annotation.itemId, caller) };
+  }
+
+  /** Determines the key of a tile. Nothing is drawn before `make` is called. @throws TileOutsideError, NoLargeImageError */
+  async tile({ annotation, item }: AnnotationOnItem, request: AnnotationTileRequest): Promise<AnnotationTile> {
+    const { overlay, tiles, images } = this.options;
+    const shape: PyramidShape = await images.use(item, (image) => image.metadata());
     checkTile(shape, request);
     const { kind, level, x, y } = request;
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
@@ -130,15 +141,12 @@ export class AnnotationTiles {
     };
   }
 
-  /** Describes levels, sizes and groups. @throws as {@link tile}. */
-  async describe(
-    id: string,
-    { caller, signal }: { caller: Caller | null; signal: AbortSignal },
-  ): Promise<AnnotationTilesDescription> {
-    const annotation = await this.options.load(id, caller);
-    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation, caller);
+  /** Describes levels, sizes and groups. @throws NoLargeImageError */
+  async describe({ annotation, item }: AnnotationOnItem, signal: AbortSignal): Promise<AnnotationTilesDescription> {
+    const { overlay, images } = this.options;
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await images.use(item, (image) => image.metadata());
     const { groups, count } = annotation.elements;
-    const counted = await this.options.overlay.groups(annotation.elements, { signal });
+    const counted = await overlay.groups(annotation.elements, { signal });
     return {
       sizeX,
       sizeY,
@@ -151,13 +159,5 @@ export class AnnotationTiles {
       densityBelow,
       vectorExtent,
     };
-  }
-
-  /** The shape of the item's image. It is a property of the image, so the caller must be allowed to read the item, not only the annotation. */
-  async #shapeOf({ itemId }: ShownAnnotation, caller: Caller | null): Promise<PyramidShape> {
-    const { images, items, records } = this.options;
-    if ((await records.findItem(itemId)) === null) throw new NoLargeImageError();
-    const item = await items.load(itemId, 0, caller);
-    return images.use(item, (image) => image.metadata());
   }
 }
