@@ -176,5 +176,5 @@ export { mountRoutes, type MountOptions, type RequestObserver } from './http/ser
 export { answerUnknownPaths } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
 export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
-export { formatDate, toWire } from './http/serving/wire.js';
+export { formatDate, toWire } from './core/wire.js';
 export { errorReply } from './http/serving/respond.js';

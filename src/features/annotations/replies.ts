@@ -4,7 +4,7 @@ import type { AnnotationRecord } from './documents/annotation-record.js';
 import type { AnnotationPage } from './documents/lists/lists.js';
 import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
-import { jsonPieces } from '../../http/serving/json-pieces.js';
+import { jsonPieces } from '../../core/json-pieces.js';
 import { allElements, recordChunks, started, streamOf } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 

@@ -5,7 +5,7 @@ import type { CentroidReading, ElementReading, ElementStore, StoredElements } fr
 import { callerName } from '../../core/concurrency/queues.js';
 import type { Enqueue, WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller } from '../../host.js';
-import { toWire } from '../../http/serving/wire.js';
+import { toWire } from '../../core/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
 
 /** Which elements of which version are sent. */

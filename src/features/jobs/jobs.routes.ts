@@ -11,7 +11,7 @@ import { boolean, id, integer, json, number, oneOf, paging, required, text, with
 import { Reply } from '../../http/reply.js';
 import { routeDefiner } from '../../http/route.js';
 import { jobEventStream } from './events/event-stream.js';
-import { toWire } from '../../http/serving/wire.js';
+import { toWire } from '../../core/wire.js';
 import { jobListSchema, jobSchema } from './schema.js';
 
 /** What the job routes need. */

@@ -6,9 +6,9 @@ import { errorReplies, LargeImageError, type ErrorCode } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
 import { outageOf } from '../../core/database/outage.js';
-import { isSmall, jsonPieces } from './json-pieces.js';
+import { isSmall, jsonPieces } from '../../core/json-pieces.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
-import { toWire } from './wire.js';
+import { toWire } from '../../core/wire.js';
 
 /** `Retry-After` of answers with status 503 whose error gives no other time. */
 const defaultPauseSeconds = 5;

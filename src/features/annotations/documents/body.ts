@@ -2,11 +2,18 @@ import { withDefaultName } from '../../../annotation-format/default-name.js';
 import { geoJsonToAnnotation, isGeoJsonType } from '../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../annotation-format/messages.js';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
-import type { ElementStore, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../elements/contract.js';
+import type {
+  BodySource,
+  ElementStore,
+  ElementWrite,
+  ReceivedBody,
+  ReceiveOptions,
+  StoredElements,
+} from '../elements/contract.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { isLong, isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
+import { isLong, isSmall, jsonPieces } from '../../../core/json-pieces.js';
 
 /** A checked annotation of a request body. Its elements are stored, but no annotation refers to them yet. */
 export interface IncomingAnnotation {
@@ -69,11 +76,7 @@ export class AnnotationBodies {
    * @returns the annotations of the body as a pending write, to be committed.
    * @throws BadParameterError, or LargeImageError `too-large`; nothing remains stored then.
    */
-  async receive(
-    body: Buffer | AsyncIterable<Uint8Array>,
-    form: BodyForm,
-    options: ReceiveOptions = {},
-  ): Promise<ElementWrite<IncomingAnnotation[]>> {
+  async receive(body: BodySource, form: BodyForm, options: ReceiveOptions = {}): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
     const first = await write.map((received) => this.#interpret(received, form, options.signal));
     const { given } = first;

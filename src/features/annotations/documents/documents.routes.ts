@@ -11,7 +11,7 @@ import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/sc
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
-import { isLong, jsonPieces } from '../../../http/serving/json-pieces.js';
+import { isLong, jsonPieces } from '../../../core/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';

@@ -1,5 +1,5 @@
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import type { ElementStore, ReceiveOptions } from '../elements/contract.js';
+import type { BodySource, ReceiveOptions } from '../elements/contract.js';
 import { UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from './annotation-record.js';
@@ -9,9 +9,6 @@ import type { AccessChange } from '../access/permissions.js';
 import type { BodyForm, IncomingAnnotation } from './body.js';
 import type { AnnotationParts, ChangeRequest } from './parts.js';
 import type { AnnotationWriter } from './writer.js';
-
-/** The bytes of a request body. */
-export type BodySource = Parameters<ElementStore['readBody']>[0];
 
 /** Options for creating annotations from a body. */
 export interface CreateOptions extends ReceiveOptions {

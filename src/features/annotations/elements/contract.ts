@@ -66,6 +66,9 @@ export interface ChangeOptions extends WriteOptions {
   nameOf?: ElementName;
 }
 
+/** The bytes of a body: all of them, or as they come in. */
+export type BodySource = Buffer | AsyncIterable<Uint8Array>;
+
 /** Options of {@link ElementStore.readBody}. */
 export interface ReceiveOptions extends WriteOptions {
   /**
@@ -259,7 +262,7 @@ export interface ElementStore {
    * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is no list, an element longer than 32 MiB, or a body that ends early;
    * LargeImageError `too-large` when all else is too long. Nothing is kept then.
    */
-  readBody(body: Buffer | AsyncIterable<Uint8Array>, options?: ReceiveOptions): Promise<ElementWrite<ReceivedBody>>;
+  readBody(body: BodySource, options?: ReceiveOptions): Promise<ElementWrite<ReceivedBody>>;
 
   /** Stores elements that are at hand, as a new family. @throws BadParameterError as `readBody`. */
   write(source: ElementSource, options?: StoreOptions): Promise<ElementWrite<StoredElements>>;

@@ -7,6 +7,7 @@ import type { ChangeTools } from './write/change.js';
 import { Editing } from './write/editing.js';
 import { LongElements } from './write/long-elements.js';
 import type {
+  BodySource,
   ChangeOptions,
   CentroidReading,
   ChangedElements,
@@ -111,7 +112,7 @@ export class PackedElementStore implements ElementStore {
     return this.#tools.long.close();
   }
 
-  readBody(body: Buffer | AsyncIterable<Uint8Array>, options: ReceiveOptions = {}): Promise<ElementWrite<ReceivedBody>> {
+  readBody(body: BodySource, options: ReceiveOptions = {}): Promise<ElementWrite<ReceivedBody>> {
     return receiveBody(this.#toolsFor(options), body, options);
   }
 

@@ -4,7 +4,7 @@ import { isFinished } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 import { eventStream } from '../../../http/event-stream.js';
 import { Reply } from '../../../http/reply.js';
-import { toWire } from '../../../http/serving/wire.js';
+import { toWire } from '../../../core/wire.js';
 
 /** How long an EventSource waits before it connects again. */
 const retryMs = 1000;

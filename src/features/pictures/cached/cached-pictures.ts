@@ -63,11 +63,9 @@ export async function obtainPicture(
   entry: CachedEntry,
   options: ObtainOptions = {},
 ): Promise<Obtained> {
-  const { drawing, signal } = options;
-  const draw = (current: ItemRecord, wanted: AbortSignal) =>
-    images.use(current, (image) => makePicture(image, entry, wanted), wanted);
+  const { drawing = (work) => work(), signal } = options;
   const make = (current: ItemRecord, wanted: AbortSignal) =>
-    drawing === undefined ? draw(current, wanted) : drawing(() => draw(current, wanted), wanted);
+    drawing(() => images.use(current, (image) => makePicture(image, entry, wanted), wanted), wanted);
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {

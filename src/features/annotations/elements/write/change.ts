@@ -9,7 +9,7 @@ import type { ElementLoader, LoadedWindow } from '../read/loader.js';
 import { locate, type Location } from '../read/locate.js';
 import { itemOf, type PackItem } from '../packs/pack-items.js';
 import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
-import { isLong } from '../../../../http/serving/json-pieces.js';
+import { isLong } from '../../../../core/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
 import { isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
 import type { PendingWrite } from './pending-write.js';

@@ -11,9 +11,9 @@ import type { IdMaker } from '../packs/ids.js';
 import { countKeys } from '../packs/json-text.js';
 import type { Layout } from '../packs/layout.js';
 import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from '../limits.js';
-import type { ElementSlice } from '../read/scanner.js';
+import type { ElementSlice } from './body-scanner.js';
 import { isLongText } from '../../../../core/json.js';
-import { isLong } from '../../../../http/serving/json-pieces.js';
+import { isLong } from '../../../../core/json-pieces.js';
 import type { LongElements } from './long-elements.js';
 import type { WindowWriter } from './window-writer.js';
 

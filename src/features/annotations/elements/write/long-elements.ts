@@ -4,7 +4,7 @@ import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-si
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
 import { programOf } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
-import { jsonPieces } from '../../../../http/serving/json-pieces.js';
+import { jsonPieces } from '../../../../core/json-pieces.js';
 import { invalidJson } from '../packs/json-text.js';
 import type { FeatureElements, LongElement, LongFunctions, Refusal } from './long-thread.js';
 

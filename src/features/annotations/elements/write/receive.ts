@@ -3,11 +3,11 @@ import { isLongText, parseJsonText, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
-import type { ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
+import type { BodySource, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
 import type { ListWriter } from './list-writer.js';
 import type { LongElements } from './long-elements.js';
 import type { FeatureElements } from './long-thread.js';
-import { BodyScanner, type ElementSlice } from '../read/scanner.js';
+import { BodyScanner, type ElementSlice } from './body-scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
 
 /** A list of the body that is being stored. */
@@ -27,7 +27,7 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /** The chunks of a body. @throws BadParameterError when the body ends before it is complete. */
-async function* chunksOf(body: Buffer | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf(body: BodySource): AsyncGenerator<Uint8Array, void, undefined> {
   if (Buffer.isBuffer(body)) {
     yield body;
     return;
@@ -41,18 +41,14 @@ async function* chunksOf(body: Buffer | AsyncIterable<Uint8Array>): AsyncGenerat
 }
 
 /** See ElementStore.readBody. */
-export function receiveBody(
-  tools: WriteTools,
-  body: Buffer | AsyncIterable<Uint8Array>,
-  options: ReceiveOptions,
-): Promise<ElementWrite<ReceivedBody>> {
+export function receiveBody(tools: WriteTools, body: BodySource, options: ReceiveOptions): Promise<ElementWrite<ReceivedBody>> {
   return FamilyWrite.begin(tools, options.signal, (write) => receive(tools, write, body, options));
 }
 
 async function receive(
   tools: WriteTools,
   write: FamilyWrite,
-  body: Buffer | AsyncIterable<Uint8Array>,
+  body: BodySource,
   { signal, prepare }: ReceiveOptions,
 ): Promise<ReceivedBody> {
   const scanner = new BodyScanner();

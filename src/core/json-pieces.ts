@@ -1,4 +1,4 @@
-import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { isSliceOver, nextSlice } from './concurrency/slices.js';
 import { toWire } from './wire.js';
 
 /** Values up to this size are written at once: less than a millisecond. */
