@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { Bucket } from '../../s3/bucket.js';
+import type { Bucket } from '../../s3/index.js';
 
 /** Buckets of the store that the environment variables of the SDK name. Each is opened when the first file of it is read. */
 export class Buckets {

@@ -8,92 +8,99 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Folder or file of `src`, what it may import, and what it may not: the table of docs/architecture.md. */
-const table: readonly [file: string, allowed: readonly string[], refused: readonly string[]][] = [
-  ['errors.ts', [], ['./host.js', './core/core.js', 'express']],
-  [
-    'annotation-format/schema/x.ts',
-    ['../../errors.js', '../rules.js', 'ajv'],
-    [
-      'sharp',
-      'mongodb',
-      'node:fs',
-      'node:fs/promises',
-      'node:http',
-      '../../host.js',
-      '../../core/json.js',
-      '../../tilesource/xml.js',
-    ],
-  ],
-  [
-    'configuration-text/x.ts',
-    ['../errors.js', 're2js'],
-    ['node:fs', '../host.js', '../core/yaml.js', '../http/route.js', '../index.js'],
-  ],
-  [
-    'tilesource/sources/tiff/x.ts',
-    ['sharp', 'node:fs', '../../geometry.js', '../../../core/concurrency/slices.js', '../../../core/temporary-files.js'],
-    ['mongoose', 'node:http', '../../../host.js', '../../../core/host/records.js', '../../../core/database/outage.js'],
-  ],
-  ['tilesource/x.ts', [], ['../core/core.js', '../http/route.js', '../features/feature.js', '../configuration-text/parse.js']],
-  [
-    'tilesource/geometry.ts',
-    ['../errors.js', './contract.js'],
-    ['sharp', 'node:fs', '../core/json.js', '../features/feature.js'],
-  ],
-  ['core/x.ts', ['../host.js', 'mongoose'], ['express', '../http/route.js', '../tilesource/xml.js', '../install.js']],
-  ['http/serving/x.ts', ['express', '../../core/json.js'], ['mongoose', '../../features/feature.js', '../../tilesource/xml.js']],
-  [
-    'features/items/x.ts',
-    ['./x.model.js', '../settings/settings.js', '../../http/reply.js', '../../tilesource/contract.js'],
-    [
-      'express',
-      'mongoose',
-      'sharp',
-      'agenda',
-      './x.routes.js',
-      './x.job.js',
-      '../../install.js',
-      '../../reference-host/index.js',
-    ],
-  ],
-  ['features/items/feature.ts', ['./x.routes.js', './x.job.js', '../../installation.js'], ['mongoose', '../../install.js']],
-  ['features/items/x.model.ts', ['mongoose'], ['express', './x.routes.js', '../../http/reply.js', '../../s3/index.js']],
-  ['features/items/x.routes.ts', ['../../http/route.js', './x.js'], ['mongoose', 'express', './x.job.js', './x.model.js']],
-  ['features/items/x.job.ts', ['./x.js'], ['agenda', 'mongoose', './x.routes.js', './x.model.js', '../../http/route.js']],
-  ['features/jobs/running/runner.ts', ['agenda'], ['mongoose', 'express']],
-  ['s3/x.ts', ['../host.js', '../core/steps.js'], ['../features/feature.js', '../tilesource/xml.js', 'mongoose']],
-  ['cli/x.ts', ['../tilesource/contract.js', '../reference-host/start/serve.js'], ['../features/feature.js', '../http/route.js']],
-  ['testing/x.ts', ['../host.js', '../features/caches/contract.js'], ['../install.js', '../http/route.js']],
-  [
-    'viewer/image/x.ts',
-    ['../dom.js', 'openseadragon'],
-    ['../../core/json.js', '../../errors.js', '../../tilesource/geometry.js'],
-  ],
-  ['reference-host/x.ts', ['../index.js', '../s3/index.js'], ['../core/json.js', '../installation.js', '../cli/usage.js']],
-  ['reference-host/files/x.ts', ['../http/cookies.js'], ['../../http/route.js', '../../core/json.js']],
-  ['reference-host/start/content/x.ts', ['../options.js'], ['../../../core/json.js', '../../../viewer/api.js']],
-];
+/** Files of all layers, and packages, that a file might import. */
+const imports = `
+  errors host installation install worker index core/core core/json core/host/records core/database/outage
+  core/concurrency/slices http/route http/serving/mount tilesource/raster tilesource/sources/tiff/layout
+  annotation-format/rules configuration-text/parse features/feature features/images/images features/jobs/job.model
+  features/jobs/jobs.routes features/pictures/cached/cache-files.job reference-host/index reference-host/start/serve
+  s3/index s3/bucket cli/usage viewer/dom testing/index
+`
+  .trim()
+  .split(/\s+/)
+  .map((path) => `${path}.ts`);
+/** The packages that words of the table stand for. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  express: ['express'],
+  mongoose: ['mongoose', 'mongodb'],
+  agenda: ['agenda'],
+  sharp: ['sharp'],
+  'node:fs': ['node:fs', 'node:fs/promises', 'node:child_process', 'node:worker_threads'],
+  'node:http': ['node:http', 'node:https', 'node:net'],
+};
 
-it('the linter holds what each folder may import', async () => {
+const wordsOf = (cell: string) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, word]) => word!);
+
+/** Whether a word of the table, such as `core/` or `*.model.ts`, stands for a file or package. */
+function standsFor(word: string, name: string): boolean {
+  if (word in packages) return packages[word]!.includes(name);
+  if (word.endsWith('/')) return name.startsWith(word);
+  const pattern = new RegExp(`^${word.replaceAll('.', '\\.').replace('*', '[^/]*')}$`);
+  return pattern.test(word.startsWith('*') ? basename(name) : name);
+}
+
+/** The rows of the table of docs/architecture.md, of which each says what may be imported. */
+function readTable() {
+  const text = readFileSync(join(root, 'docs', 'architecture.md'), 'utf8').split(/^## Where /m)[1]!;
+  const rows = Array.from(text.matchAll(/^\| (`.*) \| .* \| (.*) \|$/gm), ([, places, may]) => [wordsOf(places!), may!] as const);
+  const services = rows.find(([[place]]) => place === 'features/')![1];
+  return rows
+    .filter(([, may]) => may !== 'everything')
+    .map(([places, may]) => {
+      const said = may.replace('as services', services);
+      const [not = ''] = /[(]not .*?[)]/.exec(said) ?? [];
+      return { place: places[0]!, allowed: wordsOf(said.replace(not, '')), refused: wordsOf(not) };
+    });
+}
+
+/** Files that might stand at a place: one in each folder that there is. */
+function filesAt(place: string): string[] {
+  const isFolder = place.endsWith('/');
+  if (!isFolder && place !== 'feature.ts' && !place.startsWith('*')) return [place];
+  const top = isFolder ? place : 'features/';
+  const folders = readdirSync(join(root, 'src', top), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => relative(join(root, 'src'), join(parentPath, name)));
+  const file = isFolder ? 'x.ts' : place.replace('*', 'x');
+  return [top, ...folders].map((folder) => join(folder, file));
+}
+
+/** How a file of `src` imports another one, or a package. */
+function specifier(file: string, name: string): string {
+  if (!name.endsWith('.ts')) return name;
+  const way = relative(dirname(file), name).replace(/\.ts$/, '.js');
+  return way.startsWith('.') ? way : `./${way}`;
+}
+
+it('the linter holds what each place may import, as the table of docs/architecture.md says it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'layers-'));
   try {
     await cp(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
-    for (const [file, allowed, refused] of table) {
-      const path = join(folder, 'src', file);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, [...allowed, ...refused].map((name) => `export * from '${name}';\n`).join(''));
+    const rows = readTable();
+    const top = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(rows.map(({ place }) => place)).toEqual(expect.arrayContaining(top.map(({ name }) => `${name}/`)));
+    const names = [...imports, ...Object.values(packages).flat()];
+    const expected: [file: string, refused: string[]][] = [];
+    for (const { place, allowed, refused } of rows) {
+      for (const file of filesAt(place)) {
+        const own = file.startsWith('features/') ? 'features/' : place.endsWith('/') ? place : `${dirname(place)}/`;
+        const isOwn = (name: string) => name === file || (name.startsWith(own) && !/\.(model|routes|job)\.ts$/.test(name));
+        const may = (name: string) =>
+          (isOwn(name) || allowed.some((word) => standsFor(word, name))) && !refused.some((word) => standsFor(word, name));
+        expected.push([file, names.filter((name) => !may(name))]);
+        const path = join(folder, 'src', file);
+        await mkdir(dirname(path), { recursive: true });
+        // One import a line, in the order of the names.
+        await writeFile(path, names.map((name) => `export * from '${specifier(file, name)}';\n`).join(''));
+      }
     }
     const program = join(root, 'node_modules', 'oxlint', 'bin', 'oxlint');
     const report = await new Promise<string>((resolve) => {
       execFile(process.execPath, [program, '-f', 'unix', 'src'], { cwd: folder }, (_error, stdout) => resolve(stdout));
     });
-    const refusedIn = (file: string) =>
-      report
-        .split('\n')
-        .filter((line) => line.startsWith(`src/${file}:`) && line.includes('no-restricted-imports'))
-        .map((line) => /'(.*?)' import/.exec(line)?.[1]);
-    expect(table.map(([file]) => [file, refusedIn(file)])).toEqual(table.map(([file, , refused]) => [file, refused]));
+    const lines = new Set(Array.from(report.matchAll(/^src\/(.*?:\d+):.*no-restricted-imports/gm), ([, line]) => line));
+    const refusedIn = (file: string) => names.filter((_, i) => lines.has(`${file}:${i + 1}`));
+    expect(expected.map(([file]) => [file, refusedIn(file)])).toEqual(expected);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
