@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../../examples/host-adapter.js';
-import { HostEventEmitter, install, type HostEventName, type HostEventPayloads } from '../../../src/index.js';
+import { HostEventEmitter, install, type HostEventName, type HostEventPayloads, type Installation } from '../../../src/index.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { meanColor, plainSlide, startSpecimens, type InstalledSpecimens } from '../../support/hosts/installed-specimens.js';
 
@@ -124,6 +124,40 @@ describe('close', () => {
       expect(await server.Specimens.findById(saved._id).lean()).not.toHaveProperty('largeImage');
     } finally {
       await specimens.close();
+    }
+  });
+
+  it('leaves an empty layer of the router and hooks that do nothing, and no more of them each time', async () => {
+    const database = await startTestDatabase();
+    const address = new URL(database.uri);
+    address.searchParams.set('monitorCommands', 'true');
+    const server = await openSpecimenServer(address.href);
+    const host = specimenHost(server);
+    let installation: Installation | null = null;
+    const asked: string[] = [];
+    server.mongoose.connection.getClient().on('commandStarted', ({ command, commandName }) => {
+      if (command[commandName] === server.Specimens.collection.collectionName) asked.push(commandName);
+    });
+    try {
+      const { _id } = await server.Specimens.create({ title: 'a specimen' });
+      // Hooks ask which items a change concerns, and read these.
+      const left = async () => {
+        asked.length = 0;
+        await server.Specimens.updateOne({ _id }, { title: 'changed' });
+        return { asked: asked.join(), layers: server.app.router.stack.length };
+      };
+      const found: unknown[] = [];
+      for (let times = 0; times < 3; times += 1) {
+        installation = await install(host, { env: {} });
+        found.push(await left());
+        await installation.close();
+        expect(await left()).toEqual({ asked: 'update', layers: 1 });
+      }
+      expect(found).toEqual(Array(3).fill({ asked: 'find,update,find', layers: 1 }));
+    } finally {
+      await installation?.close();
+      await closeSpecimenServer(server);
+      await database.stop();
     }
   });
 
