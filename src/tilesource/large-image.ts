@@ -23,7 +23,7 @@ import { quadInfo } from './quad-info.js';
 import { returnBytes } from './style/reused-bytes.js';
 import { RegionMaker } from './render/region.js';
 import { scalePicture } from './render/scale.js';
-import { Renderer } from './render/renderer.js';
+import { backgroundOf, Renderer } from './render/renderer.js';
 import {
   defaultMaxOutputPixels,
   type EncodedPicture,
@@ -242,7 +242,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
   else picture = await padPlain(picture, size, options.alpha);
-  const bytes = await encodePicture(picture, options, { signal });
+  const bytes = await encodePicture(picture, options, { background: backgroundOf(appearance), signal });
   // A picture that the source has coloured may be cached by the source, so it must not be changed.
   if (appearance.style) returnBytes(picture.data);
   return { kind: 'bytes', bytes, type: options.type };

@@ -148,6 +148,12 @@ export interface EncodingSteps {
   signal?: AbortSignal | undefined;
 }
 
+const white: Rgba = [255, 255, 255, 255];
+
+function colorOf([r, g, b]: Rgba) {
+  return { r, g, b };
+}
+
 /** Pixels that are moved before the time is looked at. */
 const pixelsAtOnce = 16_384;
 
@@ -168,8 +174,7 @@ export async function encodePicture(
   if (resize && !sameSize(resize, picture)) image = scaled(image, resize);
   const flatten = hasAlpha(picture) && !options.alpha;
   if (flatten) {
-    const [r, g, b] = steps.background ?? [255, 255, 255, 255];
-    image = image.flatten({ background: { r, g, b } });
+    image = image.flatten({ background: colorOf(steps.background ?? white) });
   }
   if (extend) {
     const size = resize ?? picture;
@@ -185,7 +190,7 @@ export async function encodePicture(
   const sizes = [picture, resize ?? picture, extend ?? picture].map(({ width, height }) => width * height);
   // What an opened picture still has to do is not known.
   const pixels = 'image' in picture ? Infinity : Math.max(...sizes);
-  return processed(() => write(image, options, steps.pixelsPerMm), steps.signal, pixels);
+  return processed(() => write(image, options, steps), steps.signal, pixels);
 }
 
 /** Encodes a stored picture anew, decoding and encoding in one pass of libvips. */
@@ -198,7 +203,7 @@ export async function transcodePicture(
   let image = sharp(bytes, { limitInputPixels: false, failOn: 'error', ignoreIcc: true });
   if (bands === 2 || bands === 4) image = options.alpha ? image : image.flatten({ background: '#fff' });
   if (bands <= 2) image = image.toColourspace('b-w');
-  return processed(() => write(image, options), signal);
+  return processed(() => write(image, options, {}), signal);
 }
 
 /** A picture as input of libvips, without copying. */
@@ -242,7 +247,11 @@ async function grayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   return out;
 }
 
-async function write(image: Sharp, options: EncodingOptions, pixelsPerMm?: EncodingSteps['pixelsPerMm']): Promise<Uint8Array> {
+async function write(
+  image: Sharp,
+  options: EncodingOptions,
+  { pixelsPerMm, background = white }: EncodingSteps,
+): Promise<Uint8Array> {
   const { quality, subsampling } = options;
   switch (options.encoding) {
     case 'JPEG':
@@ -261,7 +270,7 @@ async function write(image: Sharp, options: EncodingOptions, pixelsPerMm?: Encod
     case 'TILED': {
       const packed =
         options.compression === 'jpeg'
-          ? image.flatten({ background: '#fff' }).tiff({ compression: 'jpeg', quality })
+          ? image.flatten({ background: colorOf(background) }).tiff({ compression: 'jpeg', quality })
           : image.tiff({ compression: options.compression, predictor: 'horizontal' });
       const bytes = await packed.toBuffer();
       return pixelsPerMm ? withResolution(bytes, pixelsPerMm) : withoutResolution(bytes);

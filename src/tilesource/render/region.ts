@@ -14,7 +14,7 @@ import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
 import { completeBlock, isShown, resizeNearest, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
-import { isPicked, type Appearance, type Renderer } from './renderer.js';
+import { backgroundOf, isPicked, type Appearance, type Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
   type EncodedPicture,
@@ -84,7 +84,7 @@ export class RegionMaker {
     return this.#encode(
       { ...prepared, appearance: { ...appearance, opaque: !encoding.alpha } },
       encoding,
-      { ...steps(prepared), pixelsPerMm: this.#pixelsPerMm(prepared), ...(fill && { background: fill.color }) },
+      { ...steps(prepared), pixelsPerMm: this.#pixelsPerMm(prepared), background: fill?.color ?? backgroundOf(appearance) },
       request.signal,
     );
   }
@@ -125,9 +125,10 @@ export class RegionMaker {
     const kernel = isPicked(appearance.style) ? 'nearest' : defaultKernel(window, output);
     const scaling = planScaling(metadata, level, window, { output, kernel });
     const drawing = { level, frame, appearance, scaling };
-    if (wanted.finish === undefined) return this.#encode(drawing, encoding, {}, signal);
+    const background = backgroundOf(appearance);
+    if (wanted.finish === undefined) return this.#encode(drawing, encoding, { background }, signal);
     const scaled = await scalePicture(await this.#renderer.box(placed(drawing), appearance, signal), scaling, signal);
-    const bytes = await encodePicture(await wanted.finish(scaled), encoding, { signal });
+    const bytes = await encodePicture(await wanted.finish(scaled), encoding, { background, signal });
     return { kind: 'bytes', bytes, type: encoding.type };
   }
 

@@ -21,6 +21,7 @@ import {
 import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from '../measure/facts.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
+import type { Rgba } from '../color.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionOutput } from '../requests.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
@@ -331,9 +332,10 @@ export class Renderer {
   }
 
   async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
-    const { sizeX, sizeY } = this.metadata;
+    const { sizeX, sizeY, geo } = this.metadata;
     const all = { left: 0, top: 0, width: sizeX, height: sizeY };
-    return surveySamples(await this.measured(all, frame, { style: null, correct: appearance.correct }, signal));
+    const measured = await this.measured(all, frame, { style: null, correct: appearance.correct }, signal);
+    return surveySamples(measured, geo?.nodata ?? null);
   }
 }
 
@@ -341,6 +343,15 @@ export class Renderer {
 export function isPicked(style: Style | null): boolean {
   if (style === null) return false;
   return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
+}
+
+/**
+ * The colour of what is transparent, where an encoding has no alpha. Bands of a style begin with black and lighten it, so that pixels without a value
+ * are black beside others; pictures with alpha are made for white paper.
+ */
+export function backgroundOf({ style }: Appearance): Rgba {
+  const isMixed = style !== null && style.bands.length > 0 && !style.functions.some(({ name }) => name === 'maskPixelValues');
+  return isMixed ? [0, 0, 0, 255] : [255, 255, 255, 255];
 }
 
 async function resample(raster: Raster, size: Size, signal: AbortSignal | undefined): Promise<Raster> {

@@ -4,7 +4,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { encodePicture, parseEncoding } from './encode.js';
 import { blit, solidPicture, toDisplayByte, withAlpha, withColor, type Picture } from './pixels.js';
 import type { RegionMaker } from './region.js';
-import type { Renderer } from './renderer.js';
+import { backgroundOf, type Renderer } from './renderer.js';
 import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
 
 /** Frames that are read at the same time. */
@@ -92,7 +92,8 @@ export async function tileFrames(
   });
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
   if (encoding.encoding === 'TILED') return regions.streamPicture(sprite, encoding, request.signal);
-  const bytes = await encodePicture(sprite, encoding, { signal: request.signal, ...(fill && { background: fill.color }) });
+  const background = fill?.color ?? backgroundOf(prepared.appearance);
+  const bytes = await encodePicture(sprite, encoding, { signal: request.signal, background });
   return { kind: 'bytes', bytes, type: encoding.type };
 }
 

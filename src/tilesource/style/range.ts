@@ -1,5 +1,8 @@
-import { bandStatistics, histogramOf, widened, type BandStatistics } from '../measure/histogram.js';
+import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { inDoubles } from '../doubles.js';
+import { bandStatistics, widened, type BandStatistics } from '../measure/histogram.js';
 import type { MeasuredSamples } from '../measure/facts.js';
+import { sortInSlices } from '../measure/sorted.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 
@@ -10,18 +13,34 @@ export interface FrameSurvey {
   spreads: readonly SampleSpread[];
 }
 
-/** How often each sample of a band occurs. */
+/**
+ * The samples of a band in ascending order, in groups of neighbours. A group has one value, or few samples compared with those on either side of it.
+ * What a file declares as no data, what is no finite number, and the largest floats, which many programs write where there is no value, are left out.
+ */
 interface SampleSpread {
-  low: number;
-  /** Of one bin; 1 where each value has a bin of its own. */
-  width: number;
-  exact: boolean;
-  counts: Uint32Array;
+  /** Smallest and largest sample, and number of samples, of each group. */
+  lows: readonly number[];
+  highs: readonly number[];
+  counts: readonly number[];
 }
 
-/** Up to this many different values are counted each for itself; more of them are counted in this many bins. */
-const finestSpread = 65_536;
-const coarseSpread = 4096;
+/** Whole numbers are counted, each for itself, if they are among so many; other samples are sorted. */
+const countedSpan = 65_536;
+
+/** Most counters of all bands that are counted together. */
+const countedTogether = 2 ** 22;
+
+/** Most samples of a band that are sorted. */
+const mostSorted = 2 ** 22;
+
+/** Samples that are processed between two looks at the clock. */
+const samplesAtOnce = 65_536;
+
+/** A group of different samples is smaller than this part of the samples on either side of it. */
+const groupPart = 1 / 256;
+
+/** Floats of 32 bits from here on, or down to its negative, stand for no value: text often has only the first digits of the largest float. */
+const largestFloat = 3.4e38;
 
 /** Samples at which the palette of a band begins and ends. */
 export type SampleRange = readonly [min: number, max: number];
@@ -45,7 +64,7 @@ export async function resolveRange(
     const facts = statistics[index] ?? { min: 0, max: 255 };
     const spread = spreads[index];
     if (bound.kind === 'threshold') {
-      if (bound.fraction === 0 || !spread) return isMin ? facts.min : facts.max;
+      if (bound.fraction === 0 || !spread || spread.counts.length === 0) return isMin ? facts.min : facts.max;
       return quantile(spread, bound.fraction, isMin);
     }
     if (bound.kind !== 'auto') return facts[bound.kind];
@@ -54,9 +73,14 @@ export async function resolveRange(
     return isMin ? facts.min : facts.max;
   };
   const [min, max] = [await resolve(band.min, true), await resolve(band.max, false)];
-  const isFlat = min === max && band.min.kind === 'threshold' && band.max.kind === 'threshold';
-  // Where nearly all samples are equal, they are shown in the middle between zero and twice their value, instead of at the dark end.
-  return isFlat ? [min - Math.abs(min), max + Math.abs(max)] : [min, max];
+  if (min !== max || band.min.kind !== 'threshold' || band.max.kind !== 'threshold') return [min, max];
+  // Nearly all samples are equal. They are shown in the middle between zero and twice their value, instead of at the dark end.
+  if (min !== 0) return [min - Math.abs(min), max + Math.abs(max)];
+  // Nearly all are 0, as around a few spots or labels: the others have the range for themselves.
+  const { spreads } = await survey();
+  const others = spreads[index] && withoutZeros(spreads[index]);
+  if (!others || others.counts.length === 0) return [0, 0];
+  return [Math.min(0, quantile(others, band.min.fraction, true)), Math.max(0, quantile(others, band.max.fraction, false))];
 }
 
 function fullScale(dtype: Raster['dtype']): number {
@@ -65,32 +89,131 @@ function fullScale(dtype: Raster['dtype']): number {
   return dtype === 'uint8' || dtype === 'int8' ? 255 : 1;
 }
 
-/** Counts the samples of a frame. */
-export async function surveySamples({ samples, extremes }: MeasuredSamples): Promise<FrameSurvey> {
+/**
+ * Counts or sorts the samples of a frame.
+ *
+ * @param nodata the sample that stands for no value, if the file names one.
+ */
+export async function surveySamples({ samples, extremes }: MeasuredSamples, nodata: number | null = null): Promise<FrameSurvey> {
   const counted = await bandStatistics(samples);
   const isInteger = samples[0]?.dtype.startsWith('float') !== true;
+  const spans = counted.map(({ min, max }) => (isInteger && max - min < countedSpan ? max - min + 1 : 0));
   const spreads: SampleSpread[] = [];
-  for (const [band, { min, max }] of counted.entries()) {
-    if (min === max) {
-      spreads.push({ low: min, width: 1, exact: true, counts: Uint32Array.of(1) });
+  for (let first = 0; first < counted.length; first = spreads.length) {
+    if (spans[first] === 0) {
+      spreads.push(await spreadOfSorted(await sortInSlices(await samplesOf(samples, first, nodata))));
       continue;
     }
-    const span = max - min + 1;
-    const exact = isInteger && span <= finestSpread;
-    const bins = exact ? span : coarseSpread;
-    const end = exact ? max + 1 : max + Number.EPSILON * Math.max(1, Math.abs(max));
-    const facts = (await histogramOf(samples, { bins, rangeMin: min, rangeMax: end }))[band];
-    spreads.push({ low: min, width: (end - min) / bins, exact, counts: Uint32Array.from(facts?.hist ?? []) });
+    let end = first;
+    let counters = 0;
+    while (end < spans.length && spans[end]! > 0 && counters < countedTogether) counters += spans[end++]!;
+    const bands = counted.slice(first, end).map(({ min }, at) => ({
+      band: first + at,
+      low: min,
+      counts: new Uint32Array(spans[first + at]!),
+    }));
+    for (const raster of samples) {
+      await inDoubles(raster, (run) => {
+        for (const each of bands) countRun(run, raster.bands, each);
+      });
+    }
+    for (const { low, counts } of bands) {
+      if (nodata !== null && nodata >= low && nodata < low + counts.length) counts[nodata - low] = 0;
+      const spread = new SpreadMaker(counts.reduce((sum, count) => sum + count, 0));
+      for (const [at, count] of counts.entries()) spread.add(low + at, count);
+      spreads.push(spread.made);
+      if (isSliceOver()) await nextSlice();
+    }
   }
   return { statistics: widened([counted, await bandStatistics(extremes)]), spreads };
 }
 
-/** The sample below (or above) which at most a fraction of the samples lies. */
-function quantile({ low, width, exact, counts }: SampleSpread, fraction: number, fromBelow: boolean): number {
+interface CountedBand {
+  band: number;
+  low: number;
+  counts: Uint32Array;
+}
+
+function countRun(run: Float64Array, bands: number, { band, low, counts }: CountedBand): void {
+  for (let at = band; at < run.length; at += bands) counts[run[at]! - low]! += 1;
+}
+
+/** The samples of a band that have a value; of very many evenly picked ones. */
+async function samplesOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<Float64Array<ArrayBuffer>> {
+  const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
+  const step = Math.max(1, Math.ceil(pixels / mostSorted));
+  const found = new Float64Array(Math.ceil(pixels / step));
+  const most = rasters[0]?.dtype.startsWith('float') === true ? largestFloat : Infinity;
+  let count = 0;
+  let next = 0;
+  for (const { data, bands } of rasters) {
+    const length = data.length / bands;
+    const first = next;
+    await inRuns(Math.max(0, Math.ceil((length - first) / step)), samplesAtOnce, (from, to) => {
+      for (let at = (first + from * step) * bands + band, end = (first + to * step) * bands; at < end; at += step * bands) {
+        const sample = data[at]!;
+        if (sample < most && sample > -most && sample !== nodata) found[count++] = sample;
+      }
+    });
+    next = (((first - length) % step) + step) % step;
+  }
+  return found.subarray(0, count);
+}
+
+async function spreadOfSorted(sorted: Float64Array): Promise<SampleSpread> {
+  const spread = new SpreadMaker(sorted.length);
+  let start = 0;
+  await inRuns(sorted.length, samplesAtOnce, (from, to) => {
+    for (let at = from; at < to; at += 1) {
+      if (sorted[at + 1] === sorted[at]) continue;
+      spread.add(sorted[at]!, at + 1 - start);
+      start = at + 1;
+    }
+  });
+  return spread.made;
+}
+
+/** Makes a {@link SampleSpread} of ascending values. */
+class SpreadMaker {
+  readonly #lows: number[] = [];
+  readonly #highs: number[] = [];
+  readonly #counts: number[] = [];
+  /** Samples below the last group. */
+  #below = 0;
+
+  constructor(readonly total: number) {}
+
+  get made(): SampleSpread {
+    return { lows: this.#lows, highs: this.#highs, counts: this.#counts };
+  }
+
+  add(value: number, count: number): void {
+    if (count === 0) return;
+    const last = this.#counts.length - 1;
+    const together = (this.#counts[last] ?? Infinity) + count;
+    if (together <= groupPart * Math.min(this.#below, this.total - this.#below - together)) {
+      this.#highs[last] = value;
+      this.#counts[last] = together;
+      return;
+    }
+    this.#below += this.#counts[last] ?? 0;
+    this.#lows.push(value);
+    this.#highs.push(value);
+    this.#counts.push(count);
+  }
+}
+
+function withoutZeros({ lows, highs, counts }: SampleSpread): SampleSpread {
+  const isOther = (_: number, at: number) => lows[at] !== 0 || highs[at] !== 0;
+  return { lows: lows.filter(isOther), highs: highs.filter(isOther), counts: counts.filter(isOther) };
+}
+
+/** The smallest (or largest) sample such that at most a fraction of the samples is below (or above) it. */
+function quantile({ lows, highs, counts }: SampleSpread, fraction: number, fromBelow: boolean): number {
   let left = fraction * counts.reduce((sum, count) => sum + count, 0);
   const { length } = counts;
   const at = (step: number) => (fromBelow ? step : length - 1 - step);
   let step = 0;
-  while (step < length - 1 && (counts[at(step)] ?? 0) <= left) left -= counts[at(step++)] ?? 0;
-  return low + width * (fromBelow || exact ? at(step) : at(step) + 1);
+  while (step < length - 1 && counts[at(step)]! <= left) left -= counts[at(step++)]!;
+  return (fromBelow ? lows : highs)[at(step)]!;
 }

@@ -1,0 +1,83 @@
+import { inRuns } from '../../core/concurrency/slices.js';
+
+/** Values that are processed between two looks at the clock. */
+const valuesAtOnce = 32_768;
+
+/** Digits by which values are sorted: 2048 positions to write to are as many as fit the fast memory. */
+const digitBits = 11;
+const lastDigit = 2 ** digitBits - 1;
+
+/**
+ * Sorts numbers in ascending order, in slices. None may be NaN. Sorting by digits takes half the time of comparing, and can be interrupted.
+ *
+ * @param values is overwritten.
+ */
+export async function sortInSlices(values: Float64Array<ArrayBuffer>): Promise<Float64Array> {
+  let from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
+  let to = new Uint32Array(from.length);
+  const inSlices = (work: (first: number, end: number) => void) => inRuns(from.length, 2 * valuesAtOnce, work);
+  await inSlices((first, end) => makeSortable({ from, first, end }));
+  for (const word of [0, 1]) {
+    for (let shift = 0; shift < 32; shift += digitBits) {
+      const positions = new Uint32Array(lastDigit + 1);
+      const digit = { word, shift };
+      await inSlices((first, end) => countDigits({ from, first, end }, digit, positions));
+      // Most numbers have many bits in common, such as the last ones of whole numbers.
+      if (positions.includes(values.length)) continue;
+      let before = 0;
+      for (const [at, count] of positions.entries()) {
+        positions[at] = before;
+        before += count;
+      }
+      await inSlices((first, end) => moveByDigit({ from, first, end }, digit, positions, to));
+      [from, to] = [to, from];
+    }
+  }
+  await inSlices((first, end) => makeDoubles({ from, first, end }));
+  return new Float64Array(from.buffer, from.byteOffset, values.length);
+}
+
+/** Some words of doubles, the lower one of each first. */
+interface Words {
+  from: Uint32Array;
+  first: number;
+  end: number;
+}
+
+/** Where a digit is in a double: the bits from `shift` on of the lower word (0) or the higher one (1). */
+interface Digit {
+  word: number;
+  shift: number;
+}
+
+/** The bits of positive doubles are in the order of their values, those of negative ones in the opposite order and behind them. */
+function makeSortable({ from, first, end }: Words): void {
+  for (let at = first; at < end; at += 2) {
+    const high = from[at + 1]!;
+    const flipped = high >= 2 ** 31 ? -1 : 0;
+    from[at]! ^= flipped;
+    from[at + 1] = high ^ (flipped | (1 << 31));
+  }
+}
+
+function makeDoubles({ from, first, end }: Words): void {
+  for (let at = first; at < end; at += 2) {
+    const high = from[at + 1]!;
+    const flipped = high >= 2 ** 31 ? 0 : -1;
+    from[at]! ^= flipped;
+    from[at + 1] = high ^ (flipped | (1 << 31));
+  }
+}
+
+function countDigits({ from, first, end }: Words, { word, shift }: Digit, counts: Uint32Array): void {
+  for (let at = first + word; at < end; at += 2) counts[(from[at]! >>> shift) & lastDigit]! += 1;
+}
+
+/** Moves doubles to the positions of their digits, which are counted up. */
+function moveByDigit({ from, first, end }: Words, { word, shift }: Digit, positions: Uint32Array, to: Uint32Array): void {
+  for (let at = first; at < end; at += 2) {
+    const position = 2 * positions[(from[at + word]! >>> shift) & lastDigit]!++;
+    to[position] = from[at]!;
+    to[position + 1] = from[at + 1]!;
+  }
+}
