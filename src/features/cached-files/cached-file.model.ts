@@ -2,6 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/database/grouped.js';
 import { createIndexes } from '../../core/database/indexes.js';
+import { rendering } from '../../tilesource/render/version.js';
 import { eachInSlices } from '../../core/database/read-limits.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -172,11 +173,18 @@ interface FileOfItem extends FilesOfItem {
   state: string | null;
 }
 
+/** The note of the image in a file that is made of it. What a client has made does not depend on how this version makes pictures. */
+export function notedState(state: string, maker: 'server' | 'client'): string {
+  return maker === 'server' ? `${state}:${rendering.version}` : `${state}:client`;
+}
+
 /**
- * Whether a file was made of the image that its item shows now. Files without a note of their image were stored by others, and count as made of it.
+ * Whether a file was made of the image that its item shows now, and as pictures are made now. Files without a note of their image were stored by
+ * others, and count as made of it.
  */
 export function showsState({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
-  return largeImageState == null || largeImageState === state;
+  if (largeImageState == null) return true;
+  return state != null && (['server', 'client'] as const).some((maker) => largeImageState === notedState(state, maker));
 }
 
 function unique<T>(values: readonly T[]): T[] {

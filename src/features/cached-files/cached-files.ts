@@ -4,6 +4,7 @@ import { NoLargeImageError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
 import {
   kindFields,
+  notedState,
   type CachedFileFilter,
   type CachedFileKind,
   type CachedFileModel,
@@ -160,7 +161,7 @@ export class CachedFiles {
       if (made !== null) return { content: made, created: false };
       const content = await make(current, signal);
       try {
-        stored = await this.#create(current, { ...name, content, creatorId: null });
+        stored = await this.#create(current, { ...name, content, creatorId: null }, 'server');
       } catch (err) {
         logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Store:Failed');
         return { content, created: true, notKept: err };
@@ -174,6 +175,7 @@ export class CachedFiles {
   async #create(
     item: ItemRecord,
     { kind, key, content, creatorId }: CachedFileName & { content: CachedContent; creatorId: string | null },
+    maker: 'server' | 'client',
   ): Promise<StoredDocument> {
     const { bytes, type } = content;
     const { itemId, state } = await this.#stateOf(item);
@@ -188,7 +190,7 @@ export class CachedFiles {
           attachedToId: itemId,
           [kindFields[kind]]: true,
           thumbnailKey: key,
-          ...(state !== null && { largeImageState: state }),
+          ...(state !== null && { largeImageState: notedState(state, maker) }),
         },
         creatorId,
       },
@@ -271,7 +273,7 @@ export class CachedFiles {
   ): Promise<StoredDocument> {
     const { model } = this.options;
     const former = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
-    const stored = await this.#create(item, file);
+    const stored = await this.#create(item, file, 'client');
     for (const { _id } of former) await this.#removeById(_id);
     step('cached-file:former-removed');
     await this.#prune(item, file);

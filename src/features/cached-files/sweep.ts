@@ -18,7 +18,7 @@ interface SweepParts {
 const concurrency = 8;
 
 /**
- * Removes cached files that are never shown again: those of items that are gone, of former images of items, older ones of the same key, and those
+ * Removes cached files that are never shown again: those of items that are gone, of former images of items and former versions of the rendering, older ones of the same key, and those
  * whose bytes are missing.
  */
 export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {

@@ -12,6 +12,7 @@ import type { BlockCache } from '../../tilesource/block-reader.js';
 import type { BorrowedImage } from '../../tilesource/contract.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
+import { rendering } from '../../tilesource/render/version.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
@@ -106,7 +107,7 @@ export class Images {
   }
 
   /**
-   * Names a picture of an item exactly: file, its state, colour correction and request. Equal names mean equal bytes, so the name is the key in
+   * Names a picture of an item exactly: file, its state, colour correction, version of the rendering and request. Equal names mean equal bytes, so the name is the key in
    * caches, and entity tags are made of it.
    *
    * @throws NoLargeImageError
@@ -118,7 +119,7 @@ export class Images {
       .filter((name) => request[name] !== undefined)
       .map((name) => `${name}=${JSON.stringify(request[name])}`)
       .join('&');
-    return `${state}/${kind}?${canonical}`;
+    return `${state}/${kind}/${rendering.version}?${canonical}`;
   }
 
   /**

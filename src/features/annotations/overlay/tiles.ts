@@ -11,6 +11,7 @@ import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
+import { rendering } from '../../../tilesource/render/version.js';
 import type { AnnotationOverlay } from './overlay.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Images } from '../../images/images.js';
@@ -113,7 +114,7 @@ export class AnnotationTiles {
     const asked = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );
-    const drawingOptions = [kind, level, x, y, style.mode, asked, kind === 'png' ? (style.gain ?? null) : 0];
+    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, asked, kind === 'png' ? (style.gain ?? null) : 0];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
     const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, drawingOptions])}`;
     const scale = levelScale(shape, level);
