@@ -66,7 +66,7 @@ export function createAnnotationServices(
     permissions,
     writer,
     lifecycle,
-    many: new ManyAnnotations({ own, model: given.model, records, lifecycle, logger: given.logger }),
+    many: new ManyAnnotations({ own, model: given.model, records, lifecycle, permissions, logger: given.logger }),
     edits: new AnnotationEdits(options, writer, brand),
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),

@@ -67,7 +67,7 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
     async send({ annotations, ...values }) {
       const form = { ...values, access: JSON.stringify({ users: granted('users'), groups: granted('groups') }) };
       await request('PUT', `${path}/access`, { form });
-      if (annotations === 'true') await request('PUT', `annotation/${path}/access`, { form });
+      if (annotations === 'true') await request('PUT', `annotation/${path}/access`, { form: { ...form, keepCreators: true } });
       tell(browseTexts.shared);
       await onSaved();
     },

@@ -246,6 +246,13 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     }[];
     const json = { name: 'Regions', elements: [] };
     const { _id: annotation } = await admin.ok('POST', '/annotation', { query: { itemId: first!._id }, json });
+    await admin.ok('PUT', `/folder/${folder}/access`, {
+      form: { access: JSON.stringify({ users: [admin, otto].map(({ id }) => ({ id, level: 2 })), groups: [] }) },
+    });
+    const { _id: his } = await otto.ok('POST', '/annotation', { query: { itemId: first!._id }, json });
+    await admin.ok('PUT', `/folder/${folder}/access`, {
+      form: { access: JSON.stringify({ users: [{ id: admin.id, level: 2, flags: [] }], groups: [] }) },
+    });
     await open(`folder/${folder}`, 'Kidney Private');
     await page.getByRole('button', { name: 'Share', exact: true }).click();
     await dialog().getByLabel('Also for the annotations in it').check();
@@ -257,6 +264,9 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     const { users } = (await admin.ok('GET', `/folder/${folder}/access`)) as unknown as { users: object[] };
     expect(users).toContainEqual(expect.objectContaining({ login: 'otto', level: 0, flags: ['large_image_create_annotations'] }));
     expect((await otto.send('GET', `/annotation/${String(annotation)}`)).status).toBe(200);
+    // His own one he may change, although the folder gives him less.
+    expect((await otto.send('PATCH', `/annotation/${String(annotation)}`, { json: [] })).status).toBe(403);
+    expect((await otto.send('PATCH', `/annotation/${String(his)}`, { json: [] })).status).toBe(204);
     await theirs.getByRole('heading', { name: 'Kidney Private' }).waitFor();
     expect(await theirs.getByRole('button', { name: 'Share' }).count()).toBe(0);
 

@@ -66,7 +66,14 @@ const setAccess = defineRoute({
   access: 'user',
   scope: scopes.own,
   params: folderPath,
-  query: { recurse: recurse(false), ...accessQuery },
+  query: {
+    recurse: recurse(false),
+    ...accessQuery,
+    keepCreators: withDefault(
+      boolean({ description: 'Whether creators whom the new list lets in keep a higher level on their annotations.' }),
+      false,
+    ),
+  },
   returns: { schema: { type: 'object', properties: { updated: { type: 'integer' } } } },
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
@@ -74,7 +81,7 @@ const setAccess = defineRoute({
     // Who is on the list of the folder may be named, whether or not the caller sees them.
     const former = await annotations.permissions.ofFolder(params.id);
     const change = await annotations.permissions.readChange(query, caller, former?.access);
-    return { updated: await annotations.many.setAccess(selection, change) };
+    return { updated: await annotations.many.setAccess(selection, change, query) };
   },
 });
 

@@ -194,14 +194,38 @@ export class AnnotationModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their number. */
-  async setAccessOfAll(filter: AnnotationFilter, change: AccessFields, version: number): Promise<number> {
-    const query = {
-      ...(await this.#visible(filter)),
-      accessVersion: { $not: { $gte: version } },
-    } as QueryFilter<StoredAnnotation>;
-    const $set = { ...accessFields(change), accessVersion: version };
-    return (await this.#annotations.updateMany(query, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
+  /**
+   * Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their number.
+   *
+   * @param keepers creators who keep their level where it is higher than the one given
+   */
+  async setAccessOfAll(
+    filter: AnnotationFilter,
+    { change, version, keepers }: { change: AccessFields; version: number; keepers: readonly string[] },
+  ): Promise<number> {
+    const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } };
+    const set = async (which: object, access: AnnotationAccess) => {
+      const $set = { ...accessFields({ ...change, access }), accessVersion: version };
+      const matching = { ...query, ...which } as QueryFilter<StoredAnnotation>;
+      return (await this.#annotations.updateMany(matching, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
+    };
+    let count = 0;
+    for (const id of keepers) {
+      const given = change.access.users.find((entry) => entry.id === id);
+      const others = change.access.users.filter((entry) => entry !== given);
+      for (const level of [1, 2] as const) {
+        if (level <= (given?.level ?? 0)) continue;
+        const users = [...others, { id, level, flags: given?.flags ?? [] }];
+        const which = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
+        count += await set(which, { ...change.access, users });
+      }
+    }
+    return count + (await set({}, change.access));
+  }
+
+  /** Ids of those who have made matching annotations. */
+  async creators(filter: AnnotationFilter): Promise<string[]> {
+    return (await this.#annotations.distinct('creatorId', await this.#visible(filter))).flatMap((id) => id ?? []);
   }
 
   /** Removes a user or group from all access lists. The user's annotations have no creator afterwards. */

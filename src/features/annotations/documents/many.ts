@@ -6,6 +6,7 @@ import type { Sweep } from '../../../core/database/sweeper.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { step } from '../../../core/steps.js';
 import type { HostLogger } from '../../../host.js';
+import type { AnnotationPermissions } from '../access/permissions.js';
 import type { AnnotationFilter } from './annotation-record.js';
 import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { AnnotationLifecycle } from './lifecycle.js';
@@ -14,7 +15,7 @@ import type { AnnotationLifecycle } from './lifecycle.js';
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
-type Change = { kind: 'access'; access: AccessFields } | { kind: 'removal' };
+type Change = { kind: 'access'; access: AccessFields; keepCreators: boolean } | { kind: 'removal' };
 
 /** The record of a change of many annotations that has begun. */
 interface IntentionDocument {
@@ -38,6 +39,7 @@ export interface ManyAnnotationsOptions {
   model: AnnotationModel;
   records: HostRecords;
   lifecycle: AnnotationLifecycle;
+  permissions: AnnotationPermissions;
   logger: HostLogger;
 }
 
@@ -51,9 +53,13 @@ export class ManyAnnotations {
     return this.options.own.collection<IntentionDocument>('annotation_intention');
   }
 
-  /** Replaces access lists. @returns the number of changed annotations; the number so far if the change continues after clients would time out. */
-  setAccess(selection: AnnotationSelection, access: AccessFields): Promise<number> {
-    return this.#undertake(selection, { kind: 'access', access: accessFields(access) });
+  /**
+   * Replaces access lists. @returns the number of changed annotations; the number so far if the change continues after clients would time out.
+   *
+   * @param options `keepCreators`: whether creators whom the new list lets in keep a higher level on their annotations
+   */
+  setAccess(selection: AnnotationSelection, access: AccessFields, { keepCreators }: { keepCreators: boolean }): Promise<number> {
+    return this.#undertake(selection, { kind: 'access', access: accessFields(access), keepCreators });
   }
 
   /** Removes annotations, or marks them as deleted. @returns their number, as for {@link setAccess}. */
@@ -86,8 +92,10 @@ export class ManyAnnotations {
   async #carryOut({ _id, selection, change, version }: IntentionDocument, counted = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
     for await (const filter of this.#filters(selection)) {
-      if (change.kind === 'access') counted.count += await model.setAccessOfAll(filter, change.access, version);
-      else
+      if (change.kind === 'access') {
+        const keepers = change.keepCreators ? await this.#creatorsLetIn(filter, change.access) : [];
+        counted.count += await model.setAccessOfAll(filter, { change: change.access, version, keepers });
+      } else
         counted.count += await lifecycle.discard(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
         );
@@ -95,6 +103,17 @@ export class ManyAnnotations {
     }
     await this.#intentions.deleteOne({ _id });
     return counted.count;
+  }
+
+  /** The creators of annotations whom an access list lets in: by name, through a group, or with everybody. */
+  async #creatorsLetIn(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
+    const { model, permissions } = this.options;
+    const letIn: string[] = [];
+    for (const id of await model.creators(filter)) {
+      const level = await permissions.level({ access, public: isPublic }, { id, admin: false, scopes: [] });
+      if (level >= 0) letIn.push(id);
+    }
+    return letIn;
   }
 
   async *#filters(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {

@@ -348,6 +348,56 @@ describe('lists, rights and the life of annotations', () => {
     await at.writer.ok('PUT', `/annotation/${secret}/history/revert`);
   });
 
+  it('leaves creators whom the new list of a folder lets in what they may do with their annotations, where that is asked for', async () => {
+    const folder = await at.admin.create('/folder', { parentType: 'folder', parentId: at.publicFolder, name: 'shared' });
+    const item = await at.admin.create('/item', { folderId: folder, name: 'shared.svs' });
+    const group = await at.admin.create('/group', { name: 'Lab', public: true });
+    await at.admin.ok('POST', `/group/${group}/invitation`, { query: { userId: at.reader.id!, force: true } });
+    const entry = ({ id }: Client, level: number) => ({ id, level, flags: [] });
+    const may = { id: group, level: 0, flags: ['large_image_create_annotations'] };
+    const give = (path: string, users: object[], query = {}) =>
+      at.admin.ok('PUT', `${path}/access`, {
+        query: { access: JSON.stringify({ users: [entry(at.admin, 2), ...users], groups: [may] }), public: false, ...query },
+      });
+    await give(`/folder/${folder}`, [entry(at.writer, 1), entry(at.stranger, 1)]);
+    const ofWriter = `/annotation/${(await at.annotate({ name: 'a' }, { as: at.writer, on: item }))._id}`;
+    const ofReader = `/annotation/${(await at.annotate({ name: 'b' }, { as: at.reader, on: item }))._id}`;
+    const ofStranger = `/annotation/${(await at.annotate({ name: 'c' }, { as: at.stranger, on: item }))._id}`;
+    const levels = async () =>
+      Promise.all(
+        [ofWriter, ofReader, ofStranger].map(async (path) => {
+          const { users } = (await at.admin.ok('GET', `${path}/access`)) as unknown as { users: { id: string; level: number }[] };
+          return [at.writer, at.reader, at.stranger].map(({ id }) => users.find((one) => one.id === id)?.level ?? -1);
+        }),
+      );
+
+    const path = `/annotation/folder/${folder}`;
+    expect(await give(path, [entry(at.writer, 0)], { keepCreators: true })).toEqual({ updated: 3 });
+    // By name, and through the group. Whoever was taken from the list has no access.
+    expect(await levels()).toEqual([
+      [2, -1, -1],
+      [0, 2, -1],
+      [0, -1, -1],
+    ]);
+    await at.reader.ok('PATCH', ofReader, { json: [] });
+    expect((await at.stranger.send('GET', ofStranger)).status).toBe(403);
+
+    await give(ofWriter, [entry(at.writer, 1)]);
+    await give(path, [entry(at.writer, 0), entry(at.stranger, 1)], { keepCreators: true });
+    expect(await levels()).toEqual([
+      [1, -1, 1],
+      [0, 2, 1],
+      [0, -1, 1],
+    ]);
+    expect(await give(path, [entry(at.writer, 0)])).toEqual({ updated: 3 });
+    expect(await levels()).toEqual([
+      [0, -1, -1],
+      [0, -1, -1],
+      [0, -1, -1],
+    ]);
+    await at.admin.ok('DELETE', `/folder/${folder}`);
+  });
+
   it('goes with its item: copied, and deleted', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'goes' });
     const made = await at.annotate({ name: 'goes', elements: [point(7)] }, { on: item });
