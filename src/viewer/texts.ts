@@ -94,7 +94,8 @@ export const accountTexts = {
 /** Collections, folders, items and search. */
 export const browseTexts = {
   addRow: 'Add a value',
-  alsoAnnotations: 'Also for the annotations in it, in place of who may see and change them now',
+  alsoAnnotations:
+    'Also for the annotations in it, in place of who may see and change them now. Who has made one may still change it.',
   alsoSubfolders: 'Also for all folders inside',
   breadcrumb: 'Breadcrumb',
   clearSelection: 'Clear selection',
@@ -288,7 +289,8 @@ export const annotationTexts = {
   deleted: (name: string) => `Deleted ${name}`,
   deletedMeanwhile: (name: string) => `Somebody else has deleted “${name}”. Your unsaved changes are still here. `,
   deleteShape: 'Delete shape',
-  deleteText: (count: number) => `The annotation with its ${plural(count, 'shape')} is removed.`,
+  deleteText: (count: number, isKept: boolean) =>
+    `The annotation with its ${plural(count, 'shape')} is removed${isKept ? '.' : ' for good: this server keeps no former versions.'}`,
   discard: 'Discard',
   downloadNamed: (name: string) => `Download, share or restore ${name}`,
   drawingTools: 'Drawing tools',

@@ -105,6 +105,14 @@ export function restoreVersion({ _id }: AnnotationRecord, version: number) {
   return request('PUT', `annotation/${_id}/history/revert`, { query: { version } });
 }
 
+/** Whether deleted annotations can be restored. */
+export async function keepsHistory() {
+  const settings = await request<Record<string, unknown>>('GET', 'large_image/settings').catch(
+    (): Record<string, unknown> => ({}),
+  );
+  return settings['large_image.annotation_history'] !== false;
+}
+
 export function removeAnnotation(record: AnnotationRecord) {
   return request('DELETE', `annotation/${record._id}`, { headers: ifMatch(record) });
 }

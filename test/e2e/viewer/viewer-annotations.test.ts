@@ -319,16 +319,23 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
     const theirs = { _elementCount: 5, annotation: { elements: [{ width: 77 }, {}, {}, {}, {}] } };
     expect(await stored('Areas')).toMatchObject(theirs);
-    const remove = async () => {
+    const remove = async (question: string) => {
       await page.getByRole('button', { name: 'Delete annotation' }).click();
+      await page.getByRole('dialog').getByText(question, { exact: true }).waitFor();
       await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
       await page.getByText('No annotations yet.').waitFor();
     };
-    await remove();
+    await remove('The annotation with its 5 shapes is removed.');
     await page.getByRole('button', { name: 'Bring it back' }).click();
     await page.getByRole('button', { name: 'Edit Areas' }).click();
     expect(await stored('Areas')).toMatchObject(theirs);
-    await remove();
+    const keep = (value: string) =>
+      admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value } });
+    await keep('false');
+    await remove('The annotation with its 5 shapes is removed for good: this server keeps no former versions.');
+    await keep('true');
+    await page.getByTestId('annotation-message').getByText('Deleted Areas.').waitFor();
+    expect(await page.getByRole('button', { name: 'Bring it back' }).count()).toBe(0);
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
     expect(complaints).toEqual([expect.stringContaining('412')]);

@@ -9,6 +9,7 @@ import { nameOf, type AnnotationRecord } from '../model.js';
 import {
   createAnnotation,
   isConflict,
+  keepsHistory,
   listAnnotations,
   mayAnnotate,
   removeAnnotation,
@@ -125,11 +126,12 @@ export class AnnotationPanel {
   /** Keeps an annotation with unsaved changes that somebody else has deleted. */
   #keep(record: AnnotationRecord) {
     this.#kept = record;
-    this.#offerBack(annotationTexts.deletedMeanwhile(nameOf(record)), record);
+    const words = annotationTexts.deletedMeanwhile(nameOf(record));
+    void keepsHistory().then((isKept) => this.#sayDeleted(words, record, isKept));
   }
 
-  /** Says that an annotation is deleted, and offers to restore its last version. */
-  #offerBack(words: string, record: AnnotationRecord) {
+  /** Says that an annotation is deleted, and offers to restore its last version, if it is kept. */
+  #sayDeleted(words: string, record: AnnotationRecord, isKept: boolean) {
     const bringBack = async () => {
       this.say();
       try {
@@ -140,8 +142,7 @@ export class AnnotationPanel {
         this.say(messageOf(error));
       }
     };
-    const offer = linkButton(annotationTexts.bringBack, () => void bringBack());
-    this.say(words, offer);
+    this.say(words, isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
   /** An annotation in the list. Its controls have keys, by which they are found again in another row of the same annotation. */
@@ -160,7 +161,7 @@ export class AnnotationPanel {
     for (const [what, control] of Object.entries({ box, download, pencil })) control.dataset.key = `${what} ${id}`;
     const whole = [
       linkButton(annotationTexts.renameAnnotation, () => this.#rename(record)),
-      linkButton(annotationTexts.deleteAnnotation, () => this.#remove(record)),
+      linkButton(annotationTexts.deleteAnnotation, () => void this.#remove(record)),
     ];
     return h(
       'li',
@@ -246,10 +247,11 @@ export class AnnotationPanel {
     });
   }
 
-  #remove(record: AnnotationRecord) {
+  async #remove(record: AnnotationRecord) {
+    const isKept = await keepsHistory();
     askToRemove({
       title: browseTexts.deleteNamed(nameOf(record)),
-      text: annotationTexts.deleteText(record._elementCount),
+      text: annotationTexts.deleteText(record._elementCount, isKept),
       remove: async () => {
         const last = this.#latest(record);
         await this.#orConflict(removeAnnotation(last));
@@ -258,7 +260,7 @@ export class AnnotationPanel {
         if (this.#edited?.id === record._id) this.#edit(null);
         else this.refresh();
         const words = annotationTexts.deleted(nameOf(last));
-        this.#offerBack(`${words}. `, last);
+        this.#sayDeleted(`${words}. `, last, isKept);
         return words;
       },
     });
