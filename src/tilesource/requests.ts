@@ -95,6 +95,8 @@ export interface HistogramRequest extends RegionBounds, RegionOutput {
   roundRange?: boolean;
   /** Fractions instead of counts. */
   density?: boolean;
+  /** Asks for the `thresholds` of this fraction. */
+  threshold?: number;
   signal?: AbortSignal;
 }
 

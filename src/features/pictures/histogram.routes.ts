@@ -61,6 +61,11 @@ const histogram = defineRoute({
     rangeMax: number({ description: 'Highest edge; the largest sample plus 1 by default.' }),
     roundRange: boolean({ description: 'Make the bins of whole numbers equally wide, in whole numbers.' }),
     density: boolean({ description: 'Fractions instead of counts.' }),
+    threshold: number({
+      description: 'Also tell, as `thresholds`, the range that `min:` and `max:` with this fraction give in styles.',
+      minimum: 0,
+      maximum: 1,
+    }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
@@ -75,12 +80,12 @@ const histogram = defineRoute({
     const { query, granted: item, caller, headers, signal } = asked;
     const { pictures, keptFiles } = services.queues;
     const drawing = enqueueFor(pictures, asked);
-    const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style, ...bounds } = query;
+    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: plane, style, ...bounds } = query;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
     const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
-    const counting = defined({ bins, density, frame: plane, style });
+    const counting = defined({ bins, density, threshold, frame: plane, style });
     const entry = { ...regionEntry(defined(region)), ...counting, ...(roundRange === true && { range: 'round' }) };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });

@@ -64,18 +64,21 @@ export const largeImageSchema = component(
 
 const band = component(
   'HistogramBand',
-  objectOf({
-    min: orNull(anyNumber),
-    max: orNull(anyNumber),
-    mean: orNull(anyNumber),
-    stdev: orNull(anyNumber),
-    range: listOf(anyNumber),
-    bins: anyInteger,
-    hist: listOf(anyNumber),
-    bin_edges: listOf(anyNumber),
-    samples: anyInteger,
-    density: truth,
-  }),
+  objectOf(
+    {
+      min: orNull(anyNumber),
+      max: orNull(anyNumber),
+      mean: orNull(anyNumber),
+      stdev: orNull(anyNumber),
+      range: listOf(anyNumber),
+      bins: anyInteger,
+      hist: listOf(anyNumber),
+      bin_edges: listOf(anyNumber),
+      samples: anyInteger,
+      density: truth,
+    },
+    { thresholds: listOf(anyNumber) },
+  ),
 );
 
 /** The histograms of the bands; or, with `cache`, for which frames the histogram is stored. */

@@ -19,6 +19,8 @@ export interface HistogramBand {
   /** Number of samples inside the range. */
   samples: number;
   density: boolean;
+  /** The range that `min:` and `max:` with the asked-for threshold give in styles. */
+  thresholds?: readonly [min: number, max: number];
 }
 
 /** Default number of bins. */

@@ -3,18 +3,24 @@ import { positionInPixels } from '../geo/region-units.js';
 import { regionBox, type Size } from '../geometry.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { Style } from '../style/parse.js';
+import { thresholdRange } from '../style/range.js';
 import { stylePixel } from '../style/render.js';
 import { isPicture } from '../render/pixels.js';
-import type { BandFacts, LargeImage, PixelRequest, PixelValue } from '../requests.js';
+import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
 import { pickSamples } from './facts.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 
 /** The histogram of a region: of its stored samples, or of its colours if a style is given. */
-export async function readHistogram(
-  renderer: Renderer,
-  request: Parameters<LargeImage['histogram']>[0],
-): Promise<HistogramBand[]> {
+export async function readHistogram(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
+  const found = await countedBands(renderer, request);
+  const { frame = 0, threshold, signal } = request;
+  if (threshold === undefined) return found;
+  const survey = await renderer.survey(frame, await renderer.appearanceOf(undefined), signal);
+  return found.map((band, index) => ({ ...band, thresholds: thresholdRange(survey, index, [threshold, threshold]) }));
+}
+
+async function countedBands(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
   const frame = request.frame ?? 0;
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(request.style);

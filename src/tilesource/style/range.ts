@@ -60,27 +60,37 @@ export async function resolveRange(
   const resolve = async (bound: StyleBound, isMin: boolean): Promise<number> => {
     if (bound.kind === 'number') return bound.value;
     if (bound.kind === 'full') return isMin ? 0 : fullScale(dtype);
-    const { statistics, spreads } = await survey();
-    const facts = statistics[index] ?? { min: 0, max: 255 };
-    const spread = spreads[index];
     if (bound.kind === 'threshold') {
-      if (bound.fraction === 0 || !spread || spread.counts.length === 0) return isMin ? facts.min : facts.max;
-      return quantile(spread, bound.fraction, isMin);
+      const fractions = [band.min, band.max].map((each) => (each.kind === 'threshold' ? each : bound).fraction) as [
+        number,
+        number,
+      ];
+      return thresholdRange(await survey(), index, fractions)[isMin ? 0 : 1];
     }
+    const { statistics } = await survey();
+    const facts = statistics[index] ?? { min: 0, max: 255 };
     if (bound.kind !== 'auto') return facts[bound.kind];
     const eightBit = statistics.every(({ min, max }) => min >= 0 && min <= 254 && max >= 2 && max <= 255);
     if (eightBit) return isMin ? 0 : 255;
     return isMin ? facts.min : facts.max;
   };
-  const [min, max] = [await resolve(band.min, true), await resolve(band.max, false)];
-  if (min !== max || band.min.kind !== 'threshold' || band.max.kind !== 'threshold') return [min, max];
+  return [await resolve(band.min, true), await resolve(band.max, false)];
+}
+
+/** The range of a band below and above which at most these fractions of its samples lie. */
+export function thresholdRange({ statistics, spreads }: FrameSurvey, index: number, [below, above]: SampleRange): SampleRange {
+  const facts = statistics[index] ?? { min: 0, max: 255 };
+  const spread = spreads[index];
+  if (!spread || spread.counts.length === 0) return [facts.min, facts.max];
+  const min = below === 0 ? facts.min : quantile(spread, below, true);
+  const max = above === 0 ? facts.max : quantile(spread, above, false);
+  if (min !== max) return [min, max];
   // Nearly all samples are equal. They are shown in the middle between zero and twice their value, instead of at the dark end.
   if (min !== 0) return [min - Math.abs(min), max + Math.abs(max)];
   // Nearly all are 0, as around a few spots or labels: the others have the range for themselves.
-  const { spreads } = await survey();
-  const others = spreads[index] && withoutZeros(spreads[index]);
-  if (!others || others.counts.length === 0) return [0, 0];
-  return [Math.min(0, quantile(others, band.min.fraction, true)), Math.max(0, quantile(others, band.max.fraction, false))];
+  const others = withoutZeros(spread);
+  if (others.counts.length === 0) return [0, 0];
+  return [Math.min(0, quantile(others, below, true)), Math.max(0, quantile(others, above, false))];
 }
 
 function fullScale(dtype: Raster['dtype']): number {

@@ -5,9 +5,7 @@ import { significant } from '../format.js';
 import { applyPreset, automaticShare, type Channel, type Preset } from './channels.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
-type Counted = { hist: number[]; bin_edges: number[]; min: number; max: number; samples: number };
-type Range = [min: number, max: number];
-type Histogram = Counted & { automatic: Range };
+type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; thresholds: [min: number, max: number] };
 
 /** The view is updated this time after the last move of a slider, in milliseconds. */
 const followMs = 150;
@@ -104,18 +102,20 @@ export function channelPanel(options: {
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
     const channel = channels[index] as Channel;
     const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
-      const query = { frame: frameOf(channel), bins, ...part };
-      const found: Counted[] = await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end });
+      const query = { frame: frameOf(channel), bins, threshold: automaticShare, ...part };
+      const found: Histogram[] = await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end });
       return found['band' in channel.source ? channel.source.band - 1 : 0];
     };
     try {
       let histogram = await ask();
       if (!histogram) return;
-      const flat = flatRange(histogram);
-      const [min, max] = flat ?? [histogram.min, histogram.max];
+      // If all samples are equal, automatic bounds lie beyond them.
+      const min = Math.min(histogram.min, histogram.thresholds[0]);
+      const max = Math.max(histogram.max, histogram.thresholds[1]);
+      const isWider = min < histogram.min || max > histogram.max;
       // The last bin ends 1 above the maximum, so fractions would be in few bins.
-      if (max > min && (flat || max - min < 1)) histogram = (await ask({ rangeMin: min, rangeMax: max })) ?? histogram;
-      fill(place, ...rangeOf({ ...histogram, min, max, automatic: flat ?? automaticRange(histogram) }, index));
+      if (max > min && (isWider || max - min < 1)) histogram = (await ask({ rangeMin: min, rangeMax: max })) ?? histogram;
+      fill(place, ...rangeOf({ ...histogram, min, max }, index));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
       if (!end.aborted) fill(place);
@@ -142,7 +142,7 @@ export function channelPanel(options: {
       const value = h('input', { type: 'number', step: 'any', 'aria-label': typed, onchange: () => set(value) });
       return { bound, input, value };
     });
-    const valueOf = (bound: 'min' | 'max') => (channels[index] as Channel)[bound] ?? all.automatic[bound === 'min' ? 0 : 1];
+    const valueOf = (bound: 'min' | 'max') => (channels[index] as Channel)[bound] ?? all.thresholds[bound === 'min' ? 0 : 1];
     const makeAutomatic = () => (change(index, { min: null, max: null }), tell());
     const automatic = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
     const band = h('div.histogram-band');
@@ -170,34 +170,11 @@ export function channelPanel(options: {
 
 /** The interesting part of a histogram. With a few very bright samples, the others would take almost no width. */
 function cropped(histogram: Histogram, channel: Channel): Histogram {
-  const [low, high] = [channel.min ?? histogram.automatic[0], channel.max ?? histogram.automatic[1]];
+  const [low, high] = [channel.min ?? histogram.thresholds[0], channel.max ?? histogram.thresholds[1]];
   const most = Math.max(channel.max ?? 0, 2 * high - low);
   const end = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= most);
   if (end < 0) return histogram;
   return { ...histogram, max: histogram.bin_edges[end] ?? histogram.max, hist: histogram.hist.slice(0, end) };
-}
-
-/** The first bin, and the end of the last one, outside of which few samples lie. */
-function automaticBins({ hist, samples }: Counted) {
-  const [first, last] = [hist, hist.toReversed()].map((order) => {
-    let left = samples * automaticShare;
-    return order.findIndex((count) => (left -= count) < 0);
-  }) as Range;
-  return [first, hist.length - last] as const;
-}
-
-function automaticRange(histogram: Counted) {
-  return automaticBins(histogram).map((bin) => histogram.bin_edges[bin] ?? 0) as Range;
-}
-
-/** The range in which the server shows a channel if nearly all its samples are equal; `null` for other channels. */
-function flatRange(histogram: Counted): Range | null {
-  const { min, max, bin_edges: edges } = histogram;
-  const [first, end] = automaticBins(histogram);
-  const isWhole = [min, max].every(Number.isInteger) && max - min < bins;
-  if (min !== max && !(isWhole && end === first + 1)) return null;
-  const value = min === max ? min : Math.ceil(edges[first] ?? 0);
-  return [value - Math.abs(value), value + Math.abs(value)];
 }
 
 /** The curve of a histogram, with logarithmic counts, because the background has most samples. */

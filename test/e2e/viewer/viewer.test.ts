@@ -611,7 +611,15 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await writeFile(join(folder, flat), writeTiff([{ tags, chunks: [Buffer.from(fractions.fill(0.25).buffer)] }]));
     await page.locator('input[type=file]').setInputFiles([name, flat].map((file) => join(folder, file)));
     await card(flat).getByRole('link').first().click();
-    await until('the maximum is twice the value', async () => (await page.getByLabel('Max Intensity').inputValue()) === '0.5');
+    const [least, most] = [page.getByLabel('Min Intensity'), page.getByLabel('Max Intensity')];
+    await until('the maximum is twice the value', async () => (await most.inputValue()) === '0.5');
+    await most.fill('0.4');
+    await most.press('Enter');
+    const { width, height } = await stageBox();
+    await until('the minimum is as automatic as before, in the picture too', async () => {
+      const [r = 0] = await drawnColor(width / 2, height / 2);
+      return (await least.inputValue()) === '0' && Math.abs(r - (255 * 0.25) / 0.4) < 4;
+    });
     await page.goBack();
     await card(name).getByRole('link').first().click();
     await until('the maximum is told', async () => {

@@ -165,7 +165,13 @@ describe('files that are kept for items', () => {
     });
     expect(await admin.ok('GET', path, { query: { bins: 8, width: 100, height: 100 } })).toEqual(bands);
     expect(await keys()).toEqual(['{"bins":8,"imageKey":"histogram","output":{"maxHeight":100,"maxWidth":100}}']);
-    await admin.ok('GET', path, { query: { rangeMin: 1.5, bins: 4 } });
+    const [measured] = (await admin.ok('GET', path, { query: { rangeMin: 1.5, bins: 4, threshold: 0 } })) as unknown as {
+      min: number;
+      max: number;
+      thresholds: number[];
+    }[];
+    expect(measured!.thresholds).toEqual([measured!.min, measured!.max]);
+    expect(measured!.max).toBeGreaterThan(measured!.min);
     expect(await count('histograms')).toBe(1);
     expect(await count('thumbnails')).toBe(0);
     const round = await admin.ok('GET', path, { query: { roundRange: true, bins: 100 } });

@@ -223,6 +223,7 @@ const fieldTypes: Readonly<Record<string, FieldType>> = {
   exact: 'boolean',
   bins: 'number',
   density: 'boolean',
+  threshold: 'number',
 };
 
 function isOfType(value: unknown, type: FieldType): boolean {

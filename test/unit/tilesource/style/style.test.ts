@@ -218,6 +218,11 @@ describe('styles', () => {
     expect((await styled(flat, style)).at(50)[0]).toBe(wanted);
     if (value !== 1e38) expect((await styled(nearly, { min: 'min:0.01', max: 'max:0.01' })).at(50)[0]).toBe(wanted);
     expect((await styled(flat, { min: 'min', max: 'max' })).at(50)[0]).toBe(0);
+    // The other bound is the same if one of them is a number.
+    const [least, most] = [value - Math.abs(value), value + Math.abs(value)];
+    if (least === most) return;
+    expect((await styled(flat, { min: 'min:0.001', max: most })).at(50)[0]).toBe(wanted);
+    expect((await styled(flat, { min: least, max: 'max:0.001' })).at(50)[0]).toBe(wanted);
   });
 
   it('keeps one output channel when asked', async () => {
