@@ -2,7 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/database/grouped.js';
 import { createIndexes } from '../../core/database/indexes.js';
-import { rendering } from '../../tilesource/render/version.js';
+import { rendering } from '../../tilesource/requests.js';
 import { eachInSlices } from '../../core/database/read-limits.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';

@@ -11,7 +11,7 @@ import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
-import { rendering } from '../../../tilesource/render/version.js';
+import { rendering } from '../../../tilesource/requests.js';
 import type { AnnotationOverlay } from './overlay.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Images } from '../../images/images.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
-import { rendering } from '../../../src/tilesource/render/version.js';
+import { rendering } from '../../../src/tilesource/requests.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { Client } from '../../support/hosts/reference-host.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
