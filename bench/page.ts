@@ -2,8 +2,8 @@
  * The viewer in a headless Chromium that draws in software: what annotations add to a frame while the view is panned, tasks that keep
  * the page busy, and how long the first picture takes. docs/benchmarks.md says what the lines mean.
  */
-import { chromium, type Page, type Request } from 'playwright-core';
-import { chromiumPath } from '../test/support/pages/chromium.js';
+import type { Page, Request } from 'playwright-core';
+import { chromiumPath, launchChromium } from '../test/support/pages/chromium.js';
 import { median } from './support/measure.js';
 import { randomNumbers } from './support/polygons.js';
 import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';
@@ -218,10 +218,9 @@ async function firstPicture(host: SlideHost, page: Page): Promise<void> {
 const executablePath = chromiumPath();
 if (executablePath === null) throw new Error('There is no browser.');
 const host = await startSlideHost();
-const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 // Frames as fast as they can be drawn: at a fixed rate all would seem to cost the same.
-const args = [...sandbox, '--disable-gpu', '--disable-frame-rate-limit', '--disable-gpu-vsync'];
-const browser = await chromium.launch({ executablePath, args });
+const args = ['--disable-gpu', '--disable-frame-rate-limit', '--disable-gpu-vsync'];
+const browser = await launchChromium(executablePath, args);
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1 });
   page.setDefaultTimeout(60_000);

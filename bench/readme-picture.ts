@@ -3,13 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
 import sharp from 'sharp';
 import { createReferenceHost, startDatabase } from '../src/reference-host/index.js';
 import { addSyntheticSlide, ensureAdmin } from '../src/reference-host/start/content/content.js';
 import { addNuclei, nucleiName } from '../src/reference-host/start/content/nuclei.js';
 import { makeSyntheticSlide } from '../src/reference-host/synthetic-slide/slide.js';
-import { chromiumPath } from '../test/support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../test/support/pages/chromium.js';
 
 const size = { slide: 8192, width: 1280, height: 760 };
 const target = fileURLToPath(new URL('../docs/images/viewer.webp', import.meta.url));
@@ -19,7 +18,7 @@ if (executablePath === null) throw new Error('There is no browser.');
 const folder = await mkdtemp(join(tmpdir(), 'readme-picture-'));
 const database = await startDatabase({ env: process.env, directory: null });
 const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: join(folder, 'data'), passwordMemoryKiB: 8 });
-const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+const browser = await launchChromium(executablePath);
 try {
   const { url } = await host.listen();
   const { user } = await ensureAdmin(host.context, 'of.no.importance');

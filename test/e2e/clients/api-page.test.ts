@@ -1,7 +1,7 @@
 import helmet from 'helmet';
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startSpecimens, type InstalledSpecimens } from '../../support/hosts/installed-specimens.js';
 
 const executablePath = chromiumPath();
@@ -14,10 +14,7 @@ describe.skipIf(executablePath === null)('the page of the API', () => {
       app.use(helmet());
       return {};
     });
-    browser = await chromium.launch({
-      executablePath: executablePath!,
-      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
-    });
+    browser = await launchChromium(executablePath!);
   });
   afterAll(async () => {
     await browser?.close();

@@ -1,8 +1,8 @@
 /** geojs in a browser, as existing viewers use it: tiles of an item, centroids as points, GeoJSON in an annotation layer. */
 import { existsSync } from 'node:fs';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
@@ -50,8 +50,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     item = await uploadItem(admin, await newFolder(admin, 'Slides', true), 'slide.tif', await pyramid(1500, 1100));
     const made = await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'shapes', elements } });
     annotation = String(made._id);
-    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args: [...sandbox, '--enable-unsafe-swiftshader'] });
+    browser = await launchChromium(executablePath!, ['--enable-unsafe-swiftshader']);
     page = await browser.newPage();
     await page.route(`${started.url}/geojs.html`, (route) =>
       route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }),

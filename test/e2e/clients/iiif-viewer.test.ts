@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { startHost, type TestHost } from '../../support/hosts/reference-host.js';
 
@@ -32,8 +32,7 @@ describe.skipIf(executablePath === null)('OpenSeadragon on a page of another ori
         );
     });
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    browser = await launchChromium(executablePath!);
     page = await browser.newPage();
   });
   afterAll(async () => {

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import axe from 'axe-core';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { slideFile } from '../../support/images/slide.js';
 
@@ -96,8 +96,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
       ['admin/configuration', heading('Administration')],
       ['nothing', heading('This cannot be shown')],
     ];
-    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    browser = await launchChromium(executablePath!);
   });
 
   afterAll(async () => {

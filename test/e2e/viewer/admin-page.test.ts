@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { Client } from '../../support/hosts/reference-host.js';
 import { startServer, type ServerProcess } from '../../support/hosts/server-process.js';
@@ -40,10 +40,7 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
     other = await register('otto');
     const collection = await admin.create('/collection', { name: 'Slides', public: true });
     folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: hostile });
-    browser = await chromium.launch({
-      executablePath: executablePath!,
-      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
-    });
+    browser = await launchChromium(executablePath!);
     page = await openPage(admin);
   }, 120_000);
 

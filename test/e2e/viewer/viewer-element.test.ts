@@ -3,11 +3,11 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addSlidePages } from '../../../examples/viewer-page.js';
 import { writeViewer } from '../../../src/reference-host/viewer-bundle.js';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 import { slideFile } from '../../support/images/slide.js';
 import { until } from '../../support/run/until.js';
@@ -51,8 +51,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    browser = await launchChromium(executablePath!);
     page = await browser.newPage({ viewport: { width: 1000, height: 700 } });
     page.setDefaultTimeout(60_000);
     page.on('console', (message) => {

@@ -1,6 +1,6 @@
-import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -28,8 +28,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     for (const name of ['block 10', 'block 9']) await admin.create('/folder', { parentType: 'folder', parentId: folder, name });
     for (const name of ['slide 10.txt', 'slide 9.txt', 'slide 11.txt', hostile])
       await admin.create('/item', { folderId: folder, name });
-    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args });
+    browser = await launchChromium(executablePath!);
     page = await pageOf(admin);
   }, 120_000);
 

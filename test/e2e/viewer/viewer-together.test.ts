@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
@@ -52,8 +52,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
       .tiff(tiles)
       .toBuffer();
     other = await uploadItem(admin, folderId, 'other.tiff', bytes);
-    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    browser = await launchChromium(executablePath!);
     page = await (await browser.newContext({ viewport: { width: 1280, height: 850 }, reducedMotion: 'reduce' })).newPage();
     await watchInk(page);
     page.setDefaultTimeout(60_000);

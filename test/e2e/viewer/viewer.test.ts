@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import sharp from 'sharp';
-import { chromium, type Browser, type Page, type Request } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { chromiumPath } from '../../support/pages/chromium.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { sampleFile } from '../../support/images/data.js';
 import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 import { slideFile } from '../../support/images/slide.js';
@@ -38,8 +38,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     folder = await mkdtemp(join(tmpdir(), 'viewer-test-'));
     slide = await slideFile(folder);
     testHost = await startHost();
-    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    browser = await launchChromium(executablePath!);
     page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
     page.setDefaultTimeout(60_000);
     page.on('console', (message) => {

@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { chromium, type Browser } from 'playwright-core';
 
 /** Path of a Chromium, or `null` (printed once with the reason) where this machine has none. */
 export function chromiumPath(): string | null {
@@ -12,6 +13,12 @@ export function chromiumPath(): string | null {
   const where = named ? `CHROMIUM_PATH is ${named}, which is no program` : `none of ${names.join(', ')} is on PATH`;
   console.warn(`skipped: a browser is needed, and ${where}; install chromium or set CHROMIUM_PATH`);
   return null;
+}
+
+/** Starts the Chromium of {@link chromiumPath}. It has no sandbox where root starts it. */
+export function launchChromium(executablePath: string, args: readonly string[] = []): Promise<Browser> {
+  const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+  return chromium.launch({ executablePath, args: [...sandbox, ...args] });
 }
 
 function isExecutable(path: string): boolean {
