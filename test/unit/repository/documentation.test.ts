@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -25,6 +26,46 @@ describe('documentation', () => {
     const options = await membersOf('src/installation.ts', 'InstallOptions');
     expect(options).toContain('tileSources');
     expect(options.filter((option) => !page.includes(`\`${option}\``))).toEqual([]);
+  });
+
+  it('has links that lead somewhere, and every page in its table of contents', async () => {
+    const pages = (await readdir(join(root, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md'));
+    const broken: string[] = [];
+    const named = new Set<string>();
+    for (const page of ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...pages.map((name) => join('docs', name))]) {
+      for (const [, link] of (await read(page)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+        const [path = '', anchor] = link!.split('#');
+        const target = path === '' ? page : join(dirname(page), path);
+        if (page === 'docs/README.md') named.add(target);
+        const headings = target.endsWith('.md') && existsSync(join(root, target)) ? (await read(target)).match(/^#+ .*/gm)! : [];
+        // As GitHub makes anchors of headings.
+        const anchors = headings.map((heading) =>
+          heading
+            .replace(/^#+ /, '')
+            .toLowerCase()
+            .replaceAll(/[^\w -]/g, '')
+            .replaceAll(' ', '-'),
+        );
+        if (!existsSync(join(root, target)) || (anchor !== undefined && !anchors.includes(anchor)))
+          broken.push(`${page}: ${link}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(pages.filter((name) => name !== 'README.md' && !named.has(join('docs', name)))).toEqual([]);
+  });
+
+  it('names files of this repository that there are', async () => {
+    const folders = ['src', 'test', 'bench', 'examples', 'deploy'];
+    const listed = await Promise.all(folders.map((folder) => readdir(join(root, folder), { recursive: true })));
+    const paths = listed.flatMap((names, i) => names.map((name) => join(folders[i]!, name)));
+    const pages = (await readdir(join(root, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md'));
+    const wrong: string[] = [];
+    for (const page of ['README.md', ...pages.map((name) => join('docs', name))]) {
+      for (const [, path] of (await read(page)).matchAll(/`((?:[\w-]+\/)+[\w.-]+\.ts)`/g)) {
+        if (!paths.some((there) => `/${there}`.endsWith(`/${path}`))) wrong.push(`${page}: ${path}`);
+      }
+    }
+    expect(wrong).toEqual([]);
   });
 
   it('names every collection of the plugin, and no other', async () => {
