@@ -6,7 +6,7 @@ import type { Parameters, ParameterValues } from './parameters.js';
 import type { RouteSchema } from './schemas.js';
 
 /**
- * Who may call a route at all; what they may do to a document is checked by the handler.
+ * Who may call a route at all; what they may do to a document is checked by {@link RouteDefinition.authorize}, or by the handler.
  * `public`: anybody. `user`: signed-in users. `token`: anybody with a valid token, also that of an anonymous session; the token of a user needs the
  * scope of the route, if it has one. `admin`: site administrators.
  */
@@ -119,8 +119,9 @@ export interface RouteDefinition<
   /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
-   * Throws unless the caller may have what the request is about. What it returns is given to the handler. It is called before the body is read, and
-   * again every second while a body arrives or a stream is sent, which end when it throws; so it must change nothing.
+   * Throws unless the caller may have what the request is about. What it returns is given to the handler as `granted`. It is called before the body is
+   * read; again every second while a body arrives or a stream is sent, which end when it throws; and before an answer to GET that took more than two
+   * seconds to make. So it must change nothing.
    */
   authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;
   /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */

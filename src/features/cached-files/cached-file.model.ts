@@ -20,8 +20,8 @@ export interface CachedFileFilter {
   keyContains?: string;
 }
 
-/** A cached file with the fields that lists need. */
-export interface CachedFileEntry {
+/** What names a cached file: its record, and its key among the files of its item. */
+export interface CachedFileId {
   _id: unknown;
   thumbnailKey: string;
 }
@@ -100,12 +100,12 @@ export class CachedFileModel {
   }
 
   /** Ids and keys of an item's files, newest first. */
-  entries(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileEntry[]> {
+  entries(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileId[]> {
     return this.#entriesGrouped({ itemId: item.doc._id, kind });
   }
 
-  async #entriesOfMany(wanted: readonly FilesOfItem[]): Promise<CachedFileEntry[][]> {
-    const found = new Map<string, CachedFileEntry[]>();
+  async #entriesOfMany(wanted: readonly FilesOfItem[]): Promise<CachedFileId[][]> {
+    const found = new Map<string, CachedFileId[]>();
     for (const kind of kindsOf(wanted)) {
       const docs = await this.#files
         .find(
@@ -116,7 +116,7 @@ export class CachedFileModel {
           { thumbnailKey: 1, attachedToId: 1 },
         )
         .sort({ _id: -1 })
-        .lean<(CachedFileEntry & { attachedToId: unknown })[]>();
+        .lean<(CachedFileId & { attachedToId: unknown })[]>();
       for (const { _id, thumbnailKey, attachedToId } of docs) {
         const name = `${kind}\n${String(attachedToId)}`;
         const entries = found.get(name);

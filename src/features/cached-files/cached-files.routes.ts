@@ -23,7 +23,7 @@ function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
 }
 
 function associatedFilter(key: string | undefined): CachedFileFilter {
-  // The specification has it so: other names do not restrict the selection.
+  // Clients rely on it that names with another first character do not restrict the selection.
   const named = key !== undefined && /^[0-9A-Za-z]/.test(key);
   if (named && key.length > maxKeyLength) throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
   return { kind: 'thumbnail', keyContains: named ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };

@@ -218,7 +218,7 @@ function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: A
   return written + slice.bytes.copy(buffer, at + written, start + 1, end);
 }
 
-/** Writes the text of an element to the room of a draft. @returns its bytes. */
+/** Writes the text of an element to the buffer of a draft. @returns how many bytes it has. */
 function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
   const text = elementText(element, id);
   // A UTF-16 unit takes at most three bytes.
