@@ -4,7 +4,7 @@ import { Reply, type ReplyHeaders } from './reply.js';
 import type { IncomingMessage } from 'node:http';
 
 /** A strong entity tag of what `key` names: equal keys must mean equal bytes. */
-export function entityTag(key: string): string {
+export function entityTag(key: string | Uint8Array): string {
   return `"${createHash('sha256').update(key).digest('hex').slice(0, 32)}"`;
 }
 
@@ -26,8 +26,12 @@ export function answerConditional(headers: IncomingMessage['headers'], tag: stri
   if (match !== undefined && !lists(match, tag, { weak: false })) {
     throw new LargeImageError('precondition-failed', `If-Match does not name the current state, which is ${tag}.`);
   }
-  const noneMatch = headers['if-none-match'];
-  return noneMatch !== undefined && lists(noneMatch, tag, { weak: true }) ? Reply.empty(304, reply) : null;
+  return isKnown(headers, tag) ? Reply.empty(304, reply) : null;
+}
+
+/** Whether a client has said (`If-None-Match`) that it has the state of this tag. */
+export function isKnown({ 'if-none-match': known }: IncomingMessage['headers'], tag: string): boolean {
+  return known !== undefined && lists(known, tag, { weak: true });
 }
 
 /** Whether a list of entity tags has this one. Weak comparison ignores `W/` (RFC 9110 8.8.3.2). */

@@ -39,6 +39,11 @@ export function isRefused(error: unknown) {
   return error instanceof ApiError && [400, 403, 404].includes(error.status);
 }
 
+/** Whether another answer may come by itself: access may be given, and the server may come back. */
+export function mayPass(error: unknown) {
+  return error instanceof ApiError && ![400, 401, 404].includes(error.status);
+}
+
 /** The server does not accept the token that was sent. */
 export class SessionEndedError extends ApiError {}
 
@@ -211,12 +216,22 @@ export function pause(milliseconds: number, signal: AbortSignal) {
   });
 }
 
+/** Interval in milliseconds at which the server is asked for changes of others. */
+const followMs = 5000;
+
+/** Asks every few seconds while the page is visible, until the answer is yes or the signal aborts. */
+export async function whenTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
+  do await pause(followMs, signal);
+  while (!signal.aborted && (document.hidden || !(await ask())));
+}
+
 /** How long a stream may be silent, in milliseconds. */
 const silenceMs = 45_000;
 
 type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
 
-async function fetchBlob(url: string, signal: AbortSignal | null) {
+/** Requests a file with the user's token. */
+export async function fetchBlob(url: string, signal: AbortSignal | null) {
   const response = await fetch(url, { headers: authorization(), credentials: 'same-origin', signal });
   if (!response.ok) throw toApiError(response.status, await response.text());
   return response.blob();

@@ -1,5 +1,5 @@
 import { adminView } from './admin/admin-view.js';
-import { ApiError, isRefused, pause, request, useServer } from './api.js';
+import { ApiError, isRefused, mayPass, useServer, whenTrue } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
@@ -30,24 +30,17 @@ const productName = document.title;
 
 let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
 
-/** Interval in milliseconds at which the server is asked for changes of others. */
-const followMs = 5000;
-/** Views whose names are the paths of their documents in the API. */
-const documents = new Set(['collection', 'folder', 'item', 'user']);
-
 /** Whether the user has opened a dialog, or is choosing or typing something. */
 function isInUse() {
-  return document.querySelector('dialog[open], select:focus, textarea:focus, input:not([type=checkbox]):focus') !== null;
+  return (
+    document.querySelector('dialog[open], select:focus, textarea:focus, input:not([type=checkbox], [type=search]):focus') !== null
+  );
 }
 
 /** Shows the view anew when others have changed it, or access to it, while the page is visible. */
 async function follow(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
-  for (;;) {
-    await pause(followMs, signal);
-    if (signal.aborted) return;
-    if (document.hidden || isInUse() || !(await hasChanged()) || isInUse()) continue;
-    if (!signal.aborted) return show({ focus: false, rebuild: true });
-  }
+  await whenTrue(async () => !isInUse() && (await hasChanged()) && !isInUse(), signal);
+  if (!signal.aborted) await show({ focus: false, rebuild: true });
 }
 
 /** Whether an error of a request that had been answered before means that access was taken, or that the document is gone. */
@@ -76,12 +69,13 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   main.setAttribute('aria-busy', 'true');
   const focused = main.contains(document.activeElement) ? keyOf(document.activeElement as Element) : null;
   try {
-    const view = views[route.name];
-    if (!view) throw new Error(accountTexts.noPage(route.name));
+    const build = views[route.name];
+    if (!build) throw new Error(accountTexts.noPage(route.name));
     const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
-    shown.view = await view(route, context);
+    const view = (shown.view = await build(route, context));
     if (leave.signal.aborted) return;
-    document.title = shown.view.title === '' ? productName : `${shown.view.title} – ${productName}`;
+    const entitle = () => (document.title = view.title === '' ? productName : `${view.title} – ${productName}`);
+    entitle();
     if (focus) {
       main.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -92,21 +86,17 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
       );
       control?.focus({ preventScroll: true });
     }
-    const { hasChanged } = shown.view;
-    if (hasChanged) void follow(() => hasChanged().catch(isLost), leave.signal);
+    const { hasChanged } = view;
+    if (hasChanged) void follow(() => hasChanged().finally(entitle).catch(isLost), leave.signal);
   } catch (error) {
     if (leave.signal.aborted) return;
     const [title, notice] = await explain(error);
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;
-    fill(main, h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error)));
-    if (!documents.has(route.name) || !(error instanceof ApiError) || (isLost(error) && error.status !== 403)) return;
-    const isThere = () =>
-      request('GET', `${route.name}/${route.id}`, { signal: leave.signal }).then(
-        () => true,
-        () => false,
-      );
-    void follow(isThere, leave.signal);
+    const page = h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error));
+    // The same page again would take the focus from the user.
+    if (main.innerHTML !== page.outerHTML) fill(main, page);
+    if (mayPass(error)) void follow(async () => true, leave.signal);
   } finally {
     if (current === shown) main.removeAttribute('aria-busy');
   }
@@ -131,9 +121,8 @@ async function whomToAsk(error: ApiError) {
 
 function waysOut(error: unknown) {
   const links: HTMLElement[] = [h('a.button', { href: '#' }, accountTexts.allCollections)];
-  const retry = () => void show({ focus: false, rebuild: true });
   if (error instanceof ApiError && (error.status === 0 || error.status >= 500))
-    links.unshift(button(commonTexts.tryAgain, retry));
+    links.unshift(button(commonTexts.tryAgain, () => void show({ focus: false, rebuild: true })));
   if (currentUser() === null) links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
   return [h('p.actions.wrap', ...links)];
 }
@@ -205,9 +194,7 @@ for (const type of ['dragover', 'drop'] as const)
   addEventListener(type, (event) => event.dataTransfer?.types.includes('Files') && event.preventDefault());
 onSession(showAccount);
 
-function reportOutage(error: unknown) {
-  fill(main, h('div.page.page-narrow.column', errorNotice(error)));
-}
+const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
 try {
   await resumeSession();

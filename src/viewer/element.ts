@@ -1,4 +1,4 @@
-import { onRefusedToken, useServer } from './api.js';
+import { mayPass, onRefusedToken, useServer, whenTrue } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
 import { openImage, requestImage, type ViewQuery } from './image/image-view.js';
@@ -181,6 +181,9 @@ export class LargeImageViewer extends HTMLElement {
       fill(stage, errorNotice(error));
       panel.hidden = true;
       this.#tell('problem', { message: messageOf(error) });
+      if (!mayPass(error)) return;
+      await whenTrue(() => requestImage(id, signal).then(Boolean, () => false), signal);
+      if (!signal.aborted) this.#ask();
     }
   }
 

@@ -7,6 +7,7 @@ import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
 import { outageOf } from '../../core/database/outage.js';
 import { isSmall, jsonPieces } from '../../core/json-pieces.js';
+import { cacheHeaders, entityTag, isKnown } from '../conditional.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from '../../core/wire.js';
 
@@ -70,7 +71,10 @@ export async function respond(response: ServerResponse, result: unknown, options
 
 async function sendJson(response: ServerResponse, value: unknown, options: { onLong?: () => void }): Promise<void> {
   const type = 'application/json';
-  if (isSmall(value)) return sendBytes(response, Buffer.from(JSON.stringify(toWire(value))), type, options);
+  if (isSmall(value)) {
+    const body = Buffer.from(JSON.stringify(toWire(value)));
+    return isUnchanged(response, body) ? void response.end() : sendBytes(response, body, type, options);
+  }
   response.setHeader('Content-Type', type);
   if (response.req.method === 'HEAD') {
     response.end();
@@ -78,6 +82,18 @@ async function sendJson(response: ServerResponse, value: unknown, options: { onL
   }
   options.onLong?.();
   await pipeline(Readable.from(jsonPieces(value), { objectMode: false }), response);
+}
+
+/** Gives an answer that has no tag and no rule for caches a tag of its bytes. @returns whether the client has these, so that the status is 304 */
+function isUnchanged(response: ServerResponse, body: Uint8Array): boolean {
+  const { req, statusCode } = response;
+  const isPlain = !response.hasHeader('ETag') && response.getHeader('Cache-Control') === noCache;
+  if (!isPlain || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method ?? '')) return false;
+  const tag = entityTag(body);
+  for (const [name, value] of Object.entries(cacheHeaders(tag))) response.setHeader(name, value);
+  if (!isKnown(req.headers, tag)) return false;
+  response.statusCode = 304;
+  return true;
 }
 
 async function sendBytes(

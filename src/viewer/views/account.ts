@@ -28,6 +28,8 @@ export const registerFields: Field[] = [
 export async function accountView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const back = route.query.get('back');
   const isNew = route.name === 'register';
+  // Somebody has signed in on another tab.
+  if (!isNew && currentUser() !== null) location.replace(`#${back ?? ''}`);
   const title = isNew ? accountTexts.createAnAccount : accountTexts.signIn;
   const isClosed = (await publicSettings())['core.registration_policy'] === 'closed';
   signal.throwIfAborted();

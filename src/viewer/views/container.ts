@@ -3,13 +3,12 @@ import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { nameFields } from '../browse/create-dialog.js';
 import { editDialog, type Entry } from '../browse/edit-dialog.js';
 import { itemCard } from '../browse/item-card.js';
-import { imageState, isSame, naturalOrder, type Folder, type Item, type PathStep } from '../browse/model.js';
+import { isSame, naturalOrder, type Folder, type Item, type PathStep } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { placeRow } from '../browse/place.js';
-import { preparationEnd } from '../browse/preparation.js';
 import { downloadUrl, selection } from '../browse/selection.js';
 import { share } from '../browse/share-dialog.js';
-import { actions, append, button, fill, h, icon, messageOf, tell } from '../dom.js';
+import { actions, append, button, fill, h, icon, messageOf, newestOnly, tell } from '../dom.js';
 import { ask, choice } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
@@ -116,18 +115,17 @@ function itemList(options: {
   const page = pageOf(route.query, { parameter: 'items', size: 48, what: 'items' });
   const order = route.query.get('sort') ?? 'name';
   const element = h('section', { 'aria-label': browseTexts.itemsLabel });
-  /** The latest request. Answers to earlier ones are ignored. */
-  let latest = {};
+  const begin = newestOnly();
   const query = { folderId: folder._id, ...page.query, ...(orders[order] ?? orders.name) };
   const load = () => list<Item>('item', { query, signal });
   let shown: Awaited<ReturnType<typeof load>>;
   return { element, show, haveChanged: async () => !isSame(shown, await load()) };
 
   async function show() {
-    const mine = (latest = {});
+    const isNewest = begin();
     const found = await load();
     signal.throwIfAborted();
-    if (latest !== mine) return;
+    if (!isNewest()) return;
     shown = found;
     const { entries, total } = found;
     if (total === 0) return fill(element, empty('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint));
@@ -143,14 +141,6 @@ function itemList(options: {
       page.links(total),
     );
     chosen.show();
-    if (entries.some((item) => imageState(item) === 'soon')) void showLater(entries);
-  }
-
-  /** Lists the items again when an image may be ready, unless they were listed again meanwhile. Retries if that fails. */
-  async function showLater(entries: Item[]) {
-    const before = latest;
-    await preparationEnd(entries, signal);
-    if (!signal.aborted && latest === before) await show().catch(() => void showLater(entries));
   }
 }
 

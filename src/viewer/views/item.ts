@@ -3,7 +3,6 @@ import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
-import { preparationEnd } from '../browse/preparation.js';
 import { imageState, isSame, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes } from '../format.js';
@@ -35,21 +34,25 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     ],
   );
   const heading = h('div.item-heading.row.between', breadcrumbs(path, item.name), buttons);
+  const title = h('h1', item.name);
   if (state !== 'yes') {
-    const notice = state === 'soon' ? preparing(item, refresh, signal) : refusal(item, folder._accessLevel >= 1, refresh);
+    const preparing = state === 'soon' && h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
+    const notice = preparing || refusal(item, folder._accessLevel >= 1, refresh);
     const files = await fileSection(item, signal);
     signal.throwIfAborted();
-    const sections = [section(browseTexts.item, true, itemFacts(item)), files, ...ownMetadata(item)];
-    fill(main, h('div.page.item-page.column', heading, h('h1', item.name), notice, h('div.panel.surface.raised', ...sections)));
-    // The server makes the image by itself when missing parts arrive.
+    const [facts, ...metadata] = aboutItem(item);
+    const sections = [facts, files, ...metadata];
+    fill(main, h('div.page.item-page.column', heading, title, notice, h('div.panel.surface.raised', ...sections)));
+    // The server makes the image by itself, also when missing parts arrive.
     const hasChanged = async () => !isSame(item, await request('GET', `item/${item._id}`, { signal }));
     return { title: item.name, hasChanged };
   }
 
+  title.classList.add('visually-hidden');
   const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
   const stages = h('div.stages', stage);
   const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
-  fill(main, h('div.item-layout', h('h1.visually-hidden', item.name), heading, stages, panel));
+  fill(main, h('div.item-layout', title, heading, stages, panel));
   try {
     const metadata = await request<ImageMetadata>('GET', `item/${item._id}/tiles`, { signal });
     signal.throwIfAborted();
@@ -62,20 +65,33 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     };
     const onRetry = () => void refresh();
     const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, signal });
-    fill(
-      panel,
-      ...imagePanels(image, metadata),
-      h('div.associated-place'),
-      section(browseTexts.item, true, itemFacts(item)),
-      ...ownMetadata(item),
-      technicalSection(item._id, signal),
-    );
+    const technical = technicalSection(item._id, signal);
+    let about = aboutItem(item);
+    fill(panel, ...imagePanels(image, metadata), h('div.associated-place'), ...about, technical);
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
     buttons.prepend(compared.button);
     compared.update(route.query);
+    let known = item;
     return {
-      title: item.name,
+      get title() {
+        return item.name;
+      },
+      /** Shows another name and other metadata in place, so that the view stays. */
+      async hasChanged() {
+        const next = await request<Item>('GET', `item/${item._id}`, { signal });
+        if (isSame(known, next) || signal.aborted) return false;
+        if (!isSame(known.largeImage, next.largeImage) || known.folderId !== next.folderId) return true;
+        known = next;
+        Object.assign(item, { meta: {} }, next);
+        title.textContent = item.name;
+        heading.firstElementChild?.replaceWith(breadcrumbs(path, item.name));
+        const former = about;
+        about = aboutItem(item);
+        technical.before(...about);
+        for (const part of former) part.remove();
+        return false;
+      },
       update(next) {
         image.update(next.query);
         compared?.update(next.query);
@@ -84,7 +100,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
   } catch (error) {
     if (signal.aborted) throw error;
     fill(stage, errorNotice(error));
-    fill(panel, section(browseTexts.item, true, itemFacts(item)), await fileSection(item, signal));
+    fill(panel, ...aboutItem(item), await fileSection(item, signal));
     return { title: item.name };
   }
 }
@@ -99,13 +115,11 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
   }
 }
 
-function ownMetadata({ meta = {} }: Item) {
-  return Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, true, valueTree(meta))];
-}
-
-function preparing(item: Item, refresh: () => Promise<void>, signal: AbortSignal) {
-  void preparationEnd([item], signal).then(() => (signal.aborted ? undefined : refresh()));
-  return h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
+/** Facts and metadata of an item. */
+function aboutItem(item: Item) {
+  const { meta = {} } = item;
+  const facts = section(browseTexts.item, true, itemFacts(item));
+  return Object.keys(meta).length === 0 ? [facts] : [facts, section(browseTexts.metadata, true, valueTree(meta))];
 }
 
 /** The reason why a file is not shown as an image, and an action. */

@@ -31,21 +31,35 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
   input.focus();
   const begin = newestOnly();
+  /** The words and what was found for them, as JSON. */
+  let shown = '';
   await show();
-  return { title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value) };
+  return {
+    title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value),
+    /** Shows other results in place, so that the user can go on typing. */
+    async hasChanged() {
+      if (shown !== '') await show({ isFollowing: true });
+      return false;
+    },
+  };
 
-  async function show() {
+  async function show({ isFollowing = false } = {}) {
     const words = input.value.trim();
     const isNewest = begin();
     if (signal.aborted) return;
     replaceRoute(routeHash('search', '', { q: words || null }));
+    if (!isFollowing) shown = '';
     if (words.length < 2) return fill(results, h('p.quiet-text', browseTexts.searchHint));
     try {
       const found = await find(words, signal);
+      const next = JSON.stringify([words, found]);
+      if (next === shown) return;
       const paths = await pathsOf(found, signal);
-      if (isNewest()) fill(results, ...sections(words, found, paths));
+      if (!isNewest()) return;
+      shown = next;
+      fill(results, ...sections(words, found, paths));
     } catch (error) {
-      if (!signal.aborted && isNewest()) fill(results, errorNotice(error));
+      if (!signal.aborted && isNewest() && !isFollowing) fill(results, errorNotice(error));
     }
   }
 }

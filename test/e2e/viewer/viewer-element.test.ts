@@ -114,6 +114,26 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
+  it('opens as soon as somebody who was refused is given access', async () => {
+    const reader = await testHost.register('reader');
+    await inPage(`window.opened = null; viewer.token = '${reader.token}';`);
+    await page.getByRole('alert').getByText('You may not see this.').waitFor();
+    complaints.length = 0;
+    const { folderId } = await admin.ok('GET', `/item/${item}`);
+    const { users } = (await admin.ok('GET', `/folder/${String(folderId)}/access`)) as unknown as {
+      users: { id: string; level: number }[];
+    };
+    const give = (list: object[]) =>
+      admin.ok('PUT', `/folder/${String(folderId)}/access`, { query: { access: JSON.stringify({ users: list, groups: [] }) } });
+    const own = users.map(({ id, level }) => ({ id, level }));
+    await give([...own, { id: reader.id, level: 0 }]);
+    await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    await give(own);
+    await inPage(`window.opened = null; viewer.token = '${admin.token}';`);
+    await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    complaints.length = 0;
+  });
+
   it('tells the page what is seen, and shows what the page asks for', async () => {
     await page.getByRole('button', { name: 'Show the whole image' }).click();
     await until('the page is told', async () => (await page.locator('#place').textContent()) === '');

@@ -339,6 +339,69 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     expect(await page.locator('.stage').count()).toBe(0);
   });
 
+  it('shows without a reload how others rename an image, and what a search finds now', async () => {
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${slide}`);
+    await page.getByTestId('scale-bar').waitFor();
+    await page.locator('.stage').evaluate((stage) => stage.setAttribute('data-kept', 'yes'));
+    const finder = await page.context().newPage();
+    await finder.goto(`${testHost.url}/#search?q=rena`);
+    await finder.getByText('Nothing was found for “rena”').waitFor();
+    await admin.ok('PUT', `/item/${slide}`, { query: { name: 'renamed.tiff' } });
+    await admin.ok('PUT', `/item/${slide}/metadata`, { json: { stain: 'PAS' } });
+    await page.locator('.side-panel').getByText('PAS').waitFor();
+    await page.locator('.breadcrumbs').getByText('renamed.tiff').waitFor();
+    expect(await page.title()).toContain('renamed.tiff');
+    expect(await page.locator('.stage').getAttribute('data-kept')).toBe('yes');
+    await finder.bringToFront();
+    await finder.getByRole('link', { name: 'renamed.tiff' }).waitFor();
+    // What has not changed is not sent again.
+    const address = `/item/${slide}`;
+    await page.bringToFront();
+    await until('the browser has been told that nothing has changed', () =>
+      page.evaluate<boolean>(`performance.getEntriesByType('resource').some(({ name, transferSize, encodedBodySize }) =>
+        name.endsWith('${address}') && transferSize > 0 && transferSize < encodedBodySize)`),
+    );
+    await finder.close();
+    await admin.ok('PUT', `/item/${slide}/metadata`, { json: { stain: null } });
+    await page.getByText('PAS').waitFor({ state: 'detached' });
+    await admin.ok('PUT', `/item/${slide}`, { query: { name: 'slide' } });
+  });
+
+  it('leaves the page of an error as it is until there is something else to show', async () => {
+    const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
+    let asked = 0;
+    await page.route('**/rootpath', (route) => {
+      asked += 1;
+      return route.fulfill({ status: 500, json: { message: 'Broken.' } });
+    });
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#folder/${folderId}`);
+    const heading = page.getByRole('heading', { name: 'This cannot be shown' });
+    await heading.evaluate((element) => Object.assign(element, { kept: 'yes' }));
+    await until('it was tried twice more', () => asked >= 3);
+    expect(await heading.evaluate((element) => 'kept' in element)).toBe(true);
+    await page.unroute('**/rootpath');
+    await page.getByRole('heading', { name: 'Slides' }).waitFor();
+  });
+
+  it('shows what was refused as soon as somebody has signed in on another tab', async () => {
+    const owner = await testHost.register('otto');
+    const secret = await owner.create('/folder', { parentType: 'user', parentId: owner.id!, name: 'Secret', public: false });
+    const context = await browser.newContext({ reducedMotion: 'reduce' });
+    try {
+      const [refused, signing] = [await context.newPage(), await context.newPage()];
+      await refused.goto(`${testHost.url}/#folder/${secret}`);
+      await refused.getByRole('heading', { name: 'Please sign in' }).waitFor();
+      await signing.goto(`${testHost.url}/#sign-in?back=folder/${secret}`);
+      await signing.getByRole('heading', { name: 'Sign in' }).waitFor();
+      await signIn(await context.newPage(), testHost.url, 'otto');
+      for (const tab of [refused, signing]) await tab.getByRole('heading', { name: 'Secret' }).waitFor();
+    } finally {
+      await context.close();
+    }
+  });
+
   it('shows without a reload what access somebody is given, and what is taken', async () => {
     const berta = await testHost.register('berta');
     const { _id: id } = await annotate('Shared', []);

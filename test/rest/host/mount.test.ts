@@ -363,11 +363,15 @@ describe('mounted routes', () => {
     expect((await call('/dates')).body).toEqual({ at: '2026-01-02T03:04:05.600+00:00', whole: '1970-01-01T00:00:00+00:00' });
   });
 
-  it('answers HEAD by the headers of GET, names each request, and forbids caching unless told otherwise', async () => {
+  it('answers HEAD by the headers of GET, names each request, and has caches ask for each answer anew unless told otherwise', async () => {
     const { status, headers, body } = await call('/dates', { method: 'HEAD' });
     expect([status, body]).toEqual([200, undefined]);
     expect(headers.get('content-type')).toBe('application/json');
-    expect(headers.get('cache-control')).toBe('no-cache, must-revalidate');
+    expect(headers.get('cache-control')).toBe('private, no-cache');
+    const tag = headers.get('etag')!;
+    const again = await call('/dates', { headers: { 'If-None-Match': tag } });
+    expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, tag, undefined]);
+    expect((await call('/dates', { headers: { 'If-None-Match': '"other"' } })).status).toBe(200);
     expect(headers.get('girder-request-uid')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
