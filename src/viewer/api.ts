@@ -1,3 +1,4 @@
+import { formatBytes } from './format.js';
 import { accountTexts } from './texts.js';
 
 /** Path or address of the REST API. */
@@ -94,13 +95,13 @@ export function authorization(): Record<string, string> {
   return value === null ? {} : { Authorization: `Bearer ${value}` };
 }
 
-/** Removes ids from a message of the server, which mean nothing to people. */
+/** Removes ids from a message of the server, which mean nothing to people, and writes sizes as the rest of the page does. */
 function humanSentence(message: string) {
   const action = accountTexts.actions[/^(\w+) access denied/i.exec(message)?.[1] ?? ''];
   if (action && token() === null) return accountTexts.signInTo(action);
   if (action) return accountTexts.mayNot(action);
   const isGone = /^(Invalid \w+ id \(|Invalid ObjectId: |No such \w+: )/.test(message);
-  return isGone ? accountTexts.gone : message;
+  return isGone ? accountTexts.gone : message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));
 }
 
 /** Makes an error with the server's message from the body of an error answer. */

@@ -49,7 +49,7 @@ export async function withCapacity<T>(
     if (quota > 0 && usage.bytes + bytes > quota) {
       throw new LargeImageError(
         'storage-full',
-        `The files of this user may have ${quota} bytes (core.user_quota). They have ${usage.bytes}, and ${bytes} more do not fit.`,
+        `The files of this user may have ${quota} bytes (core.user_quota). They have ${usage.bytes} bytes, and ${bytes} bytes more do not fit.`,
       );
     }
     return register();

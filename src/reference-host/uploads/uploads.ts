@@ -32,7 +32,10 @@ export async function createUpload(context: HostContext, upload: NewUpload): Pro
   if (upload.size < 0) throw new InvalidError(`Upload size must be 0 or more, not ${upload.size}.`, 'size');
   const largest = await context.setting('core.upload_maximum_size');
   if (largest > 0 && upload.size > largest) {
-    throw new LargeImageError('too-large', `A file may have ${largest} bytes (core.upload_maximum_size), not ${upload.size}.`);
+    throw new LargeImageError(
+      'too-large',
+      `A file may have ${largest} bytes (core.upload_maximum_size), not ${upload.size} bytes.`,
+    );
   }
   const wanted = { userId: upload.userId, bytes: upload.size, isUpload: true };
   return withCapacity(context, wanted, () => recordUpload(context, { ...upload, name }));

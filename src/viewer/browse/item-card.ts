@@ -1,4 +1,4 @@
-import { ApiError, apiUrl, requestPicture } from '../api.js';
+import { ApiError, apiUrl, fetchBlob } from '../api.js';
 import { automaticStyle, isDark } from './dark-picture.js';
 import { h, icon } from '../dom.js';
 import { formatBytes } from '../format.js';
@@ -35,11 +35,15 @@ function thumbnailUrl(item: Item, style: object = {}) {
   return apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
 }
 
+/** The last question of {@link refusalOf}. One is asked after the other, because each may take long, and thumbnails have few connections. */
+let asking: Promise<unknown> = Promise.resolve();
+
 /** The reason why an item cannot be shown as an image, or not completely; `undefined` if it can, or if the reason may pass. */
 export async function refusalOf(item: Item) {
   if (item.largeImageRefused || imageState(item) !== 'yes') return item.largeImageRefused;
   try {
-    await requestPicture(thumbnailUrl(item), null);
+    asking = asking.catch(() => undefined).then(() => fetchBlob(thumbnailUrl(item), null));
+    await asking;
   } catch (error) {
     if (error instanceof ApiError && error.status === 400) return error.message;
   }

@@ -1,4 +1,6 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
@@ -212,6 +214,47 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     });
     expect(found.name).toBe('deep.txt');
     await page.getByRole('link', { name: 'case 7' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('asks for one thumbnail after the other when many images are uploaded', async () => {
+    let [open, most, asked] = [0, 0, 0];
+    await page.route(/tiles\/thumbnail/, async (route) => {
+      if (route.request().resourceType() !== 'fetch') return route.continue();
+      open += 1;
+      asked += 1;
+      most = Math.max(most, open);
+      const answer = await route.fetch();
+      await wait(400);
+      open -= 1;
+      await route.fulfill({ response: answer });
+    });
+    const background = { r: 90, g: 40, b: 120 };
+    const buffer = await sharp({ create: { width: 64, height: 64, channels: 3, background } })
+      .png()
+      .toBuffer();
+    const names = [1, 2, 3, 4, 5, 6].map((number) => `many ${number}.png`);
+    await page
+      .locator('input[type=file]')
+      .first()
+      .setInputFiles(names.map((name) => ({ name, mimeType: 'image/png', buffer })));
+    await until('the page has asked for each', () => asked === names.length && open === 0);
+    expect(most).toBe(1);
+    await page.unroute(/tiles\/thumbnail/);
+    for (const name of names) await page.getByLabel(`Select ${name}`).check();
+    await page.keyboard.press('Delete');
+    await inDialog('Delete');
+    await closed();
+    expect(complaints).toEqual([]);
+  });
+
+  it('says how large a file may be in the units of the rest of the page', async () => {
+    const key = 'core.upload_maximum_size';
+    await admin.ok('PUT', '/system/setting', { query: { key, value: '1000' } });
+    const file = { name: 'long.txt', mimeType: 'text/plain', buffer: Buffer.alloc(2000) };
+    await page.locator('input[type=file]').first().setInputFiles(file);
+    await page.getByText(`A file may have 1 kB (${key}), not 2 kB.`).first().waitFor();
+    await admin.ok('DELETE', '/system/setting', { query: { key } });
     expect(complaints).toEqual([]);
   });
 

@@ -186,7 +186,7 @@ export class AnnotationUploads {
     if (file === null && (await annotations.lifecycle.exists(annotationId(task.ingestion, 0)))) return;
     if (file === null) throw new InvalidError(`No such file: ${task.fileId}`, 'fileId');
     if (file.size > maxBytes) {
-      throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes}.`);
+      throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes} bytes.`);
     }
     if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
     // Not everybody who sees the job may see the folder of the file, so the message does not name it.
