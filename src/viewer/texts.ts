@@ -202,6 +202,7 @@ export const uploadTexts = {
   ofFile: (name: string) => `Upload of ${name}`,
   running: (count: number) => `Uploading ${plural(count, 'file')}`,
   to: (name: string, folder: string) => `${name} to ${folder}`,
+  truncated: (reason: string) => `Uploaded, but the image is not complete. ${reason}`,
   unreadable: (reason: string) => `Uploaded, but not readable as an image. ${reason}`,
   uploaded: 'Uploaded',
   uploadedNamed: (name: string) => `${name} is uploaded`,

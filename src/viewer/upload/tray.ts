@@ -129,6 +129,12 @@ async function run(options: {
   }
 }
 
+/** Which part of an image lies beyond the end of its file. The thumbnail may have been made of other parts. */
+async function truncationOf(itemId: string) {
+  const found = request<{ truncated?: string }>('GET', `item/${itemId}/tiles/internal_metadata`);
+  return (await found.catch(() => undefined))?.truncated;
+}
+
 /** Shows what the server has made of a file, possibly some time later. The upload is complete even if these requests fail. */
 async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request<Item>('GET', `item/${itemId}`).catch(() => undefined);
@@ -141,7 +147,10 @@ async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
   }
   const reason = item && (await refusalOf(item));
-  if (!item || !reason) return row.end('done', uploadTexts.uploaded);
+  if (!item || !reason) {
+    const truncated = item && imageState(item) === 'yes' && (await truncationOf(itemId));
+    return truncated ? row.end('unreadable', uploadTexts.truncated(truncated)) : row.end('done', uploadTexts.uploaded);
+  }
   row.end('unreadable', uploadTexts.unreadable(reason));
   const { folderId } = item;
   const again = () => void tellOutcome(itemId, row).then(() => tell(folderId, 'item'));

@@ -308,10 +308,21 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
       .getByText(/^Uploaded, but not readable as an image\. .* tile or strip 1 should lie at byte 1000000/)
       .waitFor();
     await card('cut.tif').getByText('Not readable').waitFor();
+    const part = join(folder, 'part.tif');
+    // Its thumbnail is made of the reduced image, which is whole.
+    const reduced = { tags: { ...grayTags(512, 512, 512), 254: { long: [1] } }, chunks: [Buffer.alloc(512 * 512, 90)] };
+    const full = { ...grayTags(1024, 1024, 512), 324: { long: [8, 8, 8, 3_000_000] }, 325: { long: Array(4).fill(2 ** 18) } };
+    await writeFile(part, writeTiff([{ tags: full, chunks: [Buffer.alloc(2 ** 18, 90)] }, reduced]));
+    await page.locator('input[type=file]').setInputFiles(part);
+    await upload('part.tif')
+      .getByText(/^Uploaded, but the image is not complete\. The file is truncated: tile 3 of directory 0 ends at byte 3262144,/)
+      .waitFor();
+    await page.getByLabel('Select part.tif').check();
     await page.getByLabel('Select cut.tif').check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await card('cut.tif').waitFor({ state: 'detached' });
+    await card('part.tif').waitFor({ state: 'detached' });
     complaints = complaints.filter((complaint) => !complaint.includes('400'));
     await page.locator('input[type=file]').setInputFiles(broken);
     await upload('broken.tif').getByText('Uploaded, but not readable as an image.').waitFor();

@@ -29,6 +29,7 @@ import { stripTileSide } from './strips.js';
 import { readStructure, type TiffStructure } from './file/structure.js';
 import { photometrics, textTags } from './file/tags.js';
 import { TiffBytes } from './file/tiff-bytes.js';
+import { findTruncation } from './file/truncation.js';
 
 /** Default for the longest side in pixels of an untiled image that is served as one tile. */
 const defaultMaxSmallImageSize = 4096;
@@ -108,6 +109,8 @@ class TiffTileSource implements TileSource {
     maxEntrySize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ offsets, lengths }) => Math.min(tableBytes, offsets.byteLength + lengths.byteLength + 64),
   });
+  /** What {@link findTruncation} says. */
+  #truncation: Promise<string | null> | undefined;
   readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>({ max: keptLayouts });
 
   constructor(parts: TiffParts) {
@@ -278,9 +281,15 @@ class TiffTileSource implements TileSource {
         if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, shownTextLength);
       }
     }
+    this.#truncation ??= findTruncation(this.#file, main).catch((error: unknown) => {
+      this.#truncation = undefined;
+      throw error;
+    });
+    const truncated = await this.#truncation;
     const version = aperioVersion(description);
     const properties = vendorProperties(description, this.#structure.described);
     return {
+      ...(truncated === null ? {} : { truncated }),
       ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
       ...(ome === null ? {} : { omeinfo: ome }),
       ...(version === null ? {} : { aperio_version: version }),

@@ -87,10 +87,27 @@ export class Directory {
     if (entry.count > limit) {
       throw new TileSourceError(`TIFF tag ${tag} has ${entry.count} values; at most ${limit} make sense here.`);
     }
-    const view = await this.#view(entry);
+    return this.#values(tag, entry, await this.#view(entry));
+  }
+
+  /**
+   * Some values of an integer tag that may have very many; fewer, or none, where it has no more.
+   *
+   * @throws TileSourceError as {@link numbers}.
+   */
+  async part(tag: number, first: number, most: number): Promise<TagNumbers> {
+    const entry = this.#find(tag);
+    const count = Math.max(0, Math.min(most, (entry?.count ?? 0) - first));
+    if (entry === null || count === 0) return new Uint8Array(0);
+    const size = entry.bytes / entry.count;
+    const skipped = first * size;
+    const part = { ...entry, count, bytes: count * size, position: entry.position + skipped };
+    return this.#values(tag, part, await this.#view({ ...part, inline: entry.inline < 0 ? -1 : entry.inline + skipped }));
+  }
+
+  #values(tag: number, { type, count }: Entry, view: DataView): TagNumbers {
     const little = this.#file.littleEndian;
-    const { count } = entry;
-    switch (entry.type) {
+    switch (type) {
       case types.byte:
       case types.undefined: {
         return new Uint8Array(view.buffer, view.byteOffset, count).slice();
@@ -113,7 +130,7 @@ export class Directory {
         return values;
       }
       default: {
-        throw new TileSourceError(`TIFF tag ${tag} has field type ${entry.type}, where an unsigned integer is needed.`);
+        throw new TileSourceError(`TIFF tag ${tag} has field type ${type}, where an unsigned integer is needed.`);
       }
     }
   }

@@ -1,0 +1,86 @@
+import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { Directory } from './directory.js';
+import { compressions, tags } from './tags.js';
+import type { TiffBytes } from './tiff-bytes.js';
+
+/** Most tiles and strips of a file that are looked at; of more, the last ones of a directory. Files are written in order, so these are the ones that are cut off. */
+const mostChunks = 2 ** 20;
+/** Most directories that are looked at. */
+const mostDirectories = 2 ** 14;
+/** Positions that are read from the file at once, and that are compared between two looks at the clock. */
+const readTogether = 32_768;
+const comparedTogether = 8192;
+
+/**
+ * Says which tile or strip lies beyond the end of the file; `null` if none does. Only their positions are read. Tiles that were never written (position
+ * or length 0) are as they should be.
+ */
+export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
+  const left = { chunks: mostChunks, directories: mostDirectories };
+  for (const [index, directory] of main.entries()) {
+    let found: string | null = null;
+    try {
+      found = await truncationOf(file, directory, `directory ${index}`, left);
+      const below = found === null && directory.has(tags.subIfds) ? await file.subDirectories(directory) : [];
+      for (const [at, sub] of below.entries()) {
+        found ??= await truncationOf(file, sub, `directory ${at} below directory ${index}`, left);
+      }
+    } catch (error) {
+      if (!(error instanceof TileSourceError)) throw error;
+      found = error.message;
+    }
+    if (found !== null) return found;
+    if (left.directories <= 0) break;
+    if (isSliceOver()) await nextSlice();
+  }
+  return null;
+}
+
+async function truncationOf(
+  file: TiffBytes,
+  directory: Directory,
+  name: string,
+  left: { chunks: number; directories: number },
+): Promise<string | null> {
+  left.directories -= 1;
+  const compression = await directory.number(tags.compression, compressions.none);
+  // Old-style JPEG is often not where the positions of its strips say.
+  if (compression === compressions.oldJpeg || left.chunks <= 0) return null;
+  const tiled = directory.isTiled;
+  const [offsetTag, lengthTag] = tiled ? [tags.tileOffsets, tags.tileByteCounts] : [tags.stripOffsets, tags.stripByteCounts];
+  const count = directory.count(offsetTag);
+  const needed = tiled || compression !== compressions.none ? null : await plainStrips(directory);
+  let found: string | null = null;
+  const start = Math.max(0, count - left.chunks);
+  for (let first = start; first < count && found === null; first += readTogether) {
+    const many = Math.min(readTogether, count - first);
+    const offsets = await directory.part(offsetTag, first, many);
+    const lengths = await directory.part(lengthTag, first, many);
+    await inRuns(many, comparedTogether, (from, to) => {
+      for (let at = from; at < to && found === null; at += 1) {
+        const offset = offsets[at]!;
+        // Some programs leave lengths out, or those of the last strips.
+        const stored = lengths[at] ?? 1;
+        const end = offset + (needed === null ? stored : Math.min(stored, needed(first + at)));
+        if (offset === 0 || stored === 0 || end <= file.size) continue;
+        const what = `${tiled ? 'tile' : 'strip'} ${first + at} of ${name}`;
+        found = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
+      }
+    });
+  }
+  left.chunks -= count - start;
+  return found;
+}
+
+/** How many bytes uncompressed strips need; they often claim more, above all the last one. */
+async function plainStrips(directory: Directory): Promise<(strip: number) => number> {
+  const { width, height } = await directory.size();
+  const samples = await directory.number(tags.samplesPerPixel, 1);
+  const bits = await directory.number(tags.bitsPerSample, 1);
+  const isPlanar = (await directory.number(tags.planarConfiguration, 1)) === 2;
+  const rows = Math.max(1, Math.min(height, await directory.number(tags.rowsPerStrip, height)));
+  const rowBytes = Math.ceil((width * bits * (isPlanar ? 1 : samples)) / 8);
+  const strips = Math.max(1, Math.ceil(height / rows));
+  return (strip) => rowBytes * Math.min(rows, height - (strip % strips) * rows);
+}

@@ -1,0 +1,113 @@
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fileInput } from '../../../../src/tilesource/byte-reader.js';
+import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
+import { sampleFile } from '../../../support/images/data.js';
+import { memoryInput } from '../../../support/images/memory-input.js';
+import { watchLoop } from '../../../support/run/loop-stretches.js';
+import {
+  grayTags,
+  writeTiff,
+  type TagValue,
+  type WriteOptions,
+  type WrittenDirectory,
+} from '../../../support/writers/tiff-writer.js';
+
+async function truncationOf(bytes: Uint8Array): Promise<unknown> {
+  const source = await tiffSource.open(memoryInput(bytes));
+  try {
+    return (await source.internalMetadata?.())?.truncated;
+  } finally {
+    await source.close();
+  }
+}
+
+/** An image of 64 by 64 pixels in tiles, or a reduced version of it. */
+function tiles(side: number, tags: Record<number, TagValue> = {}): WrittenDirectory {
+  const chunks = Array.from({ length: (side / 32) ** 2 }, () => Buffer.alloc(1024, 9));
+  return { tags: { ...grayTags(side, side, 32), ...tags }, chunks };
+}
+
+/** Four rows of 64 pixels in strips of three. */
+function strips(tags: Record<number, TagValue>): WrittenDirectory {
+  const { 322: _width, 323: _height, ...plain } = grayTags(64, 4, 32);
+  return { tags: { ...plain, 278: { short: [3] }, ...tags }, chunks: [Buffer.alloc(192), Buffer.alloc(64)] };
+}
+
+const reduced = { 254: { long: [1] } };
+
+describe('a truncated TIFF whose directories are whole', () => {
+  const far = 1e6;
+  it.each<[string, WrittenDirectory[], RegExp]>([
+    ['a tile of the full size', [tiles(64, { 324: { long: [8, 8, 8, far] } }), tiles(32, reduced)], /tile 3 of directory 0 /],
+    [
+      'only the end of a tile',
+      [tiles(64, { 325: { long: [1024, 1024, far, 1024] } }), tiles(32, reduced)],
+      /tile 2 of directory 0 /,
+    ],
+    [
+      'the only tile, which is in its entry',
+      [tiles(64), tiles(32, { ...reduced, 324: { long: [far] } })],
+      /tile 0 of directory 1 /,
+    ],
+    [
+      'a directory below',
+      [{ ...tiles(64), sub: [tiles(32, { 324: { long: [far] } })] }],
+      /tile 0 of directory 0 below directory 0 /,
+    ],
+    ['a strip', [strips({ 273: { long: [8, far] } })], /strip 1 of directory 0 /],
+    [
+      'the end of the first strip',
+      [strips({ 273: { long: [8, 8] }, 279: { long: [far, 64] }, 259: { short: [8] } })],
+      /strip 0 /,
+    ],
+    ['a strip without lengths', [strips({ 273: { long: [8, far] }, 279: { long: [] } })], /strip 1 /],
+  ])('says so where it has lost %s', async (_name, directories, wanted) => {
+    for (const options of [{}, { big: true }, { bigEndian: true }] satisfies WriteOptions[]) {
+      expect(await truncationOf(writeTiff(directories, options))).toMatch(wanted);
+    }
+  });
+
+  it.each<[string, WrittenDirectory]>([
+    ['tiles that were never written', { ...tiles(64), chunks: [null, Buffer.alloc(1024), null, null] }],
+    ['tiles of no length somewhere', tiles(64, { 324: { long: [8, 8, 8, far] }, 325: { long: [1024, 1024, 1024, 0] } })],
+    ['tiles at 0 with a length', tiles(64, { 324: { long: [8, 8, 0, 8] }, 325: { long: [1024, 1024, far, 1024] } })],
+    ['a last strip that claims to be complete', strips({ 279: { long: [192, 500] } })],
+    ['strips of old JPEG', strips({ 259: { short: [6] }, 273: { long: [far, far] } })],
+  ])('is not what has %s', async (name, directory) => {
+    const file = writeTiff([tiles(64), ...(name.includes('old JPEG') ? [directory] : [directory, tiles(32, reduced)])]);
+    expect(await truncationOf(file)).toBeUndefined();
+  });
+
+  it('is found in a table of millions of tiles without holding the event loop', async () => {
+    const side = 32 * 1100;
+    const table = Array.from({ length: 1100 ** 2 }, () => 8);
+    const large = (offsets: number[]) => ({
+      ...tiles(64),
+      tags: { ...grayTags(side, side, 32), 324: { long8: offsets }, 325: { long: table } },
+      chunks: [Buffer.alloc(1024)],
+    });
+    const file = writeTiff([large(table.with(-5, 1e9))], { big: true });
+    const source = await tiffSource.open(memoryInput(file));
+    const loop = watchLoop();
+    const { truncated } = (await source.internalMetadata?.()) ?? {};
+    const { cpu } = loop.take();
+    loop.stop();
+    await source.close();
+    expect(truncated).toContain('tile 1209995 of directory 0 ');
+    expect(cpu).toBeLessThan(50);
+  });
+
+  const sample = sampleFile('sample.tif');
+  it.skipIf(sample === null)('is none of the real files', async () => {
+    const folder = dirname(sample!);
+    const names = readdirSync(folder).filter((name) => /\.(?:tiff?|svs)$/.test(name));
+    expect(names.length).toBeGreaterThan(5);
+    for (const name of names) {
+      const source = await tiffSource.open(fileInput(join(folder, name)));
+      expect([name, (await source.internalMetadata?.())?.truncated]).toEqual([name, undefined]);
+      await source.close();
+    }
+  });
+});
