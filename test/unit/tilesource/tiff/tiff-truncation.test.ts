@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
@@ -97,6 +98,27 @@ describe('a truncated TIFF whose directories are whole', () => {
     await source.close();
     expect(truncated).toContain('tile 1209995 of directory 0 ');
     expect(cpu).toBeLessThan(50);
+  });
+
+  it('is looked for from the last directory on, for two seconds of a slow file', async () => {
+    const last = { 324: { long: [8, 8, 8, 1e9] } };
+    for (const [lost, wanted] of [
+      [299, /directory 299 /],
+      [0, /^undefined$/],
+    ] as const) {
+      const input = memoryInput(writeTiff(Array.from({ length: 300 }, (_, at) => tiles(64, at === lost ? last : {}))));
+      let delayMs = 0;
+      const open = async () => {
+        const reader = await input.open();
+        return { ...reader, read: (from: number, length: number) => wait(delayMs).then(() => reader.read(from, length)) };
+      };
+      const source = await tiffSource.open({ ...input, open });
+      delayMs = 20;
+      const began = performance.now();
+      expect(String((await source.internalMetadata?.())?.truncated)).toMatch(wanted);
+      expect(performance.now() - began).toBeLessThan(5000);
+      await source.close();
+    }
   });
 
   const sample = sampleFile('sample.tif');

@@ -6,19 +6,22 @@ import type { TiffBytes } from './tiff-bytes.js';
 
 /** Most tiles and strips of a file that are looked at; of more, the last ones of a directory. Files are written in order, so these are the ones that are cut off. */
 const mostChunks = 2 ** 20;
-/** Most directories that are looked at. */
-const mostDirectories = 2 ** 14;
+/**
+ * Time after which no further directory is looked at, in milliseconds: whoever opens an image waits, and each directory of a file in a bucket may take
+ * several requests.
+ */
+const longestMs = 2000;
 /** Positions that are read from the file at once, and that are compared between two looks at the clock. */
 const readTogether = 32_768;
 const comparedTogether = 8192;
 
 /**
  * Says which tile or strip lies beyond the end of the file; `null` if none does. Only their positions are read. Tiles that were never written (position
- * or length 0) are as they should be.
+ * or length 0) are as they should be. The last directories are looked at first, because most files are written in order.
  */
 export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
-  const left = { chunks: mostChunks, directories: mostDirectories };
-  for (const [index, directory] of main.entries()) {
+  const left = { chunks: mostChunks, until: performance.now() + longestMs };
+  for (const [index, directory] of [...main.entries()].toReversed()) {
     let found: string | null = null;
     try {
       found = await truncationOf(file, directory, `directory ${index}`, left);
@@ -31,7 +34,7 @@ export async function findTruncation(file: TiffBytes, main: readonly Directory[]
       found = error.message;
     }
     if (found !== null) return found;
-    if (left.directories <= 0) break;
+    if (performance.now() > left.until) break;
     if (isSliceOver()) await nextSlice();
   }
   return null;
@@ -41,12 +44,11 @@ async function truncationOf(
   file: TiffBytes,
   directory: Directory,
   name: string,
-  left: { chunks: number; directories: number },
+  left: { chunks: number; until: number },
 ): Promise<string | null> {
-  left.directories -= 1;
   const compression = await directory.number(tags.compression, compressions.none);
   // Old-style JPEG is often not where the positions of its strips say.
-  if (compression === compressions.oldJpeg || left.chunks <= 0) return null;
+  if (compression === compressions.oldJpeg || left.chunks <= 0 || performance.now() > left.until) return null;
   const tiled = directory.isTiled;
   const [offsetTag, lengthTag] = tiled ? [tags.tileOffsets, tags.tileByteCounts] : [tags.stripOffsets, tags.stripByteCounts];
   const count = directory.count(offsetTag);
