@@ -7,6 +7,13 @@ export interface Browser {
   fromOtherSite: boolean;
 }
 
+const noStore = { 'Cache-Control': 'no-store' };
+
+/** An answer with a token or a key, which no browser or proxy may keep. */
+export function replyWithSecret(answer: unknown): Reply {
+  return Reply.json(answer, { headers: noStore });
+}
+
 /**
  * An answer that sets the cookie with the token, or removes it if `issued` is `null`. A page of another site gets the answer without a cookie, because it
  * must not sign its visitors in or out here.
@@ -17,9 +24,8 @@ export async function replyWithSession(
   answer: unknown,
   issued: { token: string; expires: Date } | null,
 ): Promise<Reply> {
-  const headers = { 'Cache-Control': 'no-store' };
-  if (fromOtherSite) return Reply.json(answer, { headers });
-  return Reply.json(answer, { headers: { ...headers, 'Set-Cookie': await sessionCookie(context, issued, origin) } });
+  if (fromOtherSite) return replyWithSecret(answer);
+  return Reply.json(answer, { headers: { ...noStore, 'Set-Cookie': await sessionCookie(context, issued, origin) } });
 }
 
 /** A cookie that scripts cannot read, and that browsers send from other sites only when the user follows a link. */

@@ -127,6 +127,20 @@ describe('GET token/session', () => {
   });
 });
 
+it('an answer with a token is not kept by browsers or proxies', async () => {
+  const asked: [path: string, headers: Record<string, string>][] = [
+    ['/token/session', { 'Girder-Token': user.token! }],
+    ['/token/session', { Cookie: `girderToken=${user.token}` }],
+    ['/token/current', { 'Girder-Token': user.token! }],
+    ['/user/authentication', { 'Girder-Token': user.token! }],
+  ];
+  for (const [path, sent] of asked) {
+    const { status, headers } = await server.anonymous.send('GET', path, { headers: sent });
+    const found = [path, status, headers.get('cache-control'), headers.get('etag')];
+    expect(found).toEqual([path, 200, 'no-store', null]);
+  }
+});
+
 describe('the cookie', () => {
   const cookieOf = async (headers: Record<string, string>, url = server.url) => {
     const sent = { headers: { ...basic('user', 'user.password'), ...headers } };

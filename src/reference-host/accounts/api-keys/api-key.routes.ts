@@ -7,7 +7,6 @@ import {
   json,
   number,
   paging,
-  Reply,
   required,
   text,
   type RouteDefinition,
@@ -17,6 +16,7 @@ import {
 } from '../../../index.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
+import { replyWithSecret } from '../../http/cookies.js';
 import { pageReply } from '../../tree/lists.js';
 import { byId, returnsMessage } from '../../http/parameters.js';
 import { signedIn } from '../../http/signed-in.js';
@@ -46,7 +46,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     errors: ['invalid', 'bad-value', 'too-often'],
     async handle({ query, address }, context) {
       const { userId, token } = await exchangeApiKey(context, { key: query.key, days: query.duration, address });
-      return Reply.json({ user: { _id: userId }, authToken: token }, { headers: { 'Cache-Control': 'no-store' } });
+      return replyWithSecret({ user: { _id: userId }, authToken: token });
     },
   }),
   defineRoute({
@@ -78,7 +78,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
       if (query.targetUserId !== undefined && !principal.id.equals(query.targetUserId))
         throw new AccessDeniedError('API keys are made by those who use them.');
       const { document, text: key } = await createApiKey(context, principal, query);
-      return Reply.json({ ...apiKeyView(document), key }, { headers: { 'Cache-Control': 'no-store' } });
+      return replyWithSecret({ ...apiKeyView(document), key });
     },
   }),
   defineRoute({

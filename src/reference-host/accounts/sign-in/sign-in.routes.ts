@@ -5,7 +5,7 @@ import type { UserDocument } from '../users/user.model.js';
 import { principalOf, type Principal } from '../../access/access.js';
 import { issueSignIn, revokeToken } from '../tokens/tokens.js';
 import { signIn } from './sign-in.js';
-import { replyWithSession } from '../../http/cookies.js';
+import { replyWithSecret, replyWithSession } from '../../http/cookies.js';
 import { returnsMessage, scopes } from '../../http/parameters.js';
 import { userView } from '../../views.js';
 
@@ -45,7 +45,11 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
         const { expires, scopes: scope } = caller;
         if (user !== null) {
           const authToken = { token, expires, scope };
-          return { user: userView(user, await principalOf(context, caller)), authToken, message: 'Login succeeded.' };
+          return replyWithSecret({
+            user: userView(user, await principalOf(context, caller)),
+            authToken,
+            message: 'Login succeeded.',
+          });
         }
       }
       const given = headers['girder-authorization'] ?? headers.authorization;

@@ -4,7 +4,7 @@ import type { RouteDefinition } from '../../../index.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import { keyScopes } from '../api-keys/api-keys.js';
 import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';
-import { replyWithSession } from '../../http/cookies.js';
+import { replyWithSecret, replyWithSession } from '../../http/cookies.js';
 import { returnsMessage } from '../../http/parameters.js';
 
 /** Tokens of sessions. */
@@ -20,12 +20,12 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     async handle(input, context) {
       const { token, tokenFromCookie, address } = input;
       const existing = token === null ? null : await findToken(context, token);
-      if (existing !== null && !tokenFromCookie) return { token, expires: existing.expires };
+      if (existing !== null && !tokenFromCookie) return replyWithSecret({ token, expires: existing.expires });
       await context.signInLimits.countCreation(address);
       const issued = await issueAnonymousSession(context);
       const answer = { token: issued.token, expires: issued.expires };
       // Scripts must not learn the token in the cookie, and the cookie of a browser that is signed in is kept.
-      return existing === null ? replyWithSession(context, input, answer, issued) : answer;
+      return existing === null ? replyWithSession(context, input, answer, issued) : replyWithSecret(answer);
     },
   }),
   defineRoute({
@@ -60,7 +60,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
       const found = token === null ? null : await findToken(context, token);
       if (found === null) return null;
       const { created, expires, scope, userId, apiKeyId } = found;
-      return { _id: token, created, expires, scope, ...(userId && { userId }), ...(apiKeyId && { apiKeyId }) };
+      return replyWithSecret({ _id: token, created, expires, scope, ...(userId && { userId }), ...(apiKeyId && { apiKeyId }) });
     },
   }),
   defineRoute({
