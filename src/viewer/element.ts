@@ -182,7 +182,7 @@ export class LargeImageViewer extends HTMLElement {
       panel.hidden = true;
       this.#tell('problem', { message: messageOf(error) });
       if (!mayPass(error)) return;
-      await whenTrue(() => requestImage(id, signal).then(Boolean, () => false), signal);
+      await whenTrue(() => requestImage(id, signal).then(Boolean, (next) => !mayPass(next)), signal);
       if (!signal.aborted) this.#ask();
     }
   }

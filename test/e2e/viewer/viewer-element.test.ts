@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import express from 'express';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -130,6 +131,22 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
     await give(own);
     await inPage(`window.opened = null; viewer.token = '${admin.token}';`);
+    await until('the image is open', () => page.evaluate(`window.opened !== null`));
+    complaints.length = 0;
+  });
+
+  it('asks no more for what was refused once that is gone', async () => {
+    const stranger = await testHost.register('stranger');
+    const { folderId } = await admin.ok('GET', `/item/${item}`);
+    const doomed = await admin.create('/item', { folderId: String(folderId), name: 'doomed' });
+    await inPage(`viewer.item = '${doomed}'; viewer.token = '${stranger.token}';`);
+    await page.getByRole('alert').getByText('You may not see this.').waitFor();
+    await admin.ok('DELETE', `/item/${doomed}`);
+    await page.getByRole('alert').getByText('This is not here').waitFor({ timeout: 15_000 });
+    const asked = cookies.length;
+    await wait(6000);
+    expect(cookies.length).toBe(asked);
+    await inPage(`window.opened = null; viewer.item = '${item}'; viewer.token = '${admin.token}';`);
     await until('the image is open', () => page.evaluate(`window.opened !== null`));
     complaints.length = 0;
   });
