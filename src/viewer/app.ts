@@ -74,7 +74,9 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
     const view = (shown.view = await build(route, context));
     if (leave.signal.aborted) return;
-    const entitle = () => (document.title = view.title === '' ? productName : `${view.title} – ${productName}`);
+    const entitle = () => {
+      if (!leave.signal.aborted) document.title = view.title === '' ? productName : `${view.title} – ${productName}`;
+    };
     entitle();
     if (focus) {
       main.focus({ preventScroll: true });

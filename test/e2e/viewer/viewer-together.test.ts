@@ -368,6 +368,19 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await admin.ok('PUT', `/item/${slide}`, { query: { name: 'slide' } });
   });
 
+  it('has the title of the page that is shown, also if the former one was just being followed', async () => {
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${slide}`);
+    await page.getByTestId('scale-bar').waitFor();
+    let isHeld = false;
+    await page.route(`**/item/${slide}`, () => void (isHeld = true));
+    await until('the page asks for changes', () => isHeld);
+    await page.evaluate(`location.hash = '#search'`);
+    await page.getByRole('heading', { name: 'Search' }).waitFor();
+    await page.unroute(`**/item/${slide}`);
+    expect(await page.title()).toMatch(/^Search/);
+  });
+
   it('leaves the page of an error as it is until there is something else to show', async () => {
     const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
     let asked = 0;
