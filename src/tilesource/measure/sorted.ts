@@ -16,7 +16,7 @@ export async function sortInSlices(values: Float64Array<ArrayBuffer>): Promise<F
   let from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
   let to = new Uint32Array(from.length);
   const inSlices = (work: (first: number, end: number) => void) => inRuns(from.length, 2 * valuesAtOnce, work);
-  await inSlices((first, end) => makeSortable({ from, first, end }));
+  await inSlices((first, end) => flip({ from, first, end }, false));
   for (const word of [0, 1]) {
     for (let shift = 0; shift < 32; shift += digitBits) {
       const positions = new Uint32Array(lastDigit + 1);
@@ -33,7 +33,7 @@ export async function sortInSlices(values: Float64Array<ArrayBuffer>): Promise<F
       [from, to] = [to, from];
     }
   }
-  await inSlices((first, end) => makeDoubles({ from, first, end }));
+  await inSlices((first, end) => flip({ from, first, end }, true));
   return new Float64Array(from.buffer, from.byteOffset, values.length);
 }
 
@@ -50,20 +50,14 @@ interface Digit {
   shift: number;
 }
 
-/** The bits of positive doubles are in the order of their values, those of negative ones in the opposite order and behind them. */
-function makeSortable({ from, first, end }: Words): void {
+/**
+ * The bits of positive doubles are in the order of their values, those of negative ones in the opposite order and behind them: the highest bit of all, and
+ * all others of negative ones, are flipped before they are sorted, and flipped back afterwards.
+ */
+function flip({ from, first, end }: Words, isSortable: boolean): void {
   for (let at = first; at < end; at += 2) {
     const high = from[at + 1]!;
-    const flipped = high >= 2 ** 31 ? -1 : 0;
-    from[at]! ^= flipped;
-    from[at + 1] = high ^ (flipped | (1 << 31));
-  }
-}
-
-function makeDoubles({ from, first, end }: Words): void {
-  for (let at = first; at < end; at += 2) {
-    const high = from[at + 1]!;
-    const flipped = high >= 2 ** 31 ? 0 : -1;
+    const flipped = high >= 2 ** 31 === isSortable ? 0 : -1;
     from[at]! ^= flipped;
     from[at + 1] = high ^ (flipped | (1 << 31));
   }
