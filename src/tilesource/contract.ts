@@ -160,6 +160,11 @@ export interface ImageMetadata {
   dtype: SampleType;
   /** Samples per pixel. */
   bandCount: number;
+  /**
+   * The sample that is shown as white, when it is less than the largest of `dtype`: 1023 for samples of 10 bits. Black is 0, and −white − 1 for
+   * signed samples.
+   */
+  white?: number;
   /** One entry per frame, in frame order; absent or of length 1 for a single-frame image. */
   frames?: readonly FrameMetadata[];
   /** Channel names in the order of axis C, when the file names them. */

@@ -62,6 +62,12 @@ export function leastValue(dtype: SampleType): number {
   return dtype.startsWith('int') ? -fullValue(dtype) - 1 : 0;
 }
 
+/** The member `white` of the metadata of samples that use only some bits of their type. Empty for those that use all, and for floats. */
+export function whiteOfBits(dtype: SampleType, bits: number): { white?: number } {
+  const white = 2 ** (dtype.startsWith('int') ? bits - 1 : bits) - 1;
+  return dtype.startsWith('float') || white < 1 || white >= fullValue(dtype) ? {} : { white };
+}
+
 /** Bytes of one sample. */
 export function sampleBytes(dtype: SampleType): number {
   return new sampleArrays[dtype](0).BYTES_PER_ELEMENT;

@@ -1,6 +1,7 @@
 import { TileSourceError } from '../../errors.js';
 import type { TileSource } from '../contract.js';
 import { levelCount } from '../geometry.js';
+import { fullValue } from '../raster.js';
 
 const counts = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
 
@@ -24,6 +25,9 @@ function faultOf({ metadata, populatedLevels }: Partial<TileSource>): string | n
   if (wrong !== undefined) return `${wrong} is ${metadata[wrong]}, not a whole number of 1 or more.`;
   if (metadata.frames !== undefined && !(Array.isArray(metadata.frames) && metadata.frames.length > 0))
     return 'frames is no list, or an empty one; it is left out where there is one plane.';
+  const { white } = metadata;
+  if (white !== undefined && !(Number.isSafeInteger(white) && white >= 1 && white <= fullValue(metadata.dtype)))
+    return `white is ${white}, not one of its samples.`;
   const given = levelCount(metadata);
   if (metadata.levels !== given) return `levels is ${metadata.levels}, where sizes and tiles give ${given}.`;
   if (!populatedLevels.includes(metadata.levels - 1))

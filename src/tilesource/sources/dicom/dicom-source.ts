@@ -14,7 +14,7 @@ import {
 import { levelCount, levelSize, type Box } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
-import { createRaster, type Raster } from '../../raster.js';
+import { createRaster, whiteOfBits, type Raster } from '../../raster.js';
 import { blit, crop } from '../../render/pixels.js';
 import { extend } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
@@ -39,6 +39,7 @@ function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadat
   const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levels.get(0)!;
   const size = { sizeX, sizeY, tileWidth: Math.min(tileWidth, 4096), tileHeight: Math.min(tileHeight, 4096) };
   const { dtype, bands } = sampleShape(base.facts);
+  const isPalette = base.facts.palette !== null;
   const frames = planes.map((axes): FrameMetadata => {
     const channel = axes.C === undefined ? undefined : channels[axes.C];
     return { axes, ...(channel === undefined ? {} : { channel }) };
@@ -51,6 +52,7 @@ function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadat
     mmY: base.facts.mmY,
     dtype,
     bandCount: bands,
+    ...(isPalette ? {} : whiteOfBits(dtype, base.facts.bitsStored)),
     ...(frames.length > 1 ? { frames } : {}),
     ...(channels.length > 0 ? { channels } : {}),
   };

@@ -11,7 +11,7 @@ import {
 } from '../../contract.js';
 import { levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
-import type { Raster } from '../../raster.js';
+import { whiteOfBits, type Raster } from '../../raster.js';
 import { readFileFacts, type FileFacts } from './boxes.js';
 import { CodeStream } from './code-stream.js';
 import { CodeStreamPixels, maxDecodedSamples, type Shape } from './pixels.js';
@@ -45,6 +45,7 @@ function tileSide(own: number): number {
 
 function describe({ streams, facts, shape }: Parts): ImageMetadata {
   const { size } = streams[0]!;
+  const { bits } = facts.palette ?? size.components[0]!;
   const extent = {
     sizeX: size.right - size.left,
     sizeY: size.bottom - size.top,
@@ -59,6 +60,7 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
     mmY: facts.perMetreY === null ? null : 1000 / facts.perMetreY,
     dtype: shape.dtype,
     bandCount: shape.bands,
+    ...(bits > 8 ? whiteOfBits(shape.dtype, bits) : {}),
     ...(streams.length > 1 ? { frames: streams.map((_, position) => ({ axes: { XY: position } })) } : {}),
   };
 }

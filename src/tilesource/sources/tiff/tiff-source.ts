@@ -16,7 +16,7 @@ import {
   type TileSourceDefinition,
 } from '../../contract.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { createRaster, type Raster } from '../../raster.js';
+import { createRaster, whiteOfBits, type Raster } from '../../raster.js';
 import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
 import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
@@ -78,6 +78,7 @@ function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata 
     mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
     dtype: base.dtype,
     bandCount: base.bands,
+    ...(base.bits > 8 ? whiteOfBits(base.dtype, base.bits) : {}),
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
