@@ -45,7 +45,7 @@ export type { AnnotationMetadataSearch } from './features/annotations/documents/
 export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
 
 // What a tile cache implements
-export type { CachedTile, CacheReport, TileCache } from './features/caches/contract.js';
+export type { CachedTile, CacheReport, TileCache } from './features/caches/tile-cache.js';
 export type { CacheBackend } from './features/caches/open-tile-cache.js';
 
 // What a tile source implements
@@ -68,7 +68,7 @@ export {
   type FileTree,
   type TileSource,
   type TileSourceDefinition,
-} from './tilesource/contract.js';
+} from './tilesource/tile-source.js';
 export { findTileSources } from './tilesource/registry/installed-sources.js';
 export { levelCount, tileContent, type PyramidShape } from './tilesource/geometry.js';
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
@@ -82,7 +82,7 @@ export { repeatCollisions } from './core/database/refused-writes.js';
 export { harmlessLogger } from './core/host/logger.js';
 
 // Access lists, for hosts that take them from clients too
-export { readAccessList, readFlags, type GrantedAccess } from './core/host/access-list.js';
+export { readAccessList, readFlags, type GrantedAccess } from './http/access-list.js';
 
 // The id of a request, for hosts that answer in other ways too
 export { identifyRequests } from './http/serving/identify-requests.js';

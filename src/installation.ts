@@ -1,4 +1,4 @@
-import type { TileCache } from './features/caches/contract.js';
+import type { TileCache } from './features/caches/tile-cache.js';
 import type { CacheBackend } from './features/caches/open-tile-cache.js';
 import type { RouteOutline } from './http/route.js';
 import type { RequestObserver } from './http/serving/mount.js';
@@ -8,7 +8,7 @@ import type { JobStore } from './features/jobs/jobs.js';
 import type { MetadataSearch } from './features/items/metadata-search.js';
 import type { Settings } from './features/settings/settings.js';
 import type { QueueLimits, QueueName } from './core/concurrency/queues.js';
-import type { TileSourceDefinition } from './tilesource/contract.js';
+import type { TileSourceDefinition } from './tilesource/tile-source.js';
 
 /** A `Registry` of prom-client, as far as it is used. */
 export interface MetricsRegistry {

@@ -1,6 +1,6 @@
 // A reference host in a process of its own: database, data directory.
 import { createReferenceHost } from '../../src/reference-host/index.js';
-import { priorities, type TileSourceDefinition } from '../../src/tilesource/contract.js';
+import { priorities, type TileSourceDefinition } from '../../src/tilesource/tile-source.js';
 import { openTestImage } from '../../src/tilesource/sources/test/test-source.js';
 import { slideHeight, slideWidth } from '../support/polygons.js';
 import { serveParent } from '../support/children.js';

@@ -6,7 +6,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
-import type { SourceInput, TileSource } from '../../src/tilesource/contract.js';
+import type { SourceInput, TileSource } from '../../src/tilesource/tile-source.js';
 import { memoryOverRequests } from './memory.js';
 import { smallImages, type Openable } from './pictures.js';
 import { samples, type Sample } from './samples.js';

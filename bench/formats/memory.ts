@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { SourceCache } from '../../src/features/caches/source-cache.js';
-import type { TileSource } from '../../src/tilesource/contract.js';
+import type { TileSource } from '../../src/tilesource/tile-source.js';
 import { median, megabytes } from '../support/measure.js';
 import { repeat } from '../tiles/measure.js';
 import type { Openable } from './pictures.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { memoryFolder } from '../../test/support/images/folder-input.js';
 import { writePcx } from '../../test/support/writers/pcx-writer.js';
-import type { SourceInput, TileSource, TileSourceDefinition } from '../../src/tilesource/contract.js';
+import type { SourceInput, TileSource, TileSourceDefinition } from '../../src/tilesource/tile-source.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
 import { TileSourceRegistry } from '../../src/tilesource/registry/registry.js';
 import { multiSource } from '../../src/tilesource/sources/multi/multi-source.js';

@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { lookup } from 'mime-types';
 import { temporaryDirectory } from '../core/temporary-files.js';
 import { TileSourceError } from '../errors.js';
-import type { TileSource } from '../tilesource/contract.js';
+import type { TileSource } from '../tilesource/tile-source.js';
 import { convertFile } from '../tilesource/convert/convert-file.js';
 import { checkConversion, type ConversionRequest } from '../tilesource/convert/options.js';
 import { openLocalFile } from './local-file.js';

@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { TileSourceError } from '../errors.js';
-import { borrowImage } from '../tilesource/borrow-image.js';
+import { borrowImage } from './borrow-image.js';
 import { fileInput, openFileReader } from '../tilesource/byte-reader.js';
-import type { ByteReader, FolderFile, SourceFolder, SourceInput, TileSource } from '../tilesource/contract.js';
+import type { ByteReader, FolderFile, SourceFolder, SourceInput, TileSource } from '../tilesource/tile-source.js';
 import { findTileSources } from '../tilesource/registry/installed-sources.js';
 import { ownSources } from '../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../tilesource/registry/registry.js';

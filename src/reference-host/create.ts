@@ -24,7 +24,7 @@ import { hostDirectory } from './access/directory.js';
 import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
 import { OpenReplies } from './http/open-replies.js';
-import { createPatientServer } from './http/patient-server.js';
+import { createPatientServer } from './http/server-timeouts.js';
 import { offerUpgrades, type Upgrading } from './http/upgrades.js';
 import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';

@@ -3,7 +3,7 @@ import type { ReferenceHostOptions } from './options.js';
 import { requirePackages } from './packages.js';
 
 export { startDatabase } from './database/start-database.js';
-export { DatabaseUnavailableError, type Database, type DatabaseOptions, type Progress } from './database/contract.js';
+export { DatabaseUnavailableError, type Database, type DatabaseOptions, type Progress } from './database/database-options.js';
 export type { ReferenceHost } from './create.js';
 export type { ReferenceHostOptions } from './options.js';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { CachedTile, TileCache } from '../features/caches/contract.js';
+import type { CachedTile, TileCache } from '../features/caches/tile-cache.js';
 import type { TestFunctions } from './test-functions.js';
 
 function tileOf(length: number, seed: number, type = 'image/jpeg'): CachedTile {

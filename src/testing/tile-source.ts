@@ -11,7 +11,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../tilesource/contract.js';
+} from '../tilesource/tile-source.js';
 import { sourceFault } from '../tilesource/registry/source-fault.js';
 import type { Raster, SampleType } from '../tilesource/raster.js';
 import type { TestFunctions as AllTestFunctions } from './test-functions.js';

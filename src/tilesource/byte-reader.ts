@@ -2,7 +2,7 @@ import { read } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { TileSourceError } from '../errors.js';
-import type { ByteReader, ReadOptions, SourceInput } from './contract.js';
+import type { ByteReader, ReadOptions, SourceInput } from './tile-source.js';
 
 class FileByteReader implements ByteReader {
   readonly size: number;

@@ -1,5 +1,5 @@
 import { BadParameterError, BadValueError, TileOutsideError } from '../errors.js';
-import type { ImageMetadata } from './contract.js';
+import type { ImageMetadata } from './tile-source.js';
 
 /** Size of an image and of its tiles; what all pyramid mathematics need. */
 export type PyramidShape = Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'>;

@@ -1,6 +1,6 @@
 import { BadValueError, TileSourceError } from '../errors.js';
 import { parseEdge, type Rgba } from './color.js';
-import type { EncodedImage, TileSource } from './contract.js';
+import type { EncodedImage, TileSource } from './tile-source.js';
 import { dziDescription, dziMaxLevel, dziTileRegion, parseDziName, parseDziOptions } from './render/deep-zoom.js';
 import {
   checkOutputSize,

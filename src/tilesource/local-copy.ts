@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { BusyError, TileSourceError } from '../errors.js';
-import type { ByteReader, SourceInput } from './contract.js';
+import type { ByteReader, SourceInput } from './tile-source.js';
 
 /** Most bytes of an image that are copied to this machine for a library that reads paths only. */
 export const maxCopiedBytes = 4 * 2 ** 30;

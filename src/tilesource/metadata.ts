@@ -1,5 +1,5 @@
 import { isSliceOver, nextSlice } from '../core/concurrency/slices.js';
-import type { FrameMetadata, ImageMetadata } from './contract.js';
+import type { FrameMetadata, ImageMetadata } from './tile-source.js';
 import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './geometry.js';
 import { bandInterpretations } from './measure/histogram.js';

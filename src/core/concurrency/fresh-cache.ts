@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from './at-most.js';
+import { atMost } from './lru-options.js';
 
 /** Options of a {@link FreshCache}. */
 export interface FreshCacheOptions {

@@ -1,4 +1,4 @@
-import type { ElementStore } from './elements/contract.js';
+import type { ElementStore } from './elements/element-store.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
 import type { Queues } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
@@ -8,9 +8,9 @@ import { AnnotationBodies } from './documents/body.js';
 import { AnnotationCleanup } from './history/cleanup.js';
 import { AnnotationEdits } from './documents/edits.js';
 import { AnnotationHistory } from './history/history.js';
-import { ManyAnnotations } from './documents/many.js';
+import { ManyAnnotations } from './documents/bulk-changes.js';
 import { AnnotationLists } from './documents/lists/lists.js';
-import type { AnnotationParts } from './documents/parts.js';
+import type { AnnotationParts } from './documents/annotation-parts.js';
 import { AnnotationWriter } from './documents/writer.js';
 import { AnnotationLifecycle } from './documents/lifecycle.js';
 import type { Items } from '../items/items.js';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroids.js';
 import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
-import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/contract.js';
+import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/element-store.js';
 import { callerName } from '../../core/concurrency/queues.js';
 import type { Enqueue, WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller } from '../../host.js';

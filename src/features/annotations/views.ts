@@ -5,7 +5,7 @@ import { LargeImageError } from '../../errors.js';
 import type { AccessLevel } from '../../host.js';
 import type { AnnotationRecord } from './documents/annotation-record.js';
 import type { AnnotationVersion } from './history/history.js';
-import type { Precondition } from './documents/parts.js';
+import type { Precondition } from './documents/annotation-parts.js';
 import type { ReplyHeaders } from '../../http/reply.js';
 
 type Json = Record<string, unknown>;

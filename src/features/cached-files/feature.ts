@@ -6,9 +6,9 @@ import type { Settings } from '../settings/settings.js';
 import { CachedFileModel } from './cached-file.model.js';
 import { CachedFiles } from './cached-files.js';
 import { allCachedFileRoutes } from './cached-files.routes.js';
-import { internalMetadataRoutes } from './internal-metadata.routes.js';
+import { internalMetadataRoutes } from '../items/internal-metadata.routes.js';
 import { cachedFileRoutes } from './item-cached-files.routes.js';
-import { cachedFilesSweep } from './sweep.js';
+import { cachedFilesSweep } from './cached-files-sweep.js';
 
 /** Thumbnails, associated images, tile frames and histograms that are stored as files of the host. */
 export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFiles> = {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { CacheReport, TileCache } from './contract.js';
+import type { CacheReport, TileCache } from './tile-cache.js';
 import type { CachePeer, CachePeers } from './peers.js';
 import type { SourceCache } from './source-cache.js';
 import type { OpenImage } from './open-image.js';

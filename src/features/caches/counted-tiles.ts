@@ -1,4 +1,4 @@
-import type { CachedTile, TileCache } from './contract.js';
+import type { CachedTile, TileCache } from './tile-cache.js';
 
 /** A tile cache that counts hits and misses. */
 export class CountedTiles implements TileCache {

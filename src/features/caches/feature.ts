@@ -8,7 +8,7 @@ import type { Settings } from '../settings/settings.js';
 import { CountedTiles } from './counted-tiles.js';
 import { Caches } from './caches.js';
 import { cacheRoutes } from './caches.routes.js';
-import type { TileCache } from './contract.js';
+import type { TileCache } from './tile-cache.js';
 import type { OpenImage } from './open-image.js';
 import { openTileCache } from './open-tile-cache.js';
 import { CachePeers } from './peers.js';

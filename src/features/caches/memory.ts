@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CachedTile, CacheReport, TileCache } from './contract.js';
+import type { CachedTile, CacheReport, TileCache } from './tile-cache.js';
 
 /** Memory of an entry beside its bytes: key, headers, list nodes. Rounded up from heap snapshots. */
 const entryOverheadBytes = 512;

@@ -1,4 +1,4 @@
-import type { BorrowedImage } from '../../tilesource/contract.js';
+import type { BorrowedImage } from '../../tilesource/tile-source.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 
 /** An image that the source cache keeps open. */

@@ -1,4 +1,4 @@
-import type { TileCache } from './contract.js';
+import type { TileCache } from './tile-cache.js';
 import { MemoryTileCache } from './memory.js';
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.js';
 import { RedisTileCache } from './redis.js';

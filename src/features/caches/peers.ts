@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CacheReport } from './contract.js';
+import type { CacheReport } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** What the other processes may ask of this one. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CachedTile, CacheReport, TileCache } from './contract.js';
+import type { CachedTile, CacheReport, TileCache } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Redis removes tiles that nobody has asked for during this time, in milliseconds. So tiles do not stay for ever that are missing in the index. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { orAborted } from '../../tilesource/process/shared-work.js';
-import type { CacheReport } from './contract.js';
+import type { CacheReport } from './tile-cache.js';
 
 /** Something that has a file open. */
 export interface Closable {

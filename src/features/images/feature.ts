@@ -3,7 +3,7 @@ import type { FileSettings } from '../../configuration-text/read-settings.js';
 import { bindRoutes } from '../../http/route.js';
 import type { InstallOptions } from '../../installation.js';
 import { sweepTemporaryFiles } from '../../core/temporary-files.js';
-import { BlockCache } from '../../tilesource/block-reader.js';
+import { BlockCache } from './block-cache.js';
 import { ownSources } from '../../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';

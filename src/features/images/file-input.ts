@@ -1,10 +1,10 @@
 import { LargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import type { FileRecord } from '../../core/host/records.js';
-import type { BlockCache } from '../../tilesource/block-reader.js';
+import type { BlockCache } from './block-cache.js';
 import { openFileReader } from '../../tilesource/byte-reader.js';
-import type { SourceInput } from '../../tilesource/contract.js';
-import { jpegQuality } from '../../tilesource/render/jpeg-quality.js';
+import type { SourceInput } from '../../tilesource/tile-source.js';
+import { jpegQuality } from './jpeg-quality.js';
 
 /** The host's files, and the cache for blocks of those that do not lie on this machine. */
 export interface ReadableFiles {

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/at-most.js';
+import { atMost } from '../../core/concurrency/lru-options.js';
 import { TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
-import type { BlockCache } from '../../tilesource/block-reader.js';
+import type { BlockCache } from './block-cache.js';
 import type { FolderContents, ItemFile } from '../../core/host/folder-contents.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
-import type { FileTree, BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/contract.js';
+import type { FileTree, BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/tile-source.js';
 import { hostFileInput } from './file-input.js';
 
 /** Most folders below an image that is itself a folder. */

@@ -5,7 +5,7 @@ import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import { step } from '../../core/steps.js';
 import { AccessDeniedError, BadParameterError, InvalidError, MissingPartsError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
-import type { BlockCache } from '../../tilesource/block-reader.js';
+import type { BlockCache } from './block-cache.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';

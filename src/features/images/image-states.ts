@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/at-most.js';
+import { atMost } from '../../core/concurrency/lru-options.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import { NoLargeImageError } from '../../errors.js';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/at-most.js';
+import { atMost } from '../../core/concurrency/lru-options.js';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';

@@ -6,7 +6,7 @@ import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 import { associatedImageRoutes } from './associated-images.routes.js';
-import { cacheFilesJob } from './cached/cache-files.job.js';
+import { cacheFilesJob } from '../cached-files/cache-files.job.js';
 import type { PictureContext } from './context.js';
 import { deepZoomRoutes } from './deep-zoom.routes.js';
 import { histogramRoutes } from './histogram.routes.js';

@@ -3,7 +3,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { batches } from '../../core/database/id-batches.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
+import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from '../cached-files/cached-pictures.js';
 import type { Caller } from '../../host.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
 import { boolean, integer, number, oneOf, withDefault } from '../../http/parameters.js';

@@ -1,7 +1,7 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { create as contentDisposition } from 'content-disposition';
 import type { ItemRecord } from '../../core/host/records.js';
-import { obtainPicture, type CachedEntry, type ObtainOptions } from './cached/cached-pictures.js';
+import { obtainPicture, type CachedEntry, type ObtainOptions } from '../cached-files/cached-pictures.js';
 import type { PictureContext } from './context.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';

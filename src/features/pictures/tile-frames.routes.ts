@@ -1,8 +1,8 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { cacheJobKey, cacheJobNames, newCacheJob } from './cached/cache-files-job-data.js';
-import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
+import { cacheJobKey, cacheJobNames, newCacheJob } from '../cached-files/cache-files-job-data.js';
+import { imageKeys, pictureName, regionEntry, type CachedEntry } from '../cached-files/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayReadOrSchedule } from './authorize.js';

@@ -4,8 +4,8 @@ import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Feature } from '../feature.js';
 import type { Images } from '../images/images.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
-import { thumbnailJob } from './thumbnails.job.js';
-import { thumbnailRoutes } from './thumbnails.routes.js';
+import { thumbnailJob } from '../cached-files/thumbnails.job.js';
+import { thumbnailRoutes } from '../cached-files/thumbnails.routes.js';
 
 /** What the feature needs. */
 interface ThumbnailNeeds {

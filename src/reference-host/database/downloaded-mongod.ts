@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { cacheDirectory } from './cache-directory.js';
 import { finish, startChild } from './child.js';
-import type { DatabaseOptions } from './contract.js';
+import type { DatabaseOptions } from './database-options.js';
 import { installCommand, isInstalled } from '../packages.js';
 
 /** Pinned, so that two machines run the same; `MONGOMS_VERSION` asks for another. */

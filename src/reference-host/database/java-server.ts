@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheDirectory } from './cache-directory.js';
 import { finish, startChild, type Child } from './child.js';
-import type { Database, DatabaseOptions } from './contract.js';
+import type { Database, DatabaseOptions } from './database-options.js';
 import { findExecutable } from './executable.js';
 import { ping } from './uri.js';
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGuarded } from './child.js';
-import type { Database, DatabaseOptions } from './contract.js';
+import type { Database, DatabaseOptions } from './database-options.js';
 import { ping } from './uri.js';
 
 /** mongod replays its journal after a crash before it answers; a minute was enough for gigabytes. */

@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError, type Database, type DatabaseOptions } from './contract.js';
+import { DatabaseUnavailableError, type Database, type DatabaseOptions } from './database-options.js';
 import { downloadMongod } from './downloaded-mongod.js';
 import { findExecutable } from './executable.js';
 import { startJavaServer } from './java-server.js';

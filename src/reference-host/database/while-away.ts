@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseUnavailableError } from './contract.js';
+import { DatabaseUnavailableError } from './database-options.js';
 import { hostsOf, withoutCredentials } from './uri.js';
 
 const pauseMs = 500;

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { OpenReplies } from '../http/open-replies.js';
-import { createPatientServer } from '../http/patient-server.js';
+import { createPatientServer } from '../http/server-timeouts.js';
 import { offerUpgrades, type Upgrading } from '../http/upgrades.js';
 import { UsageError } from './options.js';
 

@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import type { Progress } from '../database/contract.js';
+import type { Progress } from '../database/database-options.js';
 
 /** Shows progress on a terminal as a bar, elsewhere as lines, about one every five seconds. */
 export interface ProgressDisplay {

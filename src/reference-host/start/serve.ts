@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startDatabase } from '../database/start-database.js';
-import { DatabaseUnavailableError, type Database } from '../database/contract.js';
+import { DatabaseUnavailableError, type Database } from '../database/database-options.js';
 import { DataDirectoryInUseError, lockDataDirectory } from './data-lock.js';
 import { Closers } from './closers.js';
 import { listen } from './listen.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import sharp from 'sharp';
-import type { Progress } from '../database/contract.js';
+import type { Progress } from '../database/database-options.js';
 import { Painter } from './paint.js';
 import { PyramidWriter } from './tiff-writer.js';
 import { outlineOf, Tissue, type Nucleus } from './tissue.js';

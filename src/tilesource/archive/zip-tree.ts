@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } from 'yauzl';
 import { TileSourceError } from '../../errors.js';
-import type { ByteReader, SourceInput, FileTree } from '../contract.js';
+import type { ByteReader, SourceInput, FileTree } from '../tile-source.js';
 
 /** Most files of an archive; each takes some 250 bytes of memory while it is open. */
 const maxEntries = 2 ** 19;

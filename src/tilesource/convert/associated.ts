@@ -1,4 +1,4 @@
-import type { TileSource } from '../contract.js';
+import type { TileSource } from '../tile-source.js';
 import { tagOf, type DirectoryPlan, type TiffContainer } from '../pyramid/container.js';
 import { isLossy, packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
 import { toPicture } from '../render/pixels.js';

@@ -1,5 +1,5 @@
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
-import type { ImageMetadata, TileSource } from '../contract.js';
+import type { ImageMetadata, TileSource } from '../tile-source.js';
 import type { Box } from '../geometry.js';
 import { blit } from '../render/pixels.js';
 import { createRaster, type Raster } from '../raster.js';

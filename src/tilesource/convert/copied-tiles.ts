@@ -1,8 +1,8 @@
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
-import type { TileSource } from '../contract.js';
+import type { TileSource } from '../tile-source.js';
 import type { Size } from '../geometry.js';
 import type { TiffContainer } from '../pyramid/container.js';
-import { jpegFormOf, packJpegTile, sameForm, type JpegForm } from '../pyramid/jpeg-form.js';
+import { jpegFormOf, packJpegTile, sameForm, type JpegForm } from './jpeg-form.js';
 import { levelOf, type Level } from '../pyramid/levels.js';
 import { createRaster } from '../raster.js';
 import { blit } from '../render/pixels.js';

@@ -1,8 +1,8 @@
-import type { TileSource } from '../contract.js';
+import type { TileSource } from '../tile-source.js';
 import type { Size } from '../geometry.js';
 import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
 import type { DirectoryPlan, TiffContainer } from '../pyramid/container.js';
-import { jpegFormTags } from '../pyramid/jpeg-form.js';
+import { jpegFormTags } from './jpeg-form.js';
 import { halfSize, levelDirectories } from '../pyramid/levels.js';
 import { packingTags, packTile, storedBands, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
 import type { Raster } from '../raster.js';

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../errors.js';
-import { defaultMaxDecodedPixels, type SourceInput } from '../contract.js';
+import { defaultMaxDecodedPixels, type SourceInput } from '../tile-source.js';
 import { readFacts } from '../sources/sharp/decode.js';
 import { prepare } from '../sources/sharp/material.js';
 import { vipsSettings } from './child/vips-pass.js';

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../errors.js';
 import { openFileReader } from '../byte-reader.js';
-import type { TileSource } from '../contract.js';
-import { readLayout, type ImageLayout } from '../sources/tiff/layout.js';
+import type { TileSource } from '../tile-source.js';
+import { readLayout, type ImageLayout } from '../sources/tiff/tiff-layout.js';
 import { compressions, photometrics } from '../sources/tiff/file/tags.js';
 import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 

@@ -1,4 +1,4 @@
-import type { TileSource } from '../contract.js';
+import type { TileSource } from '../tile-source.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 
 /** How samples of any type become the unsigned integers of 8 or 16 bits that are written. */

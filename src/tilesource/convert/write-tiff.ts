@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises';
 import type { Metadata } from 'sharp';
 import { BadValueError } from '../../errors.js';
-import type { ImageMetadata, TileSource } from '../contract.js';
+import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { TiffContainer, tagOf, type DirectoryPlan, type Tag } from '../pyramid/container.js';
 import { isLossy, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
 import { associatedDirectories } from './associated.js';
 import type { RemoteImage } from './child/remote-source.js';
 import type { VipsPass } from './child/vips-pass.js';
-import { describeConversion, describeFrame, type ConversionFacts } from './description.js';
+import { describeConversion, describeFrame, type ConversionFacts } from './conversion-description.js';
 import { writeLevels } from './frame-levels.js';
 import type { ConversionOptions, ConversionTask } from './options.js';
 import { mapSamples } from './samples.js';

@@ -1,7 +1,7 @@
 import { inRuns } from '../../core/concurrency/slices.js';
-import type { ImageMetadata } from '../contract.js';
+import type { ImageMetadata } from '../tile-source.js';
 import { fullValue, leastValue, type Raster } from '../raster.js';
-import type { MeasuredSamples } from '../measure/facts.js';
+import type { MeasuredSamples } from '../measure/measured-samples.js';
 
 /** Number of samples that are processed between two looks at the clock. */
 const samplesAtOnce = 65_536;

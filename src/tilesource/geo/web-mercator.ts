@@ -1,6 +1,6 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
-import type { ImageMetadata, TileAddress, TileSource } from '../contract.js';
+import type { ImageMetadata, TileAddress, TileSource } from '../tile-source.js';
 import { levelScale, preferredLevel, type Box } from '../geometry.js';
 import { createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 import { TileReader } from '../render/compose.js';

@@ -7,7 +7,7 @@ import { thresholdRange } from '../style/range.js';
 import { stylePixel } from '../style/render.js';
 import { isPicture } from '../render/pixels.js';
 import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
-import { pickSamples } from './facts.js';
+import { pickSamples } from './measured-samples.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../errors.js';
-import type { TileSource } from '../contract.js';
+import type { TileSource } from '../tile-source.js';
 import { levelCount } from '../geometry.js';
 import { fullValue } from '../raster.js';
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { sourceFault } from './source-fault.js';
-import type { TileSourceDefinition } from '../contract.js';
+import type { TileSourceDefinition } from '../tile-source.js';
 
 /** The members of a package's `plugin.json` that are read. */
 interface PluginDescription {

@@ -1,5 +1,5 @@
 import { packageVersion } from '../../core/version.js';
-import type { TileSourceDefinition } from '../contract.js';
+import type { TileSourceDefinition } from '../tile-source.js';
 import { cziSource } from '../sources/czi/czi-source.js';
 import { deepZoomSource } from '../sources/deepzoom/deepzoom-source.js';
 import { dicomSource } from '../sources/dicom/dicom-source.js';

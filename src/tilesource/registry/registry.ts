@@ -8,7 +8,7 @@ import {
   type SourceOptions,
   type TileSource,
   type TileSourceDefinition,
-} from '../contract.js';
+} from '../tile-source.js';
 
 /** The facts on which the order depends in which sources try a file. */
 export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;

@@ -1,4 +1,4 @@
-import { priorities } from '../contract.js';
+import { priorities } from '../tile-source.js';
 
 const known: ReadonlySet<unknown> = new Set(Object.values(priorities));
 

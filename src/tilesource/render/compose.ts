@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
-import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
+import type { EncodedImage, TileAddress, TileSource } from '../tile-source.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
 import { resizePicture, type OpenedPicture } from './encode.js';
 import { blit, crop, decimate, fitBorder, isPicture } from './pixels.js';

@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../errors.js';
-import type { ImageMetadata } from '../contract.js';
+import type { ImageMetadata } from '../tile-source.js';
 import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
 import type { Transform } from './pixels.js';
 

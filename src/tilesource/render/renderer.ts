@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
-import type { ImageMetadata, TileSource } from '../contract.js';
+import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
@@ -18,7 +18,7 @@ import {
   type Size,
   type RegionBounds,
 } from '../geometry.js';
-import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from '../measure/facts.js';
+import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Rgba } from '../color.js';

@@ -1,8 +1,8 @@
 import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { inDoubles } from '../doubles.js';
 import { bandStatistics, widened, type BandStatistics } from '../measure/histogram.js';
-import type { MeasuredSamples } from '../measure/facts.js';
-import { sortInSlices } from '../measure/sorted.js';
+import type { MeasuredSamples } from '../measure/measured-samples.js';
+import { sortInSlices } from './sorted-values.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 

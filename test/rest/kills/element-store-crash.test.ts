@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { StoredElements } from '../../../src/features/annotations/elements/contract.js';
+import type { StoredElements } from '../../../src/features/annotations/elements/element-store.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { openElements } from '../../support/annotations/element-process.js';
 import { builtProgram } from '../../support/run/programs.js';

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { priorities, type TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { HeldSource } from '../../support/images/held-source.js';

@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import type { StoredElements } from '../../../src/features/annotations/elements/contract.js';
+import type { StoredElements } from '../../../src/features/annotations/elements/element-store.js';
 import { PackedElementStore } from '../../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../../src/core/database/own-collections.js';

@@ -1,4 +1,4 @@
-import type { ElementWrite } from '../../../src/features/annotations/elements/contract.js';
+import type { ElementWrite } from '../../../src/features/annotations/elements/element-store.js';
 import { Mongoose, type Connection } from 'mongoose';
 import { PackedElementStore } from '../../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../../src/features/annotations/elements/element-records.model.js';

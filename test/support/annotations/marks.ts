@@ -1,6 +1,6 @@
 import { boundingBox, unionBox, type BoundingBox } from '../../../src/annotation-format/bounding-box.js';
 import type { AnnotationElement } from '../../../src/annotation-format/schema/document.js';
-import type { ElementAppearance, PackMarks } from '../../../src/features/annotations/elements/contract.js';
+import type { ElementAppearance, PackMarks } from '../../../src/features/annotations/elements/element-store.js';
 
 /** Elements as the element store gives their boxes and appearances. */
 export function marksOf(elements: readonly AnnotationElement[]): PackMarks {

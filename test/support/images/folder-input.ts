@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../src/errors.js';
-import type { FolderFile, SourceFolder, SourceInput } from '../../../src/tilesource/contract.js';
-import { borrowImage } from '../../../src/tilesource/borrow-image.js';
+import type { FolderFile, SourceFolder, SourceInput } from '../../../src/tilesource/tile-source.js';
+import { borrowImage } from '../../../src/cli/borrow-image.js';
 import type { TileSourceRegistry } from '../../../src/tilesource/registry/registry.js';
 import { memoryInput, type MemoryInput } from './memory-input.js';
 

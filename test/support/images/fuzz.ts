@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { TileOutsideError, TileSourceError } from '../../../src/errors.js';
-import type { TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import type { TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { memoryInput } from './memory-input.js';
 
 /** A mutated file that keeps the source busy for longer hangs. */

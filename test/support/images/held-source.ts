@@ -1,4 +1,4 @@
-import { priorities, type TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { paint, rasterSource } from './raster-source.js';
 
 /** An image whose tiles are read when they are let, or never. */

@@ -1,4 +1,4 @@
-import type { ByteReader, SourceInput } from '../../../src/tilesource/contract.js';
+import type { ByteReader, SourceInput } from '../../../src/tilesource/tile-source.js';
 
 /** What was asked of a {@link memoryInput}. */
 export interface MemoryInput extends SourceInput {

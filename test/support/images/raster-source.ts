@@ -1,4 +1,4 @@
-import type { ImageMetadata, TileSource } from '../../../src/tilesource/contract.js';
+import type { ImageMetadata, TileSource } from '../../../src/tilesource/tile-source.js';
 import { levelCount, tileContent } from '../../../src/tilesource/geometry.js';
 import { blit } from '../../../src/tilesource/render/pixels.js';
 import { createRaster, type Raster } from '../../../src/tilesource/raster.js';

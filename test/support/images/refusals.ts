@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { TileSourceError } from '../../../src/errors.js';
-import type { SourceInput, TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import type { SourceInput, TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 
 /** Expects that opening a file, or reading the first tile of its finest level, is refused with a message that names the reason. */
 export async function expectRefused(

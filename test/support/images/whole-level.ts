@@ -1,4 +1,4 @@
-import type { TileSource } from '../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../src/tilesource/tile-source.js';
 
 /** All tiles of a level put together, in plain numbers. */
 export async function wholeLevel(source: TileSource, level = source.metadata.levels - 1, frame = 0): Promise<number[]> {

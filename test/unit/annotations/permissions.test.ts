@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readAccessList } from '../../../src/core/host/access-list.js';
+import { readAccessList } from '../../../src/http/access-list.js';
 import { AnnotationPermissions } from '../../../src/features/annotations/access/permissions.js';
 
 const count = 5000;

@@ -8,7 +8,7 @@ import {
   parseSpecList,
   plainValue,
 } from '../../../src/features/cached-files/cached-file-key.js';
-import { regionEntry } from '../../../src/features/pictures/cached/cached-pictures.js';
+import { regionEntry } from '../../../src/features/cached-files/cached-pictures.js';
 
 describe('key of a cached file', () => {
   it.each([

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { startDatabase } from '../../../src/reference-host/database/start-database.js';
-import { DatabaseUnavailableError, type Progress } from '../../../src/reference-host/database/contract.js';
+import { DatabaseUnavailableError, type Progress } from '../../../src/reference-host/database/database-options.js';
 import { findExecutable } from '../../../src/reference-host/database/executable.js';
 import { freePort } from '../../../src/reference-host/database/mongod.js';
 import { hostsOf, ping } from '../../../src/reference-host/database/uri.js';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createPatientServer, type Patience } from '../../../src/reference-host/http/patient-server.js';
+import { createPatientServer, type Patience } from '../../../src/reference-host/http/server-timeouts.js';
 
 const undo: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

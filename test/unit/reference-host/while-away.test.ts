@@ -1,6 +1,6 @@
 import { mongo } from 'mongoose';
 import { describe, expect, it, vi } from 'vitest';
-import { DatabaseUnavailableError } from '../../../src/reference-host/database/contract.js';
+import { DatabaseUnavailableError } from '../../../src/reference-host/database/database-options.js';
 import { whileDatabaseIsAway } from '../../../src/reference-host/database/while-away.js';
 
 const uri = 'mongodb://ann:s3cret@127.0.0.1:1/x';

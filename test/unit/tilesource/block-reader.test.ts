@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LargeImageError } from '../../../src/index.js';
-import { BlockCache } from '../../../src/tilesource/block-reader.js';
+import { BlockCache } from '../../../src/features/images/block-cache.js';
 
 const block = 512 * 1024;
 const content = Uint8Array.from({ length: 5 * block + 77 }, (_, i) => (i * 31 + (i >> 9)) & 255);

@@ -8,7 +8,7 @@ import { convert } from '../../../src/tilesource/convert/convert.js';
 import { checkConversion, type ConversionRequest } from '../../../src/tilesource/convert/options.js';
 import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/child/vips-pass.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
-import type { TileSource } from '../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../src/tilesource/tile-source.js';
 import { wholeLevel, worstDifference } from '../../support/images/whole-level.js';
 
 /** Longer than what is decoded as a whole, so that libvips makes the tiles; low, so that it is quick. */

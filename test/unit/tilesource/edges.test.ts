@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
-import type { TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import type { TileSource, TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import type { RegionRequest } from '../../../src/tilesource/requests.js';
 import { cziSource } from '../../../src/tilesource/sources/czi/czi-source.js';

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import type { TileSource } from '../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../src/tilesource/tile-source.js';
 import { levelSize, tileContent } from '../../../src/tilesource/geometry.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { blit } from '../../../src/tilesource/render/pixels.js';

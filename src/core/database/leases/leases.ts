@@ -5,7 +5,7 @@ import { NamedQueues } from '../../concurrency/work-queue.js';
 import type { LeaseModel } from './lease.model.js';
 import { hasEnded, processName } from './process-name.js';
 import { Renewal } from './renewal.js';
-import { Silence } from '../silence.js';
+import { Silence } from './silent-owner.js';
 
 interface LeasesOptions {
   model: LeaseModel;

@@ -1,5 +1,5 @@
 import { AccessDeniedError, LargeImageError } from '../../../errors.js';
-import { readAccessList, readFlags } from '../../../core/host/access-list.js';
+import { readAccessList, readFlags } from '../../../http/access-list.js';
 import { requireUser } from '../../../http/require-user.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
 import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';

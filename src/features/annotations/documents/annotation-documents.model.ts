@@ -1,6 +1,6 @@
 import type { Connection, QueryFilter, Schema, Types } from 'mongoose';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
-import type { StoredElements } from '../elements/contract.js';
+import type { StoredElements } from '../elements/element-store.js';
 import type { AccessEntry } from '../../../host.js';
 import type {
   AnnotationAccess,

@@ -1,5 +1,5 @@
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
-import type { StoredElements } from '../elements/contract.js';
+import type { StoredElements } from '../elements/element-store.js';
 import type { AccessEntry } from '../../../host.js';
 
 /** The access list of an annotation. */

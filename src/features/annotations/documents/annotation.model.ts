@@ -1,5 +1,5 @@
 import type { Connection, Model, QueryFilter, Types } from 'mongoose';
-import type { StoredElements } from '../elements/contract.js';
+import type { StoredElements } from '../elements/element-store.js';
 import type {
   AnnotationAccess,
   AnnotationFilter,

@@ -9,7 +9,7 @@ import type {
   ReceivedBody,
   ReceiveOptions,
   StoredElements,
-} from '../elements/contract.js';
+} from '../elements/element-store.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';

@@ -4,7 +4,7 @@ import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import { schemaFor } from '../../../annotation-format/schema/document.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
-import type { ScannedElement } from '../elements/contract.js';
+import type { ScannedElement } from '../elements/element-store.js';
 import { NotFoundError, UnknownIdError } from '../../../errors.js';
 import { answerConditional } from '../../../http/conditional.js';
 import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/schemas.js';

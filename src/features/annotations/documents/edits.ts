@@ -2,11 +2,11 @@ import { patchSchemaError } from '../../../annotation-format/messages.js';
 import { applyPatch, parsePatch, patchedElementIds, type PatchTarget } from '../../../annotation-format/patch.js';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
 import { itemField } from '../../../annotation-format/schema/common.js';
-import type { ChangedElements, ElementChanges, ElementEditing, StoredElements } from '../elements/contract.js';
+import type { ChangedElements, ElementChanges, ElementEditing, StoredElements } from '../elements/element-store.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import type { AnnotationRecord } from './annotation-record.js';
 import type { MergedChange } from './merged-changes.js';
-import type { AnnotationParts, ChangeRequest } from './parts.js';
+import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
 import type { AnnotationWriter } from './writer.js';
 
 /** Longest id that a message repeats. */

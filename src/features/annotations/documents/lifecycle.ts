@@ -1,5 +1,5 @@
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import type { BodySource, ReceiveOptions } from '../elements/contract.js';
+import type { BodySource, ReceiveOptions } from '../elements/element-store.js';
 import { UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from './annotation-record.js';
@@ -7,7 +7,7 @@ import type { NewAnnotation } from './annotation.model.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { AccessChange } from '../access/permissions.js';
 import type { BodyForm, IncomingAnnotation } from './body.js';
-import type { AnnotationParts, ChangeRequest } from './parts.js';
+import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
 import type { AnnotationWriter } from './writer.js';
 
 /** Options for creating annotations from a body. */

@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { NamedQueues } from '../../../core/concurrency/work-queue.js';
 import { callerName } from '../../../core/concurrency/queues.js';
 import { BusyError } from '../../../errors.js';
-import type { ElementEditing } from '../elements/contract.js';
+import type { ElementEditing } from '../elements/element-store.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
-import { Superseded, type AnnotationParts, type ChangeRequest } from './parts.js';
+import { Superseded, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
 
 /** A change that can be applied to any version. */
 export interface MergedChange {

@@ -4,7 +4,7 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
 import { step } from '../../../core/steps.js';
 import { MergedChanges, type MergedChange } from './merged-changes.js';
-import { Superseded, type AnnotationParts, type ChangeRequest } from './parts.js';
+import { Superseded, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
 
 /** How long clients may still fetch a notification, in milliseconds. */
 const notificationLifetimeMs = 1000;

@@ -28,10 +28,10 @@ import type {
   StoreOptions,
   WriteOptions,
   SweepReport,
-} from './contract.js';
+} from './element-store.js';
 import { FamilyLease } from './leases.js';
 import { IdMaker } from './packs/ids.js';
-import { defaultLayout, type Layout } from './packs/layout.js';
+import { defaultLayout, type Layout } from './packs/pack-layout.js';
 import { noElements } from './write/list-writer.js';
 import { ElementLoader } from './read/loader.js';
 import { findElements } from './read/locate.js';

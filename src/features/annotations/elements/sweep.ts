@@ -1,4 +1,4 @@
-import type { StoredElements, SweepReport } from './contract.js';
+import type { StoredElements, SweepReport } from './element-store.js';
 import { decodePackIndex } from './packs/pack-index.js';
 import { endLostClaim, newLeaseId, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { ElementStore, SweepReport } from '../elements/contract.js';
+import type { ElementStore, SweepReport } from '../elements/element-store.js';
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { inTime } from '../../../core/concurrency/in-time.js';
 import { InvalidError, LargeImageError } from '../../../errors.js';

@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../../errors.js';
 import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { isVersionField, type VersionField } from './versions.model.js';
-import type { AnnotationParts, ChangeRequest } from '../documents/parts.js';
+import type { AnnotationParts, ChangeRequest } from '../documents/annotation-parts.js';
 import type { AnnotationWriter } from '../documents/writer.js';
 
 /** One version of an annotation. */

@@ -1,5 +1,5 @@
 import type { Connection, Model, QueryFilter } from 'mongoose';
-import type { StoredElements } from '../elements/contract.js';
+import type { StoredElements } from '../elements/element-store.js';
 import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import { eachInSlices } from '../../../core/database/read-limits.js';

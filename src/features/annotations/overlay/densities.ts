@@ -2,7 +2,7 @@ import { crowdOf, defaultGain, type CrowdedWindow } from './draw/density/density
 import { DensityCounter } from './draw/density/density.js';
 import { GroupColorCounter, type GroupColor } from './draw/group-colors.js';
 import type { Drawer } from './drawer.js';
-import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
+import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/element-store.js';
 import { LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
 import {
@@ -15,7 +15,7 @@ import {
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../../../core/concurrency/at-most.js';
+import { atMost } from '../../../core/concurrency/lru-options.js';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
 /** Densities of annotations with fewer elements are not stored, because counting them again is as quick. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { programOf } from '../../../core/concurrency/program.js';
-import type { PackMarks } from '../elements/contract.js';
+import type { PackMarks } from '../elements/element-store.js';
 import { countWindow, type CountedWindow } from './draw/density/count-window.js';
 import { makeVectorTile, paint, paintRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
 import type { DrawingFunctions } from './drawing-thread.js';

@@ -1,6 +1,6 @@
 import type { Core } from '../../../core/core.js';
 import { bindRoutes } from '../../../http/route.js';
-import type { TileCache } from '../../caches/contract.js';
+import type { TileCache } from '../../caches/tile-cache.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { AnnotationOffers } from '../feature.js';

@@ -7,8 +7,8 @@ import { pointDiameter, type ColorMode, type GroupFilter } from './draw/shape.js
 import { maxFeatures, VectorTile } from './draw/vector-tile.js';
 import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { BoxCondition } from '../../../annotation-format/element-query.js';
-import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
-import type { CachedTile } from '../../caches/contract.js';
+import type { ElementStore, ElementText, StoredElements } from '../elements/element-store.js';
+import type { CachedTile } from '../../caches/tile-cache.js';
 import type { BlockAddress } from './density.model.js';
 import { BadValueError } from '../../../errors.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';

@@ -5,7 +5,7 @@ import { DensityCells } from './draw/density/density-cells.js';
 import { blockTiles, densityLevels, type DensityClass } from './draw/density/density.js';
 import { matchesConditions } from '../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
-import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
+import type { ElementStore, ElementText, StoredElements } from '../elements/element-store.js';
 import type { HostLogger } from '../../../host.js';
 import type { DensitySummary } from './density.model.js';
 import { nextSlice } from '../../../core/concurrency/slices.js';

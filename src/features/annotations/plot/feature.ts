@@ -1,5 +1,5 @@
 import type { Core } from '../../../core/core.js';
-import { LatestOnly } from '../../../core/concurrency/latest-only.js';
+import { LatestOnly } from './latest-only.js';
 import { bindRoutes } from '../../../http/route.js';
 import type { Feature } from '../../feature.js';
 import type { Items } from '../../items/items.js';

@@ -2,7 +2,7 @@ import { BadParameterError, InvalidError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import { plotSources, type PlotRequest, type PlotSource, type PlotData } from './plot-data.js';
-import type { LatestOnly } from '../../../core/concurrency/latest-only.js';
+import type { LatestOnly } from './latest-only.js';
 import type { Items } from '../../items/items.js';
 import { Reply } from '../../../http/reply.js';
 import { started } from '../streams.js';

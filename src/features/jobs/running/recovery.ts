@@ -3,7 +3,7 @@ import { mayBeBegunAgain, type JobRecord } from '../job-record.js';
 import { activeStatuses, jobStatus } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
-import { Silence } from '../../../core/database/silence.js';
+import { Silence } from '../../../core/database/leases/silent-owner.js';
 import { step } from '../../../core/steps.js';
 
 /** State of the queue entry that is to deliver a job to a runner; `taken` says since when it is taken. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Types } from 'mongoose';
 import type { HostContext } from '../../context.js';
-import type { Progress } from '../../database/contract.js';
+import type { Progress } from '../../database/database-options.js';
 import { issueToken, revokeToken, userScope } from '../../accounts/tokens/tokens.js';
 import { nucleiOf, syntheticSlide } from '../../synthetic-slide/slide.js';
 

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { AssociatedImage, EncodedImage, ImageMetadata, TileAddress, TileSource } from '../../contract.js';
+import type { AssociatedImage, EncodedImage, ImageMetadata, TileAddress, TileSource } from '../../tile-source.js';
 import type { Raster } from '../../raster.js';
 
 /** Description of an opened image, as plain data that can be sent to another process. */

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 import { positionAt, textAt, type CziBytes } from './segments.js';
 
 /** Most entries of the attachment directory that are read. Ordinary files have fewer than ten. */

@@ -12,14 +12,14 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { levelCount, levelScale, levelSize } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import type { Raster } from '../../raster.js';
 import { attachmentRange, partOfFile, readAttachments, type Attachment } from './attachments.js';
-import { readCziFacts, type CziFacts } from './facts.js';
-import { isPopulated, layOut, type CziLayout } from './layout.js';
-import { CziPixels } from './pixels.js';
+import { readCziFacts, type CziFacts } from './czi-metadata.js';
+import { isPopulated, layOut, type CziLayout } from './czi-layout.js';
+import { CziPixels } from './czi-pixels.js';
 import { CziBytes, type CziHeader } from './segments.js';
 import { readSubBlocks } from './sub-blocks.js';
 

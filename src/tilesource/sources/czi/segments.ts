@@ -1,5 +1,5 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 
 /** Bytes of the header of every segment, which holds its name and two lengths. */
 const segmentHeaderBytes = 32;

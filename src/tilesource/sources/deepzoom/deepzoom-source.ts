@@ -11,7 +11,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { openInZip } from '../../archive/zip-tree.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
 import { processed } from '../../process/processing.js';
@@ -21,7 +21,7 @@ import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
-import { findDescription, readDescription, type DeepZoomDescription } from './description.js';
+import { findDescription, readDescription, type DeepZoomDescription } from './dzi-description.js';
 
 /** Most bytes of a stored tile. */
 const maxTileBytes = 2 ** 27;

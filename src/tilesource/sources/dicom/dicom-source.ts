@@ -10,7 +10,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { levelCount, levelSize, type Box } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
@@ -18,8 +18,8 @@ import { createRaster, whiteOfBits, type Raster } from '../../raster.js';
 import { blit, crop } from '../../render/pixels.js';
 import { extend } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
-import { layOut, type DicomLayout, type DicomLevel } from './layout.js';
-import { areQuicklyDecoded, readFrame, sampleShape, storedJpeg } from './pixels.js';
+import { layOut, type DicomLayout, type DicomLevel } from './dicom-layout.js';
+import { areQuicklyDecoded, readFrame, sampleShape, storedJpeg } from './dicom-pixels.js';
 
 /** Most files of one item that are searched for instances of the series, and how many of them at the same time. */
 const maxCompanions = 5000;

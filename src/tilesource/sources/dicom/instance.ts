@@ -2,8 +2,8 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import type { ByteReader, ReadOptions, SourceInput } from '../../contract.js';
-import { readDicomFacts, type DicomFacts } from './facts.js';
+import type { ByteReader, ReadOptions, SourceInput } from '../../tile-source.js';
+import { readDicomFacts, type DicomFacts } from './dicom-header.js';
 
 /** How many bytes of a header are read first, and how many at most. Large headers describe each of many frames. */
 const firstHeaderBytes = 2 ** 16;

@@ -1,5 +1,5 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 import { exactly, type Stretch } from './markers.js';
 
 /** Most boxes of a file, and most bytes of its header box and of a text. */

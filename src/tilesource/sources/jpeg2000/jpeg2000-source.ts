@@ -8,13 +8,13 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { whiteOfBits, type Raster } from '../../raster.js';
 import { readFileFacts, type FileFacts } from './boxes.js';
 import { CodeStream } from './code-stream.js';
-import { CodeStreamPixels, maxDecodedSamples, type Shape } from './pixels.js';
+import { CodeStreamPixels, maxDecodedSamples, type Shape } from './jpeg2000-pixels.js';
 
 /** Most bytes of decoded tiles that are cached, for all open files together. */
 const keptBytes = 2 ** 27;

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 
 /** Numbers of the markers of a code stream (ISO 15444-1, table A.2). */
 export const markers = {

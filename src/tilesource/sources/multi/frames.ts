@@ -1,8 +1,8 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
-import type { FrameMetadata, ImageMetadata } from '../../contract.js';
+import type { FrameMetadata, ImageMetadata } from '../../tile-source.js';
 import { wireFrames } from '../../metadata.js';
-import type { MultiDescription, SourceEntry } from './description.js';
+import type { MultiDescription, SourceEntry } from './multi-description.js';
 
 /** Most frames of an image, and most frames of all its sources together. */
 const maxFrames = 100_000;

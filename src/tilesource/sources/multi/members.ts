@@ -1,10 +1,10 @@
 import { MissingPartsError, TileSourceError } from '../../../errors.js';
-import type { FolderFile, SourceFolder } from '../../contract.js';
+import type { FolderFile, SourceFolder } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { missingParts } from '../../registry/missing-parts.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { axesOf } from './frames.js';
-import { maxSources, type MultiDescription, type SourceEntry } from './description.js';
+import { maxSources, type MultiDescription, type SourceEntry } from './multi-description.js';
 
 /** A source of the image: its entry in the description, and its file. */
 export interface Member {

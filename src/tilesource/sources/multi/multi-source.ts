@@ -11,15 +11,15 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { createRaster, fullValue, type Raster } from '../../raster.js';
-import { maxDescriptionBytes, type MultiDescription } from './description.js';
-import { memberFacts } from './facts.js';
+import { maxDescriptionBytes, type MultiDescription } from './multi-description.js';
+import { memberFacts } from './member-metadata.js';
 import { frameTable, type FramePart, type MultiFrames } from './frames.js';
 import { findMembers } from './members.js';
-import { paint, readPart } from './paint.js';
+import { paint, readPart } from './paint-members.js';
 import { placementOf, shiftOf, type MultiMember } from './placement.js';
 
 const defaultTile = 256;

@@ -1,6 +1,6 @@
 import { RE2JS, type RE2JSException } from 're2js';
 import { TileSourceError } from '../../../errors.js';
-import { maxSources } from './description.js';
+import { maxSources } from './multi-description.js';
 
 /** Patterns, and the names of files to match. */
 export interface PatternSearch {

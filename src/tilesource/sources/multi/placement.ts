@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
-import type { Point, Position } from './description.js';
+import type { Point, Position } from './multi-description.js';
 import type { Member } from './members.js';
-import type { MemberFacts } from './facts.js';
+import type { MemberFacts } from './member-metadata.js';
 import { fitAffine, fitSimilarity, thinPlate, type Affine, type Mapping } from './warp.js';
 
 /** A rectangle by its edges. */

@@ -1,6 +1,6 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
 import { fullValue, leastValue, type Raster, type SampleType } from '../../raster.js';
-import type { Point } from './description.js';
+import type { Point } from './multi-description.js';
 import type { Edges } from './placement.js';
 import type { Affine, Mapping } from './warp.js';
 

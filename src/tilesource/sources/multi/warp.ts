@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { Point } from './description.js';
+import type { Point } from './multi-description.js';
 
 /** Maps a point. */
 export type Mapping = (point: Point) => Point;

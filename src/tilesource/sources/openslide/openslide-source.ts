@@ -9,7 +9,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { isPowerOfTwo, levelCount, tileContent } from '../../geometry.js';
 import { blit } from '../../render/pixels.js';
 import { createRaster, type Raster } from '../../raster.js';

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryDirectory } from '../../../core/temporary-files.js';
 import { TileSourceError } from '../../../errors.js';
-import type { SourceInput } from '../../contract.js';
+import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { plainName, slideParts } from './slide-parts.js';
 

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { SourceInput } from '../../contract.js';
+import type { SourceInput } from '../../tile-source.js';
 import { missingParts } from '../../registry/missing-parts.js';
 
 /** Most files of a slide, and most bytes of the text file that lists them. */

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { PictureTask } from '../../codecs/whole-pictures.js';
-import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../contract.js';
+import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../tile-source.js';
 import { processed } from '../../process/processing.js';
 import { sharpSource } from '../sharp/sharp-source.js';
 

@@ -1,4 +1,4 @@
-import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { decodePicture, openDecoded, wholeFile } from './decoded.js';
 
 /** Reads HEIC, decoded as a whole by the optional package libheif-js. AVIF is read by libvips. */

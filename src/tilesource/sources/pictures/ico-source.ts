@@ -1,6 +1,6 @@
 import decodeIco from 'decode-ico';
 import { TileSourceError } from '../../../errors.js';
-import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { openDecoded, pngOf, wholeFile } from './decoded.js';
 
 /** Most pictures in one file. */

@@ -1,4 +1,4 @@
-import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { decodePicture, openDecoded, wholeFile } from './decoded.js';
 
 const container = Buffer.from('\0\0\0\x0cJXL \r\n\x87\n', 'latin1');

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
-import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { processed } from '../../process/processing.js';
 import { maxPixels, openDecoded, wholeFile } from './decoded.js';
 

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
-import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { openDecoded, wholeFile } from './decoded.js';
 

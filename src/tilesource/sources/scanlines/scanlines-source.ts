@@ -9,7 +9,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { levelCount, tileContent } from '../../geometry.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { readBmp } from './bmp.js';

@@ -1,6 +1,6 @@
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import { LargeImageError, TileSourceError } from '../../../errors.js';
-import { defaultMaxDecodedPixels, type SourceOptions } from '../../contract.js';
+import { defaultMaxDecodedPixels, type SourceOptions } from '../../tile-source.js';
 import { readExif } from './exif.js';
 import { processed } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { runInChild } from '../../convert/child/child-process.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
-import { defaultMaxDecodedPixels } from '../../contract.js';
+import { defaultMaxDecodedPixels } from '../../tile-source.js';
 import { explain, readFacts } from './decode.js';
 import type { Material } from './material.js';
 import { temporaryPath } from '../../../core/temporary-files.js';

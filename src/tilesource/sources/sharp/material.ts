@@ -1,6 +1,6 @@
 import { unlink } from 'node:fs/promises';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
-import type { SourceInput } from '../../contract.js';
+import type { SourceInput } from '../../tile-source.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { foreignFormat, recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 
 /** Most bytes of compressed texts. A byte may inflate to a thousand, and libvips inflates them each time that it opens the file. */
 const maxCompressedText = 2 ** 20;

@@ -2,7 +2,7 @@ import { unlink } from 'node:fs/promises';
 import type { Metadata, SharpOptions } from 'sharp';
 import { fileInput } from '../../byte-reader.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
-import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
+import type { ImageMetadata, SourceOptions, TileSource } from '../../tile-source.js';
 import { levelCount } from '../../geometry.js';
 import { processedLong } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';

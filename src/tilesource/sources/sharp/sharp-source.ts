@@ -7,7 +7,7 @@ import {
   type SourceOptions,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { explain, readFacts } from './decode.js';
 import { drawSvg } from './drawing.js';
 import { prepare } from './material.js';

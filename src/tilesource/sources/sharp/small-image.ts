@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import sharp, { type Metadata, type SharpOptions } from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import type { FrameMetadata, ImageMetadata, TileSource } from '../../contract.js';
+import type { FrameMetadata, ImageMetadata, TileSource } from '../../tile-source.js';
 import type { Raster } from '../../raster.js';
 import { decode, describeFacts, explain, sampleForm, type SampleForm, type VipsFile } from './decode.js';
 import type { FileFormat } from './format.js';

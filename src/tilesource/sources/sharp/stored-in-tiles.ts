@@ -1,5 +1,5 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 import { TiffBytes } from '../tiff/file/tiff-bytes.js';
 
 /**

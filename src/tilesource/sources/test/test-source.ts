@@ -7,7 +7,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { drawText } from './bitmap-font.js';

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { FrameMetadata } from '../../contract.js';
+import type { FrameMetadata } from '../../tile-source.js';
 import type { Directory } from './file/directory.js';
 import { tags } from './file/tags.js';
 import { childText, children, parseXml, type XmlElement } from '../../xml.js';

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { FrameMetadata } from '../../contract.js';
+import type { FrameMetadata } from '../../tile-source.js';
 import { attribute, children, parseXml, plainElement, type XmlElement } from '../../xml.js';
 
 /** One plane of an OME image. */

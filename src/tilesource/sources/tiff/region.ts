@@ -2,7 +2,7 @@ import type { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../../errors.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { decodeChunks } from './decoding/decode.js';
-import { type DecodeContext, maxDecodedBytes, type ImageLayout } from './layout.js';
+import { type DecodeContext, maxDecodedBytes, type ImageLayout } from './tiff-layout.js';
 import type { Directory, TagNumbers } from './file/directory.js';
 import { compressions, tags } from './file/tags.js';
 import type { TiffBytes } from './file/tiff-bytes.js';

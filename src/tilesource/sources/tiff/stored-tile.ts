@@ -1,6 +1,6 @@
 import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../../codecs/jpeg-segments.js';
-import type { EncodedImage } from '../../contract.js';
-import type { ImageLayout } from './layout.js';
+import type { EncodedImage } from '../../tile-source.js';
+import type { ImageLayout } from './tiff-layout.js';
 import { compressions, photometrics } from './file/tags.js';
 
 /** Ids of the tables in a DQT or DHT segment; `null` if its lengths are wrong. */

@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import { sampleBytes } from '../../raster.js';
-import type { ImageLayout } from './layout.js';
+import type { ImageLayout } from './tiff-layout.js';
 import { hasPlainRows } from './region.js';
 
 /** Side in pixels of the tiles of temporary pyramids. */

@@ -14,13 +14,13 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { createRaster, whiteOfBits, type Raster } from '../../raster.js';
 import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
 import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
-import { readLayout, type ImageLayout } from './layout.js';
+import { readLayout, type ImageLayout } from './tiff-layout.js';
 import { orient, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './region.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';

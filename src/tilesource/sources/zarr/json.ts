@@ -1,6 +1,6 @@
 import { JsonLimitError, parseInSlices } from '../../../core/concurrency/json-slices.js';
 import { TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../contract.js';
+import type { FileTree } from '../../tile-source.js';
 
 /** Most bytes of one metadata document. */
 const maxJsonBytes = 2 ** 22;

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import type { FileTree, ReadOptions } from '../../contract.js';
+import type { FileTree, ReadOptions } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { zarrInflation } from '../../codecs/zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';

@@ -1,5 +1,5 @@
 import { MissingPartsError, TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../contract.js';
+import type { FileTree } from '../../tile-source.js';
 import type { ArchiveTree } from '../../archive/zip-tree.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { readArrayV2, readArrayV3 } from './array-metadata.js';

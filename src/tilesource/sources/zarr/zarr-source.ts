@@ -9,7 +9,7 @@ import {
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
-} from '../../contract.js';
+} from '../../tile-source.js';
 import { openInZip } from '../../archive/zip-tree.js';
 import { isReducedBy, levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseElementQuery } from '../../../../src/annotation-format/element-query.js';
 import { LargeImageError } from '../../../../src/errors.js';
-import type { ReceivedBody, StoredElements } from '../../../../src/features/annotations/elements/contract.js';
+import type { ReceivedBody, StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import type { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';
 import { kept, startElementStore } from '../../../support/annotations/element-store.js';

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { boundingBox } from '../../../../src/annotation-format/bounding-box.js';
 import { matchesConditions, parseElementQuery, type ElementQuery } from '../../../../src/annotation-format/element-query.js';
-import type { StoredElements } from '../../../../src/features/annotations/elements/contract.js';
+import type { StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import type { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import { startElementStore } from '../../../support/annotations/element-store.js';
 import { centroidsNaively, selectNaively, type Stored } from '../../../support/annotations/element-model.js';

@@ -1,7 +1,7 @@
 import mongoose, { type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
-import type { StoredElements } from '../../../../src/features/annotations/elements/contract.js';
+import type { StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import { AnnotationDensityModel } from '../../../../src/features/annotations/overlay/density.model.js';
 import { MongoElementRecords } from '../../../../src/features/annotations/elements/element-records.model.js';

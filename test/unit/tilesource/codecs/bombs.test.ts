@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { expect, it } from 'vitest';
-import type { TileSource } from '../../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../../src/tilesource/tile-source.js';
 import { sharpSource } from '../../../../src/tilesource/sources/sharp/sharp-source.js';
 import { memoryInput } from '../../../support/images/memory-input.js';
 

@@ -8,7 +8,7 @@ import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import { withoutListeners } from '../../../../src/tilesource/codecs/threads/without-listeners.js';
 import { limitedWasm } from '../../../../src/tilesource/codecs/threads/limited-wasm.js';
-import type { TileSourceDefinition } from '../../../../src/tilesource/contract.js';
+import type { TileSourceDefinition } from '../../../../src/tilesource/tile-source.js';
 import type { SampleType } from '../../../../src/tilesource/raster.js';
 import { heifSource } from '../../../../src/tilesource/sources/pictures/heif-source.js';
 import { icoSource } from '../../../../src/tilesource/sources/pictures/ico-source.js';

@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
-import type { SourceInput } from '../../../../src/tilesource/contract.js';
+import type { SourceInput } from '../../../../src/tilesource/tile-source.js';
 import { dicomSource } from '../../../../src/tilesource/sources/dicom/dicom-source.js';
 import { sampleFile } from '../../../support/images/data.js';
 import { writeDicom, type WrittenDicom } from '../../../support/writers/dicom-writer.js';

@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { LargeImageError } from '../../../../src/errors.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
-import type { TileSource } from '../../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../../src/tilesource/tile-source.js';
 import { inverseOf, toModel, type Affine } from '../../../../src/tilesource/geo/georeference.js';
 import { toDisplayByte } from '../../../../src/tilesource/render/pixels.js';
 import { projectToWebMercator } from '../../../../src/tilesource/geo/web-mercator.js';

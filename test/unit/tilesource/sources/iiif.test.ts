@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ImageMetadata } from '../../../../src/tilesource/contract.js';
+import type { ImageMetadata } from '../../../../src/tilesource/tile-source.js';
 import { iiifFacts, planIiif } from '../../../../src/tilesource/render/iiif.js';
 
 /** 1000 by 600, two levels above the base. */

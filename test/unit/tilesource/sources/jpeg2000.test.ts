@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { TileSourceError } from '../../../../src/errors.js';
 import { describeTileSource } from '../../../../src/testing/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
-import type { SourceInput } from '../../../../src/tilesource/contract.js';
+import type { SourceInput } from '../../../../src/tilesource/tile-source.js';
 import { jpeg2000Source } from '../../../../src/tilesource/sources/jpeg2000/jpeg2000-source.js';
 import type { SampleType } from '../../../../src/tilesource/raster.js';
 import { writeFixtures } from '../../../support/images/fixtures.js';

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { MissingPartsError, TileSourceError } from '../../../../src/errors.js';
-import type { TileSource, TileSourceDefinition } from '../../../../src/tilesource/contract.js';
+import type { TileSource, TileSourceDefinition } from '../../../../src/tilesource/tile-source.js';
 import { wireMetadata } from '../../../../src/tilesource/metadata.js';
 import type { Raster } from '../../../../src/tilesource/raster.js';
 import { TileSourceRegistry } from '../../../../src/tilesource/registry/registry.js';

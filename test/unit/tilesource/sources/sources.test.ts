@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
-import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../../src/tilesource/contract.js';
+import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../../src/tilesource/tile-source.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import { ownSources } from '../../../../src/tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../../../../src/tilesource/registry/registry.js';

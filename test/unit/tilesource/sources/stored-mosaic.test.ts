@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import { TileReader } from '../../../../src/tilesource/render/compose.js';
-import type { TileAddress, TileSource } from '../../../../src/tilesource/contract.js';
+import type { TileAddress, TileSource } from '../../../../src/tilesource/tile-source.js';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import type { RegionRequest } from '../../../../src/tilesource/requests.js';
 import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';

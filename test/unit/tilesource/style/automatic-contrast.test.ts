@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
-import { sortInSlices } from '../../../../src/tilesource/measure/sorted.js';
+import { sortInSlices } from '../../../../src/tilesource/style/sorted-values.js';
 import { createRaster, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
 import type { EncodedPicture, StreamedPicture } from '../../../../src/tilesource/requests.js';
 import { parseStyle } from '../../../../src/tilesource/style/parse.js';

@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import sharp, { type TiffOptions } from 'sharp';
 import { describe, expect, it } from 'vitest';
-import type { TileSource } from '../../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../../src/tilesource/tile-source.js';
 import { completeJpeg } from '../../../../src/tilesource/sources/tiff/stored-tile.js';
 import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
 import { sampleFile } from '../../../support/images/data.js';

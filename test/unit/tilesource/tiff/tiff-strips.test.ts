@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { SourceOptions, TileSource } from '../../../../src/tilesource/contract.js';
+import type { SourceOptions, TileSource } from '../../../../src/tilesource/tile-source.js';
 import { createRaster, type Raster, type SampleType } from '../../../../src/tilesource/raster.js';
 import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
 import { memoryInput } from '../../../support/images/memory-input.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { TileSource } from '../../../../src/tilesource/contract.js';
+import type { TileSource } from '../../../../src/tilesource/tile-source.js';
 import { fileInput } from '../../../../src/tilesource/byte-reader.js';
 import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
 import { sampleFile } from '../../../support/images/data.js';

@@ -4,7 +4,7 @@ import { compareKeys, type AnnotationKey } from '../annotation.model.js';
 import { searchWords } from '../annotation-documents.model.js';
 import { batches } from '../../../../core/database/id-batches.js';
 import type { ItemRecord } from '../../../../core/host/records.js';
-import type { AnnotationParts } from '../parts.js';
+import type { AnnotationParts } from '../annotation-parts.js';
 import { AccessDeniedError, UnknownIdError } from '../../../../errors.js';
 
 /** Conditions of a search for annotations. */

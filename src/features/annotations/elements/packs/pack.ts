@@ -1,6 +1,6 @@
 import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
-import type { ElementAppearance } from '../contract.js';
+import type { ElementAppearance } from '../element-store.js';
 import { idAt, type IdColumns } from './ids.js';
 import { parseAppearances } from '../read/appearances.js';
 

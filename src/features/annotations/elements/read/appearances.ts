@@ -1,6 +1,6 @@
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { PolylineElement } from '../../../../annotation-format/schema/polyline.js';
-import type { ElementAppearance } from '../contract.js';
+import type { ElementAppearance } from '../element-store.js';
 
 /** An appearance as it is stored: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
 type AppearanceText = string;

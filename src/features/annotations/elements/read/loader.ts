@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { LargeImageError } from '../../../../errors.js';
 import { decompress } from '../packs/codec.js';
-import type { StoredElements, StoredWindow } from '../contract.js';
+import type { StoredElements, StoredWindow } from '../element-store.js';
 import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-index.js';
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';

@@ -1,7 +1,7 @@
 import { inRuns, isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
 import { isLongText, parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
-import type { StoredElements } from '../contract.js';
+import type { StoredElements } from '../element-store.js';
 import { lookUp, partOfHash } from '../packs/id-index.js';
 import { hashOfId } from '../packs/ids.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';

@@ -3,7 +3,7 @@ import { CentroidPropTable, centroidBytes, writePositionAndAppearance } from '..
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../contract.js';
+import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../element-store.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { windowPositions } from '../packs/pack-index.js';
 import type { PackColumns } from '../packs/pack.js';

@@ -8,7 +8,7 @@ import type {
   ScannedElement,
   ScanOptions,
   StoredElements,
-} from '../contract.js';
+} from '../element-store.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';

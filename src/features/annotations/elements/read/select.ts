@@ -6,7 +6,7 @@ import {
 } from '../../../../annotation-format/element-query.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
-import type { StoredElements, StoredWindow } from '../contract.js';
+import type { StoredElements, StoredWindow } from '../element-store.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';

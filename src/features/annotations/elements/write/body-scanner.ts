@@ -1,7 +1,7 @@
 import { LargeImageError } from '../../../../errors.js';
-import { elementTooLong, maxElementBytes, maxOtherBytes } from '../limits.js';
-import { invalidJson } from '../packs/json-text.js';
-import { ListKeys } from '../packs/list-keys.js';
+import { elementTooLong, maxElementBytes, maxOtherBytes } from './element-limits.js';
+import { invalidJson } from './json-text.js';
+import { ListKeys } from './list-keys.js';
 
 /** Complete elements of a list, in a buffer that is reused: a consumer must copy what it needs before it continues. */
 export interface ElementSlice {

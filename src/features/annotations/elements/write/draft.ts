@@ -3,7 +3,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { idWord } from '../packs/ids.js';
-import { defaultLayout, type Layout } from '../packs/layout.js';
+import { defaultLayout, type Layout } from '../packs/pack-layout.js';
 import { AppearanceTable } from '../read/appearances.js';
 import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
 

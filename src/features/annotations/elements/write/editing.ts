@@ -9,7 +9,7 @@ import type {
   ScanOptions,
   StoredElements,
   StoreOptions,
-} from '../contract.js';
+} from '../element-store.js';
 import { FamilyLease } from '../leases.js';
 import { findElements, locate } from '../read/locate.js';
 import { scanElements } from '../read/scan.js';

@@ -4,13 +4,13 @@ import { KnownOverlaySizes, type OverlaySizes } from '../../../../annotation-for
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
-import type { StoredElements, StoredWindow } from '../contract.js';
+import type { StoredElements, StoredWindow } from '../element-store.js';
 import { boxAround } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
 import type { IdMaker } from '../packs/ids.js';
-import { countKeys } from '../packs/json-text.js';
-import type { Layout } from '../packs/layout.js';
-import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from '../limits.js';
+import { countKeys } from './json-text.js';
+import type { Layout } from '../packs/pack-layout.js';
+import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from './element-limits.js';
 import type { ElementSlice } from './body-scanner.js';
 import { isLongText } from '../../../../core/json.js';
 import { isLong } from '../../../../core/json-pieces.js';

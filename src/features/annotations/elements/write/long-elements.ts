@@ -5,7 +5,7 @@ import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
 import { programOf } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
 import { jsonPieces } from '../../../../core/json-pieces.js';
-import { invalidJson } from '../packs/json-text.js';
+import { invalidJson } from './json-text.js';
 import type { FeatureElements, LongElement, LongFunctions, Refusal } from './long-thread.js';
 
 const timeoutMs = 60_000;

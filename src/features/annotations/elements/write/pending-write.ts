@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../../../errors.js';
-import type { ElementWrite } from '../contract.js';
+import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
 /** What a write needs to end. */

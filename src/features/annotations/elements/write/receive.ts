@@ -3,7 +3,7 @@ import { isLongText, parseJsonText, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
-import type { BodySource, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
+import type { BodySource, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../element-store.js';
 import type { ListWriter } from './list-writer.js';
 import type { LongElements } from './long-elements.js';
 import type { FeatureElements } from './long-thread.js';

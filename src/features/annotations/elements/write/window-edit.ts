@@ -1,12 +1,12 @@
-import type { StoredWindow } from '../contract.js';
+import type { StoredWindow } from '../element-store.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
 import { addToPart, decodePart, indexEntry, outgrows, partOfHash } from '../packs/id-index.js';
 import { hashOfId, type IdMaker } from '../packs/ids.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
-import type { Layout } from '../packs/layout.js';
+import type { Layout } from '../packs/pack-layout.js';
 import type { PackRows } from '../packs/pack.js';
-import { itemsOf, packOfItems, type PackItem } from '../packs/pack-items.js';
+import { itemsOf, packOfItems, type PackItem } from './pack-items.js';
 import { packsWithoutIndex, type WindowWriter } from './window-writer.js';
 import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 

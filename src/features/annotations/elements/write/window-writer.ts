@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { compress } from '../packs/codec.js';
-import type { StoredWindow } from '../contract.js';
+import type { StoredWindow } from '../element-store.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import type { WindowDraft } from './draft.js';
 import { encodeIndex, indexEntry } from '../packs/id-index.js';

@@ -1,9 +1,9 @@
 import type { ElementValidator } from '../../../../annotation-format/validate.js';
 import type { OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
-import type { ElementSource, StoredElements } from '../contract.js';
+import type { ElementSource, StoredElements } from '../element-store.js';
 import { FamilyLease } from '../leases.js';
 import type { IdMaker } from '../packs/ids.js';
-import type { Layout } from '../packs/layout.js';
+import type { Layout } from '../packs/pack-layout.js';
 import type { LongElements } from './long-elements.js';
 import { DraftPool, ListWriter, type ListContext } from './list-writer.js';
 import { PendingWrite } from './pending-write.js';

@@ -1,4 +1,4 @@
-import type { PackMarks } from '../../elements/contract.js';
+import type { PackMarks } from '../../elements/element-store.js';
 import { defaultLineColor, defaultLineWidth, hexColor, paintColor, type PaintColor } from './colors.js';
 
 /** Number of elements of a group that appear in a colour (`#rrggbb`). `null`: elements without a group. */

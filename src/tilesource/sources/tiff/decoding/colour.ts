@@ -1,5 +1,5 @@
 import { fullValue, type Raster, type Samples } from '../../../raster.js';
-import type { ImageLayout } from '../layout.js';
+import type { ImageLayout } from '../tiff-layout.js';
 import { photometrics } from '../file/tags.js';
 
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {

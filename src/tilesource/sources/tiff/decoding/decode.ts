@@ -8,7 +8,7 @@ import { decodeJpeg2000 } from './jpeg2000.js';
 import { decodeJpegXl } from './jpeg-xl.js';
 import { decompressJpegXr } from './jpeg-xr.js';
 import { decompressLerc } from './lerc.js';
-import { jpegXrCompressions, type DecodeContext, type ImageLayout } from '../layout.js';
+import { jpegXrCompressions, type DecodeContext, type ImageLayout } from '../tiff-layout.js';
 import { interleave, interpretSamples, joined } from './samples.js';
 import { completeJpeg, storedEncoding } from '../stored-tile.js';
 import { compressions, photometrics, tags, types } from '../file/tags.js';

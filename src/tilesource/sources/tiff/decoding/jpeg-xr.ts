@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../../errors.js';
 import { jpegXrSize } from '../../../codecs/jpeg-xr.js';
-import type { DecodeContext, ImageLayout } from '../layout.js';
+import type { DecodeContext, ImageLayout } from '../tiff-layout.js';
 import { joined } from './samples.js';
 
 /** Samples of consecutive strips, or of a tile, of JPEG XR: little-endian, those of a pixel side by side. */

@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../../errors.js';
 import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
 import { yCbCrToRgb } from '../../../codecs/ycbcr.js';
 import type { Raster } from '../../../raster.js';
-import type { ImageLayout } from '../layout.js';
+import type { ImageLayout } from '../tiff-layout.js';
 import { compressions, photometrics } from '../file/tags.js';
 
 /** Size and components in the header of a JPEG 2000 code stream. */

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import { TileSourceError } from '../../../../errors.js';
-import type { DecodeContext, ImageLayout } from '../layout.js';
+import type { DecodeContext, ImageLayout } from '../tiff-layout.js';
 import { joined } from './samples.js';
 
 const inflateBytes = promisify(inflate);

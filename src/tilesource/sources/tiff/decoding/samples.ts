@@ -1,5 +1,5 @@
 import { halfToFloat, bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
-import type { ImageLayout } from '../layout.js';
+import type { ImageLayout } from '../tiff-layout.js';
 
 /** Decompressed but otherwise unchanged bytes of `rows` rows of a plane, and their layout. */
 export interface StoredRows {

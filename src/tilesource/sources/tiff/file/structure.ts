@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../../errors.js';
 import { isReducedBy } from '../../../geometry.js';
-import type { FrameMetadata } from '../../../contract.js';
+import type { FrameMetadata } from '../../../tile-source.js';
 import {
   associatedName,
   converterFrame,
@@ -11,7 +11,7 @@ import {
   type DescribedImage,
 } from '../descriptions.js';
 import type { Directory } from './directory.js';
-import { readLayout, type ImageLayout } from '../layout.js';
+import { readLayout, type ImageLayout } from '../tiff-layout.js';
 import { parseJsonText } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { codecThreads } from '../../../codecs/threads/codec-threads.js';

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { OtherFormatError, TileSourceError } from '../../../../errors.js';
-import type { ByteReader } from '../../../contract.js';
+import type { ByteReader } from '../../../tile-source.js';
 import { Directory } from './directory.js';
 import { tags } from './tags.js';
 

@@ -1,4 +1,4 @@
-import type { PackMarks } from '../../../elements/contract.js';
+import type { PackMarks } from '../../../elements/element-store.js';
 import { encodeDensity } from './density-codec.js';
 import { crowdOf, type DensityCrowd } from './density-gain.js';
 import { GroupColorCounter, type GroupColor } from '../group-colors.js';

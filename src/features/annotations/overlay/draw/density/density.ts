@@ -1,4 +1,4 @@
-import type { ElementAppearance, PackMarks } from '../../../elements/contract.js';
+import type { ElementAppearance, PackMarks } from '../../../elements/element-store.js';
 import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from '../colors.js';
 import { Coverage } from '../coverage.js';
 import { DensityCells } from './density-cells.js';

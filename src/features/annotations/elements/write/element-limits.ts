@@ -1,6 +1,6 @@
-import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
-import { BadParameterError } from '../../../errors.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
+import { BadParameterError } from '../../../../errors.js';
 
 /** Longest JSON text of one element, bytes: about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { isPowerOfTwo } from '../../geometry.js';
 import { TileSourceError } from '../../../errors.js';
 import type { DicomInstance } from './instance.js';
-import { sampleShape } from './pixels.js';
+import { sampleShape } from './dicom-pixels.js';
 
 /** Most frames (planes) of an image. */
 const maxPlanes = 100_000;

@@ -4,7 +4,7 @@ import { LargeImageError } from '../../../errors.js';
 import type { Caller, Host, HostLogger } from '../../../host.js';
 import type { Settings } from '../../settings/settings.js';
 import type { AnnotationPermissions } from '../access/permissions.js';
-import type { ElementStore } from '../elements/contract.js';
+import type { ElementStore } from '../elements/element-store.js';
 import type { AnnotationDensities } from '../overlay/densities.js';
 import type { OverlayImages } from '../overlay/overlay-images.js';
 import type { AnnotationRecord } from './annotation-record.js';

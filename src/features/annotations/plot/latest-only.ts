@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { sharedAbortController } from './abort.js';
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
 
 /** Most names that are remembered. */
 const maxNames = 1000;

@@ -1,10 +1,10 @@
-import { nextSlice } from '../../core/concurrency/slices.js';
-import type { Size } from '../geometry.js';
-import { blit } from '../render/pixels.js';
-import { createRaster, type Raster, type SampleType } from '../raster.js';
-import type { DirectoryPlan, TiffContainer } from './container.js';
-import { halve } from './halve.js';
-import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
+import { nextSlice } from '../../../core/concurrency/slices.js';
+import type { Size } from '../../geometry.js';
+import { blit } from '../../render/pixels.js';
+import { createRaster, type Raster, type SampleType } from '../../raster.js';
+import type { DirectoryPlan, TiffContainer } from '../../pyramid/container.js';
+import { halve } from '../../pyramid/halve.js';
+import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from '../../pyramid/levels.js';
 
 /** A level with its current row of tiles, which is being filled. */
 interface Band extends Level {

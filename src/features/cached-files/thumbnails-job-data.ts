@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../errors.js';
-import { canonicalText, parseSpecList, plainValue } from '../cached-files/cached-file-key.js';
+import { canonicalText, parseSpecList, plainValue } from './cached-file-key.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 

@@ -3,8 +3,8 @@ import { hasTooManyValues, maxStoredValues } from '../../core/database/stored-va
 import { required, text } from '../../http/parameters.js';
 import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
-import { defineRoute } from './context.js';
-import { itemPath, mayWriteItem } from '../items/item-path.js';
+import { defineRoute } from '../cached-files/context.js';
+import { itemPath, mayWriteItem } from './item-path.js';
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',

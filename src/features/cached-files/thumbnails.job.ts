@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import { BadParameterError } from '../../errors.js';
-import type { CachedEntry } from '../pictures/cached/cached-pictures.js';
+import type { CachedEntry } from './cached-pictures.js';
 import { createThumbnailFiles, type ThumbnailCounts, type ThumbnailServices } from './thumbnail-files.js';
 import { thumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js';
 import type { JobDefinition } from '../jobs/running/definition.js';

@@ -1,5 +1,5 @@
-import { BadParameterError, InvalidError } from '../../errors.js';
-import type { AccessEntry, Caller, HostDirectory } from '../../host.js';
+import { BadParameterError, InvalidError } from '../errors.js';
+import type { AccessEntry, Caller, HostDirectory } from '../host.js';
 
 /** Users and groups, each with its level and flags. */
 export interface GrantedAccess {

@@ -4,8 +4,8 @@ import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { crop } from '../../render/pixels.js';
 import { hasPlainRows, isQuicklyDecoded, readBlock, type Rows } from './block-pixels.js';
-import { groupFor, type BlockGroup, type CziLayout } from './layout.js';
-import { paint } from './paint.js';
+import { groupFor, type BlockGroup, type CziLayout } from './czi-layout.js';
+import { paint } from './paint-blocks.js';
 import type { CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 

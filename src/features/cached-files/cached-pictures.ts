@@ -1,17 +1,17 @@
-import { BadValueError } from '../../../errors.js';
-import type { ItemRecord } from '../../../core/host/records.js';
-import { defaultBins, type HistogramBand } from '../../../tilesource/measure/histogram.js';
-import type { Enqueue } from '../../../core/concurrency/work-queue.js';
+import { BadValueError } from '../../errors.js';
+import type { ItemRecord } from '../../core/host/records.js';
+import { defaultBins, type HistogramBand } from '../../tilesource/measure/histogram.js';
+import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
   EncodedPicture,
   HistogramRequest,
   LargeImage,
   TileFramesRequest,
-} from '../../../tilesource/requests.js';
-import { cachedFileKey, FloatValue, plainValue } from '../../cached-files/cached-file-key.js';
-import type { CachedFileName, CachedFiles, Obtained } from '../../cached-files/cached-files.js';
-import type { Images } from '../../images/images.js';
+} from '../../tilesource/requests.js';
+import { cachedFileKey, FloatValue, plainValue } from './cached-file-key.js';
+import type { CachedFileName, CachedFiles, Obtained } from './cached-files.js';
+import type { Images } from '../images/images.js';
 
 /**
  * The description of a cached file, from whose canonical text its key is made. The member `imageKey` says what the file is: absent or empty, a

@@ -1,12 +1,12 @@
 import { TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
-import type { EncodedImage } from '../../contract.js';
+import type { EncodedImage } from '../../tile-source.js';
 import { withReadMemory } from '../../process/read-memory.js';
 import { createRaster, sampleArrays, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
-import type { DicomFacts } from './facts.js';
+import type { DicomFacts } from './dicom-header.js';
 import type { DicomInstance } from './instance.js';
 
 /** Most bytes of the samples of one frame. */

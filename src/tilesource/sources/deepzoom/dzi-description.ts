@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { ArchiveTree } from '../../archive/zip-tree.js';
-import type { ByteReader } from '../../contract.js';
+import type { ByteReader } from '../../tile-source.js';
 import { attribute, children, parseXml } from '../../xml.js';
 
 /** Most bytes of a description. */

@@ -4,9 +4,9 @@ import type { ItemRecord } from '../../core/host/records.js';
 import { isDatabaseOutage } from '../../core/database/outage.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { HostLogger } from '../../host.js';
-import type { CachedFileName, CachedFiles } from '../cached-files/cached-files.js';
+import type { CachedFileName, CachedFiles } from './cached-files.js';
 import type { Images } from '../images/images.js';
-import { obtainPicture, pictureName, type CachedEntry } from '../pictures/cached/cached-pictures.js';
+import { obtainPicture, pictureName, type CachedEntry } from './cached-pictures.js';
 
 /** Counts of the files that a run has handled so far. */
 export interface ThumbnailCounts {

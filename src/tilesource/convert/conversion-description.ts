@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import type { ImageMetadata } from '../contract.js';
+import type { ImageMetadata } from '../tile-source.js';
 import { wireMetadata } from '../metadata.js';
 
 /** What the description in a converted file says about the conversion. */

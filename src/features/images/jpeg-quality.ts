@@ -1,4 +1,4 @@
-import type { ByteReader } from '../contract.js';
+import type { ByteReader } from '../../tilesource/tile-source.js';
 
 /** Luminance quantization of ITU-T T.81, table K.1, in zigzag order: what encoders scale by their quality. */
 const standardLuminance = [

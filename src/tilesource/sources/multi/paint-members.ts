@@ -1,7 +1,7 @@
 import { levelScale, levelSize, type Box } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
-import type { Point } from './description.js';
+import type { Point } from './multi-description.js';
 import type { MultiMember, Edges } from './placement.js';
 import type { Affine } from './warp.js';
 import { draw, sampleChange, type Drawing, type SampleChange } from './resample.js';

@@ -1,7 +1,7 @@
 import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../codecs/jpeg-segments.js';
 import { createRaster, type Raster } from '../raster.js';
-import { tagOf, type Tag } from './container.js';
-import { packTile } from './tiles.js';
+import { tagOf, type Tag } from '../pyramid/container.js';
+import { packTile } from '../pyramid/tiles.js';
 
 /** What all JPEG tiles of a directory must share, because the directory's tags say it: colour space and chroma subsampling. */
 export interface JpegForm {

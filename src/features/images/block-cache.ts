@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { sharedAbortController } from '../core/concurrency/abort.js';
-import { LargeImageError, TileSourceError } from '../errors.js';
-import type { ByteReader } from './contract.js';
-import { orAborted } from './process/shared-work.js';
+import { sharedAbortController } from '../../core/concurrency/abort.js';
+import { LargeImageError, TileSourceError } from '../../errors.js';
+import type { ByteReader } from '../../tilesource/tile-source.js';
+import { orAborted } from '../../tilesource/process/shared-work.js';
 
 /** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;

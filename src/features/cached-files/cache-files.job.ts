@@ -1,8 +1,8 @@
-import { UnknownIdError } from '../../../errors.js';
+import { UnknownIdError } from '../../errors.js';
 import { cacheJobData, cacheJobKey, cacheJobNames } from './cache-files-job-data.js';
 import { obtainHistogram, obtainPicture } from './cached-pictures.js';
-import type { PictureContext } from '../context.js';
-import { failureText, type JobDefinition } from '../../jobs/running/definition.js';
+import type { PictureContext } from '../pictures/context.js';
+import { failureText, type JobDefinition } from '../jobs/running/definition.js';
 
 const words = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
 const titles = { tileFrames: 'Cache tileFrames', histogram: 'Cache Histograms' } as const;

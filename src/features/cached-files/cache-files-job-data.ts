@@ -1,6 +1,6 @@
-import { canonicalText, parseSpecList } from '../../cached-files/cached-file-key.js';
+import { canonicalText, parseSpecList } from './cached-file-key.js';
 import { histogramName, pictureName, type CachedEntry } from './cached-pictures.js';
-import type { NewDefinedJob } from '../../jobs/running/job-starter.js';
+import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 
 /** Names under which the job runner knows the jobs that make missing cached files of an item. */
 export const cacheJobNames = { tileFrames: 'large_image_cache_tile_frames', histogram: 'large_image_cache_histograms' } as const;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { TileSourceError } from '../../../errors.js';
-import type { BorrowedImage, ImageMetadata } from '../../contract.js';
+import type { BorrowedImage, ImageMetadata } from '../../tile-source.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
-import type { MultiDescription } from './description.js';
+import type { MultiDescription } from './multi-description.js';
 import type { Member } from './members.js';
 
 /** Most images that are opened to read their facts, and how many at the same time. */

@@ -1,10 +1,10 @@
 import { boundingBox, type BoundingBox, type OverlaySize } from '../../../../annotation-format/bounding-box.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
-import { idWord } from './ids.js';
-import { elementText } from '../write/list-writer.js';
+import { idWord } from '../packs/ids.js';
+import { elementText } from './list-writer.js';
 import type { LoadedPack } from '../read/loader.js';
 import { AppearanceTable } from '../read/appearances.js';
-import { emptyRows, type PackRows } from './pack.js';
+import { emptyRows, type PackRows } from '../packs/pack.js';
 import { columnsOf, packText } from '../read/select.js';
 
 /** One element of a pack that is being changed. */
