@@ -86,7 +86,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
   // Each upload changes the sizes of what it lies in, which are not shown.
   const haveChanged = async () => !isSame(found, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
-  return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden };
+  return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
 }
 
 function ownerActions(entry: Entry, refresh: () => Promise<void>) {

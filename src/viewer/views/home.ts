@@ -28,7 +28,7 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
     total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
   append(element, [heading, content, page.links(total), chosen.bar]);
   fill(main, element);
-  return { title: '', hasChanged: async () => !isSame(found, await load(), { but: 'size' }) && chosen.bar.hidden };
+  return { title: '', hasChanged: async () => !isSame(found, await load(), { but: 'size' }) && chosen.bar.hidden === true };
 }
 
 function empty(user: User | null) {
