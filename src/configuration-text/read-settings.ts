@@ -48,12 +48,12 @@ export interface SettingProblem {
 type Check<T> = { allowed: string; read(value: PlainValue): T | undefined };
 
 const integer = (minimum: number): Check<number> => ({
-  allowed: `a whole number of at least ${minimum}`,
+  allowed: `an integer of at least ${minimum}`,
   read: (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum ? value : undefined),
 });
 // A password such as 123456 is a number in JSON.
 const textOrNone: Check<string | null> = {
-  allowed: 'a text or None',
+  allowed: 'text or None',
   read: (value) => (value === null || typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined),
 };
 const flag: Check<boolean> = {

@@ -98,19 +98,19 @@ export interface SettingDefaults {
 
 const builtInDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
 
-/** The settings of the plugin. The table in README comes from here. */
+/** The settings of the plugin. The table in docs/settings.md is made from them. */
 export function settingDefinitions(
   checks: SettingChecks,
   defaults: SettingDefaults = builtInDefaults,
 ): readonly SettingDefinition[] {
   return [
-    booleanSetting('show_thumbnails', true, 'Clients show thumbnails in item lists.'),
-    booleanSetting('show_viewer', true, 'Clients show a viewer on item pages.'),
+    booleanSetting('show_thumbnails', true, 'Show thumbnails in item lists.'),
+    booleanSetting('show_viewer', true, 'Show a viewer on item pages.'),
     {
       key: `${prefix}default_viewer`,
       default: null,
       public: true,
-      description: 'Name of the viewer that clients open first.',
+      description: 'Default viewer.',
       allowed: 'text',
       parse: (value) => (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
     },
@@ -118,8 +118,7 @@ export function settingDefinitions(
       key: `${prefix}auto_set`,
       default: true,
       public: true,
-      description:
-        'Uploaded images become large images by themselves: when their name or type is known, or `all` to try every file.',
+      description: 'Turn uploads with a known extension or type into large images automatically; `all` tries every file.',
       allowed: 'true, false or "all"; empty text means true',
       parse(value) {
         if (value === 'all') return 'all';
@@ -128,17 +127,17 @@ export function settingDefinitions(
         return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
       },
     },
-    countSetting('max_thumbnail_files', 10, 'Cached thumbnail files kept for each item; 0 keeps none.'),
+    countSetting('max_thumbnail_files', 10, 'Maximum number of cached thumbnail files per item; 0 keeps none.'),
     countSetting(
       'max_small_image_size',
       defaults.max_small_image_size,
-      'Longest side, in pixels, of an image that is served as a single tile when it is not stored in tiles.',
+      'Maximum width and height, in pixels, at which an untiled image is served as a single tile.',
     ),
     {
       key: `${prefix}icc_correction`,
       default: defaults.icc_correction,
       public: true,
-      description: 'Colours are converted to sRGB by the profile of the file, with the intent given or perceptually.',
+      description: 'Convert colors to sRGB with the ICC profile of the file. `true` uses the perceptual intent.',
       allowed: `true, false, ${intents.join(', ')}; empty text means true`,
       parse(value) {
         const intent = intents.find((known) => known.toLowerCase() === word(value));
@@ -148,39 +147,33 @@ export function settingDefinitions(
     booleanSetting(
       'annotation_history',
       true,
-      'Former versions of annotations are kept, and deleted annotations can be restored.',
+      'Keep previous versions of annotations, so that deleted annotations can be restored.',
     ),
     {
       ...booleanSetting(
         'annotation_cleanup',
         false,
-        'Removed hourly, beside what nobody can reach: versions of annotations made more than 30 days ago, except the 10 newest former ones of each, and all of annotations whose item is gone.',
+        'Remove old versions of annotations every hour: those over 30 days old, except the 10 most recent of each annotation, and all versions of annotations whose item no longer exists.',
       ),
       public: false,
     },
     booleanSetting(
       'merge_dicom',
       false,
-      'DICOM files of a series that come into a folder as items of their own become files of the first of these, which is one image; the other items are removed. Files of one item are one image in any case.',
+      'Merge DICOM items of one series in a folder into one item. Files of one item always form one image.',
     ),
-    booleanSetting('notification_stream_fallback', true, 'Clients poll for notifications where the event stream is disabled.'),
+    booleanSetting('notification_stream_fallback', true, 'Poll for notifications where the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
-      objectTextSetting(
-        name,
-        `What item lists show beside the thumbnail, to ${['everybody', 'signed-in users', 'administrators'][i]}.`,
-      ),
+      objectTextSetting(name, `Extra content of item lists for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
     ...['show_item_extra_public', 'show_item_extra', 'show_item_extra_admin'].map((name, i) =>
-      objectTextSetting(
-        name,
-        `What item pages show beside the viewer, to ${['everybody', 'signed-in users', 'administrators'][i]}.`,
-      ),
+      objectTextSetting(name, `Extra content of item pages for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
     {
       key: `${prefix}config_folder`,
       default: null,
       public: true,
-      description: 'Folder whose configuration items hold for all folders that have none.',
+      description: 'Default configuration folder.',
       allowed: 'the id of a folder, or empty',
       async parse(value) {
         if (value === '' || value === false || value === 0) return null;

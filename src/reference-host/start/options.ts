@@ -45,31 +45,34 @@ export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** Environment variables of `npm start`: name, default, meaning. README's table holds the same. */
+/** Environment variables of `npm start`: name, default, meaning. The table in docs/settings.md is made from them. */
 export const environmentVariables = [
-  ['PORT', '8080', 'Port to listen on; 0 takes any free one.'],
-  ['HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network.'],
-  ['DATA_DIR', 'data', 'Folder for uploaded files, the synthetic slide, the database that is started, and the password.'],
-  ['MONGODB_URI', '', 'MongoDB to use. Without it a database is started (see Database).'],
-  ['DATABASE_WAIT', '60', 'Seconds for which a database of MONGODB_URI that cannot be reached is waited for at the start.'],
-  ['ADMIN_PASSWORD', '', 'Password of the user `admin` when it is created. Without it one is made up and kept in DATA_DIR.'],
+  ['PORT', '8080', 'Port to listen on; 0 picks a free one.'],
+  ['HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 accepts connections from the network.'],
+  ['DATA_DIR', 'data', 'Folder for uploads, the synthetic slide, the database and the generated password.'],
+  ['MONGODB_URI', '', 'MongoDB to use. If unset, a database is started.'],
+  ['DATABASE_WAIT', '60', 'How long to wait for the database at startup, in seconds.'],
+  ['ADMIN_PASSWORD', '', 'Password for the user `admin` when it is created. If unset, one is generated and saved in DATA_DIR.'],
   [
     'TRUST_PROXY',
     '',
-    'Proxies that are believed when they say who their client is: how many stand before the server, or their addresses and networks, ' +
-      'separated by commas. Without it none is.',
+    'Trusted proxies: how many there are, or their addresses or networks, separated by commas. If unset, none is trusted.',
   ],
   ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
-  ['LOG_LEVEL', 'info', 'What is written to standard error, a JSON object a line: debug, info, warn, error or silent.'],
+  [
+    'LOG_LEVEL',
+    'info',
+    'Lowest level that is logged to standard error, one JSON object per line: debug, info, warn, error or silent.',
+  ],
   [
     'METRICS_TOKEN',
     '',
-    'Token with which `/metrics` is read (`Authorization: Bearer`). Without it only site administrators may. Needs the package `prom-client`.',
+    'Bearer token for reading `/metrics`. If unset, only site administrators can. Requires the package `prom-client`.',
   ],
   [
     'LARGE_IMAGE_CACHE_DIR',
     '',
-    'Folder for programs fetched once (a database); default: `express-large-image` in the user’s cache folder.',
+    'Folder for downloaded programs (a database). Default: `express-large-image` in the user’s cache folder.',
   ],
 ] as const;
 

@@ -67,9 +67,9 @@ describe('readSettings', () => {
 
   it.each([
     ['cache_backend = "disk"', 'cache_backend must be "memory", "redis", "none" or None.'],
-    ['cache_python_memory_portion = 0', 'cache_python_memory_portion must be a whole number of at least 1.'],
-    ['cache_tilesource_maximum = 1.5', 'cache_tilesource_maximum must be a whole number of at least 0.'],
-    ['cache_tilesource_maximum = True', 'cache_tilesource_maximum must be a whole number of at least 0.'],
+    ['cache_python_memory_portion = 0', 'cache_python_memory_portion must be an integer of at least 1.'],
+    ['cache_tilesource_maximum = 1.5', 'cache_tilesource_maximum must be an integer of at least 0.'],
+    ['cache_tilesource_maximum = True', 'cache_tilesource_maximum must be an integer of at least 0.'],
     ['cache_backend = "memcached"', 'cache_backend must be "memory", "redis", "none" or None.'],
     ['cache_memcached_url = "a"', 'cache_memcached_url is not a setting of [large_image]; it is ignored.'],
     ['cache_redis_url = "a b:x"', 'cache_redis_url must be host, host:port, or an address such as redis://host:port/0.'],
@@ -95,7 +95,7 @@ describe('readSettings', () => {
       {
         key: 'cache_tilesource_maximum',
         source: 'LARGE_IMAGE_CACHE_TILESOURCE_MAXIMUM',
-        message: 'cache_tilesource_maximum must be a whole number of at least 0.',
+        message: 'cache_tilesource_maximum must be an integer of at least 0.',
       },
     ]);
   });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -102,13 +102,6 @@ describe('the command line and the environment', () => {
     if (!('help' in answer)) throw new Error('no help');
     expect(answer.help).toContain('1.2.3');
     for (const word of ['--bare', ...environmentVariables.map(([name]) => name)]) expect(answer.help).toContain(word);
-  });
-
-  it('are in README as they are here', async () => {
-    const readme = await readFile(join(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');
-    for (const [name, value, meaning] of environmentVariables) {
-      expect(readme).toContain(`| \`${name}\` | ${value === '' ? '' : `\`${value}\``} | ${meaning} |`);
-    }
   });
 });
 
