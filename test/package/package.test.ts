@@ -136,8 +136,8 @@ describe('npm pack', () => {
   it('holds what users need and nothing else', () => {
     const allowed = [
       /^(package|plugin)\.json$/,
-      /^(README|CHANGELOG|SECURITY)\.md$/,
-      /^docs\/(formats\/)?[\w-]+\.md$/,
+      /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
+      /^docs\/((formats|tutorials)\/)?[\w-]+\.md$/,
       /^docs\/images\/[\w-]+\.webp$/,
       /^deploy\/[\w@./-]+$/,
       /^examples\/[\w-]+\.ts$/,

@@ -1,12 +1,13 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startTestDatabase } from '../support/hosts/database.js';
+import { startServer } from '../support/hosts/server-process.js';
 import { pyramid } from '../support/images/images.js';
 import { until } from '../support/run/until.js';
 
@@ -82,4 +83,34 @@ it('adds the plugin to an existing server by the code and commands of the tutori
   expect(annotated).toMatchObject({ itemId: item, annotation: { name: 'Tumor' } });
   for (const name of ['tile.jpg', 'thumbnail.jpg', 'region.png'])
     expect((await stat(join(folder, name))).size).toBeGreaterThan(500);
+});
+
+it('serves, shares and annotates a folder of slides by the commands of the tutorial', async () => {
+  await mkdir(join(folder, 'slides'));
+  await writeFile(join(folder, 'slides', 'slide.svs'), await pyramid());
+  const server = startServer([join(folder, 'slides')], {
+    MONGODB_URI: database.uri,
+    DATA_DIR: join(folder, 'data'),
+    ADMIN_PASSWORD: 'a password of the test',
+  });
+  started.push(server.process);
+  const address = await server.url();
+  await until('the slide is registered', () => /served in place/.test(server.output()));
+  const blocks = (await blocksOf('shared-folder.md')).filter(({ code }) => !code.startsWith('npm '));
+  // One shell runs all commands; values that the tutorial copies from answers come from the real ones.
+  const script = blocks
+    .filter(({ language }) => language === 'sh')
+    .map(({ code }) =>
+      code
+        .replace(/^API=.*$/m, `API=${address}/api/v1`)
+        .replace(/^PASSWORD=.*$/m, "PASSWORD='a password of the test'")
+        .replace(/^ITEM=.*$/m, `ITEM=$(node -p "JSON.parse(fs.readFileSync('last.json')).item[0]._id")`)
+        .replace(/^FOLDER=.*$/m, `FOLDER=$(node -p "JSON.parse(fs.readFileSync('last.json')).item[0].folderId")`)
+        .replace(/^USER=.*$/m, `USER=$(node -p "JSON.parse(fs.readFileSync('last.json'))._id")`)
+        .replaceAll(/^curl -s (?=-H "\$AUTH" -G|-X POST -H "\$AUTH" \$API\/user )((?:.*\\\n)*.*)$/gm, 'curl -sSf $1 > last.json'),
+    );
+  const { stdout } = await run('bash', ['-euc', script.join('\n')], { cwd: folder });
+  expect(stdout.trim().endsWith('403')).toBe(true);
+  expect(stdout).toContain('"name":"Tumor"');
+  for (const name of ['thumbnail.jpg', 'region.png']) expect((await stat(join(folder, name))).size).toBeGreaterThan(500);
 });
