@@ -32,7 +32,13 @@ describe('documentation', () => {
     const pages = (await readdir(join(root, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md'));
     const broken: string[] = [];
     const named = new Set<string>();
-    for (const page of ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pages.map((name) => join('docs', name))]) {
+    for (const page of [
+      'README.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      ...pages.map((name) => join('docs', name)),
+    ]) {
       for (const [, link] of (await read(page)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         const [path = '', anchor] = link!.split('#');
         const target = path === '' ? page : join(dirname(page), path);
