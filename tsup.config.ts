@@ -1,22 +1,30 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { brotliCompressSync } from 'node:zlib';
-import { defineConfig } from 'tsup';
+import { brotliCompress } from 'node:zlib';
+import { defineConfig, type Options } from 'tsup';
 import { swaggerFiles } from './src/http/describe/swagger-files.js';
 import { writeViewer } from './src/reference-host/viewer-bundle.js';
 
 const run = promisify(execFile);
+const compress = promisify(brotliCompress);
 /** Where `npm run build` has the compiler write declarations (tsconfig.build.json). */
 const types = '.types';
 
-/** The page of the API. */
-async function copySwaggerUi(): Promise<void> {
-  await mkdir('dist/swagger-ui', { recursive: true });
-  for (const name of swaggerFiles) {
+/** Copies the page of the API. */
+async function copySwaggerUi(folder: string): Promise<void> {
+  await mkdir(`${folder}/swagger-ui`, { recursive: true });
+  const copy = async (name: string) => {
     const bytes = await readFile(`node_modules/swagger-ui-dist/${name}`);
-    await writeFile(`dist/swagger-ui/${name}.br`, brotliCompressSync(bytes));
-  }
+    await writeFile(`${folder}/swagger-ui/${name}.br`, await compress(bytes));
+  };
+  await Promise.all(swaggerFiles.map(copy));
+}
+
+/** Copies the files that the built code reads from its own folder at run time. */
+export async function copyRunTimeFiles(folder: string): Promise<void> {
+  const copyDatabase = () => cp('src/reference-host/database/MemoryDatabase.java', `${folder}/MemoryDatabase.java`);
+  await Promise.all([writeViewer(`${folder}/viewer`), copyDatabase(), copySwaggerUi(folder)]);
 }
 
 /** The types of the element for any page, which name nothing of its parts. */
@@ -66,7 +74,8 @@ async function collectLicences(): Promise<void> {
   await writeFile('dist/THIRD-PARTY-LICENSES.txt', texts.join(`\n${'-'.repeat(80)}\n\n`));
 }
 
-export default defineConfig({
+/** How the published program is built. */
+export const packageBuild = {
   entry: {
     index: 'src/index.ts',
     'reference-host': 'src/reference-host/index.ts',
@@ -110,12 +119,11 @@ export default defineConfig({
     options.minifyWhitespace = true;
     options.lineLimit = 160;
   },
-  // What the code reads beside itself, at run time.
   async onSuccess() {
-    await writeViewer('dist/viewer');
+    await copyRunTimeFiles('dist');
     await describeElement();
-    await cp('src/reference-host/database/MemoryDatabase.java', 'dist/MemoryDatabase.java');
-    await copySwaggerUi();
     await collectLicences();
   },
-});
+} satisfies Options;
+
+export default defineConfig(packageBuild);

@@ -25,12 +25,12 @@ const { values } = parseArgs({
   },
 });
 const run = promisify(execFile);
-const main = fileURLToPath(new URL('../src/reference-host/start/main.ts', import.meta.url));
+const program = fileURLToPath(new URL('../scripts/start.js', import.meta.url));
 const toReach = 1.8;
 
 /** `npm start` with so many processes. */
 async function start(count: number, uri: string, data: string): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
-  const words = ['--import', 'tsx', main, '--bare', '--processes', String(count)];
+  const words = [program, '--bare', '--processes', String(count)];
   const env = { ...process.env, PORT: '0', MONGODB_URI: uri, DATA_DIR: data, LOG_LEVEL: 'error' };
   const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';

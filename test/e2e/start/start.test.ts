@@ -84,13 +84,27 @@ async function itemsIn(url: string, collectionName: string, folderName: string):
   return call(url, 'GET', `/item?folderId=${folder?._id}`);
 }
 
+/** The command lines of all processes of a group; none on systems without /proc. */
+async function commandsOf(group: number): Promise<string[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d{1,10}$/.test(name));
+  const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '');
+  const commands: string[] = [];
+  for (const pid of pids) {
+    // After the name of the program, which may hold anything: state, parent, group, …
+    const [, , found] = (await read(pid, 'stat')).replace(/^.*\) /s, '').split(' ');
+    if (Number(found) === group) commands.push((await read(pid, 'cmdline')).replaceAll('\0', ' '));
+  }
+  return commands;
+}
+
 describe('npm start -- --bare', () => {
   it(
     'starts on a database of its own, with nobody in it; the first user is the administrator',
     { timeout: 4 * minutes },
     async () => {
       const server = started(npmStart(['--bare'], { DATA_DIR: join(work, 'data'), MONGODB_URI: undefined }));
-      const url = await server.url();
+      const url = await server.url(2 * minutes);
+      expect(await commandsOf(server.process.pid!)).not.toContainEqual(expect.stringContaining('tsx'));
       expect(server.output()).toContain('the first user to register is the administrator');
       expect(server.output()).toMatch(/ITS DATA ARE IN MEMORY|data in .*database/);
       expect(await call(url, 'GET', '/collection')).toEqual([]);

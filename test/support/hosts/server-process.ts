@@ -27,7 +27,7 @@ export function startServer(words: readonly string[], env: Readonly<Record<strin
   return runServer(process.execPath, [...stepsWords(), builtProgram('main'), ...words], env);
 }
 
-/** The same through npm, as README says, from the sources. */
+/** The same through npm, as README says. The program is built first unless it was before. */
 export function npmStart(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
   return runServer('npm', ['start', '--silent', '--', ...words], env);
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Options } from 'tsup';
 import { writeViewer } from '../../../src/reference-host/viewer-bundle.js';
-import packageBuild from '../../../tsup.config.js';
+import { packageBuild } from '../../../tsup.config.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 type Plugin = NonNullable<Options['esbuildPlugins']>[number];
@@ -23,7 +23,7 @@ const holdingAtSteps: Plugin = {
   },
 };
 
-const { entry: packageEntries, banner } = packageBuild as { entry: Entries; banner: { js: string } };
+const { entry: packageEntries, banner } = packageBuild;
 
 /** Programs of JavaScript in a folder. */
 interface BuiltPrograms {
