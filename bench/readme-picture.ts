@@ -25,7 +25,12 @@ try {
   const path = join(folder, 'slide.tiff');
   await makeSyntheticSlide(path, { size: size.slide });
   const creatorId = user?._id ?? null;
-  const itemId = await addSyntheticSlide(host.context, { path, creatorId, register: (file) => host.registerFileInPlace(file) });
+  const itemId = await addSyntheticSlide(host.context, {
+    path,
+    creatorId,
+    isPublic: true,
+    register: (file) => host.registerFileInPlace(file),
+  });
   await addNuclei(host.context, { url, itemId, report: () => undefined, signal: new AbortController().signal });
   const page = await browser.newPage({ viewport: size, deviceScaleFactor: 1 });
   await page.route('**/annotation/events?*', (route) => route.abort());

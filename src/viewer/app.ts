@@ -2,8 +2,18 @@ import { adminView } from './admin/admin-view.js';
 import { ApiError, isRefused, mayPass, useServer, whenTrue } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
-import { goTo, parseRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
-import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, publicSettings, resumeSession, signOut } from './session.js';
+import { goTo, parseRoute, replaceRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
+import {
+  currentUser,
+  enterByLink,
+  followOtherTabs,
+  hasEnded,
+  nameOf,
+  onSession,
+  publicSettings,
+  resumeSession,
+  signOut,
+} from './session.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
@@ -198,8 +208,21 @@ onSession(showAccount);
 
 const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
+/** Uses the sign-in link in the address, which then goes from the address and the history. */
+async function useLink() {
+  const { name, id } = parseRoute();
+  if (name !== 'enter') return;
+  replaceRoute('#');
+  await enterByLink(id).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.status === 0) throw error;
+    if (currentUser() === null) replaceRoute('#sign-in');
+    tell(messageOf(error));
+  });
+}
+
 try {
   await resumeSession();
+  await useLink();
   onSession(() => void show({ focus: false, rebuild: true }));
   followOtherTabs(reportOutage);
   showAccount();

@@ -93,6 +93,15 @@ export async function signIn(login: string, password: string) {
   become(answer.user);
 }
 
+/** Signs in with the link that the server printed when it started. */
+export async function enterByLink(link: string) {
+  const answer = await request<{ authToken: { token: string }; user: User }>('POST', 'user/authentication/link', {
+    form: { link },
+  });
+  setToken(answer.authToken.token);
+  become(answer.user);
+}
+
 export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
   const { authToken, ...created } = await request<User & { authToken?: { token: string } }>('POST', 'user', { form: fields });
   // The server gives no token if the email address must be verified or an administrator must approve the account.

@@ -16,6 +16,9 @@ import { keptPassword } from './content/password.js';
 import type { OneOfSeveral } from './processes.js';
 import type { ProgressDisplay } from './progress.js';
 import { RunningHost } from './running-host.js';
+import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
+import { isLoopback } from '../http/loopback.js';
 
 /** What a process of `npm start` has as soon as its database answers. */
 export interface Hosting {
@@ -32,14 +35,23 @@ export interface Hosting {
   failed: (error: unknown) => void;
 }
 
-/** The administrator, and the text of the banner about signing in. */
-export interface Administrator {
-  id: Types.ObjectId | null;
+/** The administrator, and the lines of the banner about signing in. */
+interface Administrator {
+  user: UserDocument | null;
   login: string[];
 }
 
-/** Serves a host at the port. `admin` is `null` where the host gets no contents. */
-export async function openHost(hosting: Hosting): Promise<{ running: RunningHost; admin: Administrator | null }> {
+/** A host that answers at the port. */
+interface OpenedHost {
+  running: RunningHost;
+  /** The lines of the banner about signing in; `null` in a process that prints none. */
+  login: string[] | null;
+  /** Adds the contents; `null` where the host gets none, or another process adds them. */
+  fill: (() => Promise<void>) | null;
+}
+
+/** Serves a host at the port. */
+export async function openHost(hosting: Hosting): Promise<OpenedHost> {
   const { options, one, display } = hosting;
   const logger = openLog(options.logLevel, one === null ? null : { pid: process.pid });
   const register = await metricsRegistry(one);
@@ -64,22 +76,32 @@ export async function openHost(hosting: Hosting): Promise<{ running: RunningHost
     },
     // The first user to register is the administrator, so nobody may register before this.
     prepare: async (host) => {
-      const isFilling = !options.bare && (one === null || one.fills);
-      if (isFilling) found.admin = await alone(host, 'administrator', () => administrator(host, options));
+      if (one !== null && !one.fills) return;
+      found.admin = await alone(host, 'administrator', () => (options.bare ? nobodyMade(host) : administrator(host, options)));
     },
     server: hosting.server,
     report: (text) => display.line(text),
     failed: hosting.failed,
   });
-  return { running, admin: found.admin };
+  const { admin } = found;
+  if (admin === null) return { running, login: null, fill: null };
+  const login = [...(await signInLink(running, admin.user, hosting)), ...admin.login];
+  return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting) };
+}
+
+/** The line of the banner with the address that opens the page signed in; none where others could open it, too. */
+async function signInLink(running: RunningHost, user: UserDocument | null, { options, server }: Hosting): Promise<string[]> {
+  if (user?.admin !== true || user.status !== 'enabled' || !isLoopback(options.host)) return [];
+  const secret = await running.use((host) => issueSignInLink(host.context, user));
+  return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
 }
 
 /** Makes items of the caller's own files, or else of the synthetic slide. The server answers requests meanwhile. */
-export async function fill(running: RunningHost, admin: Administrator, hosting: Hosting): Promise<void> {
+async function fill(running: RunningHost, creatorId: Types.ObjectId | null, hosting: Hosting): Promise<void> {
   const { options, display, signal } = hosting;
   const isOwn = options.paths.length + options.buckets.length > 0;
   try {
-    await (isOwn ? registerFiles : demonstrate)(running, admin.id, hosting);
+    await (isOwn ? registerFiles : demonstrate)(running, creatorId, hosting);
   } catch (error) {
     if (signal.aborted) return;
     display.end();
@@ -139,6 +161,7 @@ async function demonstrate(
     const itemId = await addSyntheticSlide(host.context, {
       path,
       creatorId,
+      isPublic: options.isPublic,
       register: (file) => host.registerFileInPlace(file),
     });
     const begun = Date.now();
@@ -163,6 +186,7 @@ async function registerFiles(
 ): Promise<void> {
   const shared = {
     creatorId,
+    isPublic: options.isPublic,
     report: (path: string) => display.report({ text: `Registering ${path}` }),
     leftOut: (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`),
     signal,
@@ -183,19 +207,27 @@ async function registerFiles(
   });
 }
 
+/** Leaves it to the first user who registers to be the administrator. */
+async function nobodyMade({ context }: ReferenceHost): Promise<Administrator> {
+  const isEmpty = (await context.models.user.exists({})) === null;
+  const reason = isEmpty
+    ? 'nobody yet: the first user to register is the administrator'
+    : 'as before: there are users in this database';
+  return { user: null, login: [`Login     ${reason}`] };
+}
+
 /** Makes the administrator where there is no user yet. */
 async function administrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
   const kept = options.adminPassword === null ? await keptPassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? kept?.password ?? '';
   const { user, isPassword } = await ensureAdmin(host.context, password);
-  const id = user?._id ?? null;
   if (isPassword) {
     const source = kept === null ? 'from ADMIN_PASSWORD' : `kept in ${kept.path}`;
-    return { id, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
+    return { user, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
   }
   const reason =
     user === null
       ? `there are users in this database, and none is called ${adminLogin}`
       : `the password of ${adminLogin} in this database is another than ${kept === null ? 'ADMIN_PASSWORD' : `the one in ${kept.path}`}`;
-  return { id, login: [`Login     as before: ${reason}`] };
+  return { user, login: [`Login     as before: ${reason}`] };
 }

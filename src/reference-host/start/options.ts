@@ -28,6 +28,8 @@ export interface StartOptions {
   metricsToken: string | null;
   /** Neither slide nor user: the first to register is the administrator. */
   bare: boolean;
+  /** Whether everybody may see the files that are served, and the synthetic slide. */
+  isPublic: boolean;
   /** How many processes serve. */
   processes: number;
   /** Only run jobs, beside a server on the same database and data folder. */
@@ -90,6 +92,7 @@ export function readOptions(
 ): StartOptions | { help: string } {
   const program = cac(command);
   program.option('--bare', 'start with no slide and no user: the first user to register is the administrator');
+  program.option('--public', 'show the files to everybody; otherwise only users who sign in and have access see them');
   program.option('--processes <number>', 'how many processes serve; auto: as many as there are processors');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
   const own = beforeEnd(words);
@@ -105,16 +108,21 @@ export function readOptions(
   const {
     '--': after = [],
     bare,
+    public: isPublic,
     worker,
     processes,
     ...unknown
   } = parsed.options as Record<string, unknown> & { '--'?: string[] };
   for (const name of Object.keys(unknown))
     throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See ${command} --help`);
-  // cac takes the value of an option that has none for a file.
-  if (own.some((word) => word.startsWith('--bare='))) throw new UsageError('--bare takes no value.');
-
-  if (own.some((word) => word.startsWith('--worker='))) throw new UsageError('--worker takes no value.');
+  // cac takes the value of an option that has none for a file, and `--no-public` for `--public` with the value false.
+  for (const option of ['bare', 'public', 'worker']) {
+    if (own.some((word) => word.startsWith(`--${option}=`))) throw new UsageError(`--${option} takes no value.`);
+    if (own.includes(`--no-${option}`)) throw new UsageError(`Unknown option: --no-${option}. See ${command} --help`);
+  }
+  if (isPublic && (bare || worker)) {
+    throw new UsageError(`--public shows files to everybody, and ${bare ? '--bare' : '--worker'} serves none.`);
+  }
   if (worker && processes !== undefined) {
     throw new UsageError('--worker is one process: start as many workers as you like.');
   }
@@ -152,6 +160,7 @@ export function readOptions(
     databaseWaitMs: readDatabaseWait(env.DATABASE_WAIT) * 1000,
     metricsToken: env.METRICS_TOKEN || null,
     bare: bare === true,
+    isPublic: isPublic === true,
     processes: readProcesses(processes as string | number | undefined),
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),
@@ -236,6 +245,7 @@ function helpText(version: string, command: string): string {
     [command.replace(/ --$/, ''), 'with a synthetic tissue slide'],
     [`${command} slide.svs folder/`, 'with your own files, served in place and not copied'],
     [`${command} s3://bucket/prefix`, 'with slides in a bucket, served in place (AWS_… as for the AWS SDK)'],
+    [`${command} --public folder/`, 'shown to everybody; without --public, only to users who sign in and have access'],
     [`${command} --bare`, 'with no slide and no user: the first user to register is the administrator'],
     [`${command} --processes auto`, 'served by as many processes as there are processors'],
     [`${command} --worker`, 'only runs jobs, for a server with the same MONGODB_URI and DATA_DIR'],

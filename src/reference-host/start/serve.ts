@@ -43,7 +43,7 @@ async function run(words: readonly string[], command: string): Promise<void> {
   const server = await listen(options.host, options.port, { whenServing });
   if (one === null) display.line(`express-large-image ${version} is starting${whenServing ? '' : ` at ${server.url}`}`);
 
-  const [database, { fill, openHost }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
+  const [database, { openHost }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   signal.throwIfAborted();
 
   const hosting: Hosting = {
@@ -56,16 +56,16 @@ async function run(words: readonly string[], command: string): Promise<void> {
     restartable: (restartThis) => (restart = restartThis),
     failed: (error) => void stop(1, `The server could not be restarted: ${describe(error)}`),
   };
-  const { running, admin } = await openHost(hosting);
+  const { running, login, fill } = await openHost(hosting);
   await closers.add('host', () => running.close());
   await closers.add('web server', () => server.close());
   await closers.add('event streams', () => running.endStreams());
   signal.throwIfAborted();
 
   display.end();
-  if (one !== null) one.serving({ url: server.url, login: admin?.login ?? null });
-  else process.stdout.write(`${banner(server.url, database, options, admin?.login ?? null)}\n`);
-  if (admin !== null) await fill(running, admin, hosting);
+  if (one !== null) one.serving({ url: server.url, login });
+  else process.stdout.write(`${banner(server.url, database, options, login)}\n`);
+  await fill?.();
 }
 
 /** Has several processes serve, and watches over them. */
@@ -118,6 +118,9 @@ async function work(options: StartOptions): Promise<void> {
   process.stdout.write(`Running jobs of ${database.address}, data in ${options.dataDirectory}. Stop with Ctrl-C.\n`);
 }
 
+const publicText = 'to everybody who can reach this address, downloads included';
+const privateText = 'only to users who sign in and have access; --public shows the files to everybody';
+
 function banner(url: string, database: Database, options: StartOptions, login: string[] | null): string {
   const keeping =
     database.durable === null
@@ -128,7 +131,8 @@ function banner(url: string, database: Database, options: StartOptions, login: s
   return [
     '',
     `Address   ${url}/`,
-    ...(login ?? ['Login     nobody yet: the first user to register is the administrator']),
+    ...(login ?? []),
+    ...(options.bare ? [] : [`Visible   ${options.isPublic ? publicText : privateText}`]),
     `Database  ${database.engine} at ${database.address}${keeping}`,
     `Data      ${options.dataDirectory}`,
     'Stop with Ctrl-C.',

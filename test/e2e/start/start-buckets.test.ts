@@ -49,7 +49,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     await put('slides/.hidden.tif');
     await put('slides/empty.tif', Buffer.alloc(0));
     await put('others/c.tif');
-    const server = start(['s3://bucket/slides/'], { MONGODB_URI: database.uri });
+    const server = start(['--public', 's3://bucket/slides/'], { MONGODB_URI: database.uri });
     const url = await server.url(150_000);
     await until('the files are served', () => /^2 files in buckets are served/m.test(server.output()), 120_000);
     const get = async (path: string) => (await fetch(`${url}/api/v1${path}`)).json() as Promise<{ _id: string; name: string }[]>;

@@ -144,7 +144,7 @@ describe('npm start', () => {
   it('serves the synthetic slide with its nuclei to anybody, once', { timeout: 4 * minutes }, async () => {
     await smallSlide();
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
-    const server = started(startServer([], env));
+    const server = started(startServer(['--public'], env));
     const url = await server.url();
     await until('the nuclei are annotated', () => server.output().includes('the annotation Nuclei'));
     const [slide] = await itemsIn(url, 'Examples', 'Slides');
@@ -168,7 +168,7 @@ describe('npm start', () => {
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
 
-    const again = started(startServer([], env));
+    const again = started(startServer(['--public'], env));
     const nextUrl = await again.url();
     expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
   });
@@ -183,7 +183,7 @@ describe('npm start', () => {
       .toFile(join(own, 'deep', 'red.tiff'));
     await picture.clone().png().toFile(join(work, 'single.png'));
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
-    const words = [join(work, 'single.png'), own];
+    const words = ['--public', join(work, 'single.png'), own];
     const server = started(startServer(words, env));
     const url = await server.url();
     await until('the files are registered', () => server.output().includes('2 of your own files'));
@@ -237,6 +237,7 @@ describe('npm start', () => {
     await server.ended;
     const again = started(startServer(['--bare'], env));
     const nextUrl = await again.url();
+    expect(again.output()).toContain('Login     as before: there are users in this database');
     expect(await call(nextUrl, 'GET', '/collection')).toMatchObject([{ _id: collection._id, name: 'Kept' }]);
     expect(await signIn(nextUrl, newUser.login, newUser.password)).toBeTruthy();
   });

@@ -3,6 +3,7 @@ import type { ApiKeyDocument } from '../../../src/reference-host/accounts/api-ke
 import { removeExpired } from '../../../src/reference-host/accounts/tokens/expired.js';
 import { repairFirstUser } from '../../../src/reference-host/accounts/users/first-user.js';
 import { issueAnonymousSession, issueSignIn, issueToken } from '../../../src/reference-host/accounts/tokens/tokens.js';
+import { issueSignInLink } from '../../../src/reference-host/accounts/sign-in/sign-in-link.js';
 import type { UserDocument } from '../../../src/reference-host/accounts/users/user.model.js';
 import { createReferenceHost } from '../../../src/reference-host/index.js';
 import { until } from '../../support/run/until.js';
@@ -21,6 +22,39 @@ afterAll(() => server.close());
 
 const basic = (login: string, password: string) => ({
   Authorization: `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`,
+});
+
+describe('POST user/authentication/link', () => {
+  const redeem = (link: string) => server.anonymous.send('POST', '/user/authentication/link', { form: { link } });
+  const linkOf = async (login: string) => {
+    const { context } = server.host;
+    return issueSignInLink(context, (await context.models.user.findOne({ login }).lean<UserDocument>())!);
+  };
+
+  it('signs in once, whoever comes first, and its secret is no token', async () => {
+    const link = await linkOf('user');
+    const headers = { Authorization: `Bearer ${link}` };
+    expect((await server.anonymous.send('GET', '/user/me', { headers })).body).toBeNull();
+    const answers = await Promise.all([redeem(link), redeem(link), redeem(link)]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401]);
+    const signedIn = answers.find(({ status }) => status === 200)!;
+    expect(signedIn.body).toMatchObject({ user: { login: 'user' }, authToken: { scope: ['core.user_auth'] } });
+    expect(signedIn.headers.get('set-cookie')).toMatch(/^girderToken=/);
+  });
+
+  it('refuses a link that is unknown, too old, or older than the password', async () => {
+    expect((await redeem('nonsense')).status).toBe(401);
+    expect((await redeem('\u0000'.repeat(1000))).status).toBe(401);
+    expect((await redeem('')).status).toBe(401);
+    const { models } = server.host.context;
+    const old = await linkOf('user');
+    await models.token.updateMany({ scope: [] }, { $set: { expires: new Date(Date.now() - 1) } });
+    expect((await redeem(old)).status).toBe(401);
+    const link = await linkOf('user');
+    await models.user.updateOne({ login: 'user' }, { $set: { status: 'disabled' } });
+    expect((await redeem(link)).status).toBe(401);
+    await models.user.updateOne({ login: 'user' }, { $set: { status: 'enabled' } });
+  });
 });
 
 describe('GET user/authentication', () => {

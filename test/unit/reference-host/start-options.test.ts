@@ -31,6 +31,7 @@ describe('the command line and the environment', () => {
       metricsToken: null,
       trustProxy: null,
       bare: false,
+      isPublic: false,
       processes: 1,
       worker: false,
       logLevel: 'info',
@@ -62,6 +63,7 @@ describe('the command line and the environment', () => {
       metricsToken: 'a token of sixteen or more',
       trustProxy: '10.0.0.0/8,loopback',
       bare: false,
+      isPublic: false,
       processes: 1,
       worker: false,
       logLevel: 'info',
@@ -69,6 +71,7 @@ describe('the command line and the environment', () => {
       buckets: [{ bucket: 'slides', prefix: 'of/2026/' }],
     });
     expect(readOptions(['--bare'], { TRUST_PROXY: '2' }, '1.0.0')).toMatchObject({ bare: true, trustProxy: 2 });
+    expect(readOptions(['--public'], {}, '1.0.0')).toMatchObject({ isPublic: true });
     expect(readOptions(['--processes', '3'], {}, '1.0.0')).toMatchObject({ processes: 3 });
   });
 
@@ -76,6 +79,9 @@ describe('the command line and the environment', () => {
     [['--bear'], {}, 'Unknown option: --bear'],
     [['-x'], {}, 'Unknown option: -x'],
     [['--bare=3'], {}, '--bare takes no value'],
+    [['--public=no'], {}, '--public takes no value'],
+    [['--no-public'], {}, 'Unknown option: --no-public'],
+    [['--public', '--bare'], {}, '--public shows files to everybody, and --bare serves none'],
     [['--processes', '0'], {}, '--processes is 0; it is a whole number from 1 to 256'],
     [['--processes', 'many'], {}, '--processes is many;'],
     [['--worker', '--processes', '2'], { MONGODB_URI: 'mongodb://127.0.0.1' }, '--worker is one process'],
@@ -101,7 +107,7 @@ describe('the command line and the environment', () => {
     const answer = readOptions(['x', '--help'], {}, '1.2.3');
     if (!('help' in answer)) throw new Error('no help');
     expect(answer.help).toContain('1.2.3');
-    for (const word of ['--bare', ...environmentVariables.map(([name]) => name)]) expect(answer.help).toContain(word);
+    for (const word of ['--bare', '--public', ...environmentVariables.map(([name]) => name)]) expect(answer.help).toContain(word);
   });
 });
 

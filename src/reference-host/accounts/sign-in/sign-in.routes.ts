@@ -1,11 +1,23 @@
 import { tokenSchema, userSchema } from '../../http/schemas.js';
-import { BadParameterError, type RouteDefinition, anyText, objectOf, orNull } from '../../../index.js';
+import {
+  AccessDeniedError,
+  BadParameterError,
+  type Reply,
+  type RouteDefinition,
+  anyText,
+  objectOf,
+  orNull,
+  required,
+  text,
+} from '../../../index.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from '../users/user.model.js';
 import { principalOf, type Principal } from '../../access/access.js';
 import { issueSignIn, revokeToken } from '../tokens/tokens.js';
 import { signIn } from './sign-in.js';
-import { replyWithSecret, replyWithSession } from '../../http/cookies.js';
+import { redeemSignInLink } from './sign-in-link.js';
+import { isLoopback } from '../../http/loopback.js';
+import { replyWithSecret, replyWithSession, type Browser } from '../../http/cookies.js';
 import { returnsMessage, scopes } from '../../http/parameters.js';
 import { userView } from '../../views.js';
 
@@ -28,6 +40,16 @@ function parseBasic(header: string | undefined): { login: string; password: stri
   return { login: credentials.slice(0, colon), password: credentials.slice(colon + 1) };
 }
 
+const signedInSchema = objectOf({ user: userSchema, authToken: tokenSchema, message: anyText });
+
+/** Issues a token for a user who has just signed in. */
+async function replyToSignIn(context: HostContext, browser: Browser, user: UserDocument): Promise<Reply> {
+  const issued = await issueSignIn(context, user);
+  const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
+  const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
+  return replyWithSession(context, browser, answer, issued);
+}
+
 /** Signing in and out. */
 export const signInRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
@@ -35,7 +57,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
     path: '/user/authentication',
     summary: 'Sign in with login, or email address, and password.',
     access: 'public',
-    returns: { schema: objectOf({ user: userSchema, authToken: tokenSchema, message: anyText }) },
+    returns: { schema: signedInSchema },
     errors: ['bad-parameter', 'access-denied', 'bad-value', 'too-often', 'busy'],
     errorStatus: { 'bad-parameter': 401, 'access-denied': 401 },
     async handle(input, context) {
@@ -55,10 +77,23 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
       const given = headers['girder-authorization'] ?? headers.authorization;
       const { login, password } = parseBasic(Array.isArray(given) ? given[0] : given);
       const user = await signIn(context, { name: login, password, address });
-      const issued = await issueSignIn(context, user);
-      const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
-      const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
-      return replyWithSession(context, input, answer, issued);
+      return replyToSignIn(context, input, user);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/user/authentication/link',
+    summary:
+      'Sign in with the link that the server printed when it started. It works once, for ten minutes, and only on the same machine.',
+    access: 'public',
+    query: { link: required(text()) },
+    returns: { schema: signedInSchema },
+    errors: ['access-denied'],
+    errorStatus: { 'access-denied': 401 },
+    async handle(input, context) {
+      const user = isLoopback(input.address) ? await redeemSignInLink(context, input.query.link) : null;
+      if (user === null) throw new AccessDeniedError('This sign-in link has been used already, or has expired.');
+      return replyToSignIn(context, input, user);
     },
   }),
   defineRoute({

@@ -7,7 +7,8 @@ import { refreshFileInPlace } from '../../files/in-place.js';
 import type { FileDocument } from '../../files/file.model.js';
 import type { FolderDocument } from '../../tree/folder.model.js';
 import type { UserDocument } from '../../accounts/users/user.model.js';
-import { createCollection } from '../../tree/collections.js';
+import { system } from '../../access/access.js';
+import { createCollection, setCollectionAccess } from '../../tree/collections.js';
 import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
 import { ownFiles } from './own-files.js';
@@ -41,18 +42,18 @@ export async function ensureAdmin(
   return { user, isPassword: await context.passwords.isRight(password, user.passwordHash, { lane: 'known' }) };
 }
 
-/** Makes the slide an item of a public collection, if it is none yet. Returns the id of the item. */
+/** Makes the slide an item of the collection `Examples`, if it is none yet. Returns the id of the item. */
 export async function addSyntheticSlide(
   context: HostContext,
-  slide: { path: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
+  slide: { path: string; creatorId: Types.ObjectId | null; isPublic: boolean; register: RegisterInPlace },
 ): Promise<Types.ObjectId> {
-  const collection = await ensureCollection(context, 'Examples', 'Comes with the server.', slide.creatorId);
+  const collection = await ensureCollection(context, { ...slide, name: 'Examples', description: 'Comes with the server.' });
   const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
   return addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
 }
 
 /**
- * Makes the caller's own files items of the public collection `Local files`, without copying them. Existing items are not changed.
+ * Makes the caller's own files items of the collection `Local files`, without copying them. Existing items are not changed.
  *
  * @returns how many files there are
  */
@@ -61,6 +62,7 @@ export async function addOwnFiles(
   own: {
     paths: readonly string[];
     creatorId: Types.ObjectId | null;
+    isPublic: boolean;
     register: RegisterInPlace;
     /** Is told before each file. */
     report: (path: string) => void;
@@ -68,7 +70,11 @@ export async function addOwnFiles(
     signal?: AbortSignal;
   },
 ): Promise<number> {
-  const collection = await ensureCollection(context, 'Local files', 'Files of this machine, served in place.', own.creatorId);
+  const collection = await ensureCollection(context, {
+    ...own,
+    name: 'Local files',
+    description: 'Files of this machine, served in place.',
+  });
   let count = 0;
   for await (const { path, folders } of ownFiles(own.paths, own)) {
     own.report(path);
@@ -115,15 +121,19 @@ async function isFile(path: string): Promise<boolean> {
   );
 }
 
-/** The public collection of a name. */
+/**
+ * The collection of a name. Whether everybody may see it follows the command line: where an earlier start differed, the collection and all
+ * folders in it are changed.
+ */
 export async function ensureCollection(
   context: HostContext,
-  name: string,
-  description: string,
-  creatorId: Types.ObjectId | null,
+  collection: { name: string; description: string; creatorId: Types.ObjectId | null; isPublic: boolean },
 ): Promise<CollectionDocument> {
+  const { name, isPublic } = collection;
   const existing = await context.models.collection.findOne({ name }).lean<CollectionDocument>();
-  return existing ?? createCollection(context, { name, description, isPublic: true, creatorId });
+  if (existing === null) return createCollection(context, collection);
+  if (existing.public === isPublic) return existing;
+  return setCollectionAccess(context, existing, { access: existing.access, public: isPublic }, system);
 }
 
 /** The folder at the end of a path below a collection. */

@@ -53,7 +53,7 @@ function reasonAgainst({ key, size, archived }: ListedObject): string | null {
 }
 
 /**
- * Makes objects of buckets items of the public collection `Files in buckets`, without copying them; those that are there already are brought up to
+ * Makes objects of buckets items of the collection `Files in buckets`, without copying them; those that are there already are brought up to
  * date.
  *
  * @returns how many there are
@@ -63,6 +63,7 @@ export async function addOwnBuckets(
   own: {
     prefixes: readonly BucketPrefix[];
     creatorId: Types.ObjectId | null;
+    isPublic: boolean;
     report: (path: string) => void;
     leftOut: (path: string, reason: string) => void;
     signal: AbortSignal;
@@ -70,7 +71,11 @@ export async function addOwnBuckets(
 ): Promise<number> {
   if (own.prefixes.length === 0) return 0;
   const { creatorId, signal } = own;
-  const collection = await ensureCollection(context, 'Files in buckets', 'Files in buckets, served in place.', creatorId);
+  const collection = await ensureCollection(context, {
+    ...own,
+    name: 'Files in buckets',
+    description: 'Files in buckets, served in place.',
+  });
   let count = 0;
   for (const from of own.prefixes) {
     const bucket = await context.buckets.bucket(from.bucket);
