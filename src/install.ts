@@ -13,6 +13,7 @@ import { folderConfigurationFeature } from './features/folder-configuration/feat
 import { imagesFeature } from './features/images/feature.js';
 import { itemsFeature } from './features/items/feature.js';
 import { jobsFeature } from './features/jobs/feature.js';
+import { linksFeature } from './features/links/feature.js';
 import { metricsFeature } from './features/metrics/feature.js';
 import type { JobRunner } from './features/jobs/running/runner.js';
 import { picturesFeature } from './features/pictures/feature.js';
@@ -76,6 +77,7 @@ async function openAll(
     cachedFiles,
     ...caching,
   });
+  await features.open(linksFeature, { core, settings, items, images });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });

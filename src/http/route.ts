@@ -80,7 +80,10 @@ export interface RouteDefinition<
   A = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Path below the API root, of literal segments and parameters that take a segment each: `/item/:itemId/tiles`. */
+  /**
+   * Path below the API root, of literal segments and parameters that take a segment each: `/item/:itemId/tiles`. `*` at the end takes the rest of the
+   * path, of at least one segment, as the parameter `*`. It is not decoded.
+   */
   path: string;
   /** One sentence for the API description. */
   summary: string;
@@ -95,10 +98,10 @@ export interface RouteDefinition<
    */
   cookie?: boolean;
   /**
-   * Whether pages of every origin may read the answer, without cookies, as open standards ask for. CORS headers of the host take
-   * precedence.
+   * Whether pages of every origin may read the answer, without cookies, as open standards ask for. The origins that the host's CORS headers allow
+   * take precedence; `always`: they do not, for addresses that carry all the rights they need.
    */
-  anyOrigin?: boolean;
+  anyOrigin?: boolean | 'always';
   params?: P;
   query?: Q;
   body?: B;

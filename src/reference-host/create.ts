@@ -17,7 +17,7 @@ import {
 } from '../index.js';
 import type { HostContext } from './context.js';
 import { openContext } from './open-context.js';
-import { cors } from './http/cors.js';
+import { answerOptions, cors } from './http/cors.js';
 import { openAgendaBackend } from './database/agenda-backend.js';
 import { whileDatabaseIsAway } from './database/while-away.js';
 import { hostDirectory } from './access/directory.js';
@@ -192,7 +192,7 @@ function mountHost(app: Express, context: HostContext, plugin: Installation, vie
   app.use(apiRoot, mountRoutes(hostRoutes, { ...serving, observe: plugin.observe }));
   app.use(mountRoutes(operationRoutes, serving));
   if (viewer !== null) mountViewer(app, viewer, { apiRoot, title: () => pageTitle(context) });
-  app.use(apiRoot, answerUnknownPaths(plugin.routes));
+  app.use(apiRoot, answerOptions, answerUnknownPaths(plugin.routes));
   app.use(answerNoPage);
   app.use(answerError(logger));
 }

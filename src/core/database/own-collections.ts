@@ -22,6 +22,7 @@ export const collectionNames = [
   'annotation_upload_waiting',
   'job',
   'lease',
+  'link',
   'process',
   'schedule',
   'setting',

@@ -84,6 +84,19 @@ export class Images {
     return item;
   }
 
+  /** Whether the caller may see the label, macro and other associated images of an item that they may read. */
+  async showsAssociated(item: ItemRecord, caller: Caller | null): Promise<boolean> {
+    const needed = await this.options.settings.get('large_image.associated_images');
+    if (needed !== 'WRITE' && needed !== 'ADMIN') return true;
+    try {
+      await this.options.items.load(item.id, needed === 'WRITE' ? 1 : 2, caller);
+      return true;
+    } catch (error) {
+      if (error instanceof LargeImageError && error.code === 'access-denied') return false;
+      throw error;
+    }
+  }
+
   /** Throws why an image could not be opened, which names its parts. @throws AccessDeniedError for callers who may not read the parts. */
   async #rethrow(error: unknown, item: ItemRecord, state: string, caller: Caller | null): Promise<never> {
     const parts = this.#opener.partsOfFailure(error);

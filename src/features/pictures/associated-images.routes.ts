@@ -3,17 +3,29 @@ import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { associatedImageSchema } from './schemas.js';
 import { defineRoute } from './context.js';
+import { AccessDeniedError } from '../../errors.js';
+import type { ItemRecord } from '../../core/host/records.js';
+import type { Images } from '../images/images.js';
 import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { defined, dispositionParameters, encodingParameters } from './parameters.js';
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
+
+/** The item in the path. The caller must be allowed to see its associated images. */
+async function maySeeAssociated(request: Parameters<typeof mayRead>[0], { images }: { images: Images }): Promise<ItemRecord> {
+  const item = await mayRead(request, { images });
+  if (await images.showsAssociated(item, request.caller)) return item;
+  throw new AccessDeniedError(
+    `Associated images of item ${item.id} need more than read access (setting large_image.associated_images).`,
+  );
+}
 
 const shared = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
-  authorize: mayRead,
+  authorize: maySeeAssociated,
 } as const;
 
 const imagePath = {
@@ -25,9 +37,14 @@ const list = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images',
   summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
+  description: 'The list is empty for callers who may not see them.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
-  handle: ({ granted: item }, { images }) => images.use(item, (image) => image.associatedImages()),
+  authorize: mayRead,
+  async handle({ granted: item, caller }, { images }) {
+    const names = await images.use(item, (image) => image.associatedImages());
+    return (await images.showsAssociated(item, caller)) ? names : [];
+  },
 });
 
 const get = defineRoute({

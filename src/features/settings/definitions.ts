@@ -74,6 +74,23 @@ function objectTextSetting(name: string, description: string): SettingDefinition
   };
 }
 
+function wordSetting(name: string, words: readonly [string, ...string[]], description: string): SettingDefinition {
+  const key = prefix + name;
+  const allowed = words.join(', ');
+  return {
+    key,
+    default: words[0],
+    public: true,
+    description,
+    allowed,
+    parse(value) {
+      const found = words.find((known) => known.toLowerCase() === word(value));
+      if (found === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
+      return found;
+    },
+  };
+}
+
 /** JSON text with `, ` and `: ` between members, as existing clients show it. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
@@ -162,6 +179,17 @@ export function settingDefinitions(
       false,
       'Merge DICOM items of one series in a folder into one item. Files of one item always form one image.',
     ),
+    wordSetting(
+      'associated_images',
+      ['READ', 'WRITE', 'ADMIN'],
+      'Permission on an item that its label, macro and other associated images need. They may show names of patients.',
+    ),
+    wordSetting(
+      'links',
+      ['READ', 'WRITE', 'OFF'],
+      'Permission on an item or folder that making links to it needs. OFF: nobody can make links; those that exist keep working.',
+    ),
+    booleanSetting('links_without_end', false, 'Links may be made that do not end by themselves.'),
     booleanSetting('notification_stream_fallback', true, 'Poll for notifications where the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
       objectTextSetting(name, `Extra content of item lists for ${['everyone', 'signed-in users', 'administrators'][i]}.`),

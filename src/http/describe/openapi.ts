@@ -34,8 +34,11 @@ const errorSchema = component('Error', {
 
 const license = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
+/** Name of the parameter that takes the rest of a path. */
+const restName = 'path';
+
 function wirePath(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}');
+  return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, `{${restName}}`);
 }
 
 function tagOf(path: string): string {
@@ -85,7 +88,7 @@ function errorStatuses(route: RouteOutline): Map<string, string> {
 }
 
 function entries(parameters: Parameters | undefined): [string, Parameter<unknown>][] {
-  return Object.entries(parameters ?? {});
+  return Object.entries(parameters ?? {}).map(([name, parameter]) => [name === '*' ? restName : name, parameter]);
 }
 
 function bodySchema(route: RouteOutline, brand: string): { type: string; schema: Schema } | null {

@@ -11,7 +11,7 @@ import { requireLength, type Parameter, type Parameters } from '../parameters.js
 import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
 import { Reply } from '../reply.js';
 import { respond, respondWithError } from './respond.js';
-import type { RouteDefinition } from '../route.js';
+import type { RouteDefinition, RouteOutline } from '../route.js';
 import { decodeParameters, RouteTable, type MatchedRoute } from './route-table.js';
 import { RequestTokens, tokenParameters, type TokenLocations, type VerifyToken } from './request-tokens.js';
 import { foreignMessage, senderOf } from './sender.js';
@@ -66,10 +66,13 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
       next();
       return;
     }
-    if (table.find('GET', request.path)?.value.route.anyOrigin === true) allowAnyOrigin(response, options.tokenLocations);
+    allowAnyOrigin(table.find('GET', request.path)?.value.route.anyOrigin, response, options.tokenLocations);
     response.set({ Allow: allowed.join(', ') }).end();
   };
 }
+
+/** Headers of answers that scripts of other origins may read: those that clients of IIIF and Zarr need. */
+const exposedHeaders = ['Link', 'ETag', 'Content-Length', 'Content-Range', 'Accept-Ranges', 'Retry-After'];
 
 /**
  * Lets pages of every origin read an answer. With `*` browsers send no cookies, so a page sees what anybody may see, or what a token
@@ -77,13 +80,26 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
  *
  * @param preflight where tokens stand; given for the answer to a preflight request.
  */
-function allowAnyOrigin(response: Response, preflight?: TokenLocations): void {
-  if (response.hasHeader('Access-Control-Allow-Origin')) return;
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Expose-Headers', 'Link, ETag');
+function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response, preflight?: TokenLocations): void {
+  if (anyOrigin !== true && anyOrigin !== 'always') return;
+  if (anyOrigin === 'always') {
+    response.removeHeader('Access-Control-Allow-Credentials');
+    response.setHeader('Access-Control-Allow-Origin', '*');
+  } else if (!response.hasHeader('Access-Control-Allow-Origin')) response.setHeader('Access-Control-Allow-Origin', '*');
+  addToList(response, 'Access-Control-Expose-Headers', exposedHeaders);
   if (preflight === undefined) return;
-  response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD');
-  response.setHeader('Access-Control-Allow-Headers', `Authorization, If-None-Match, ${preflight.headerName}`);
+  addToList(response, 'Access-Control-Allow-Methods', ['GET', 'HEAD']);
+  addToList(response, 'Access-Control-Allow-Headers', ['Authorization', 'Range', 'If-None-Match', preflight.headerName]);
+}
+
+/** Adds names to a header that is a list, in which the host may have put some already. */
+function addToList(response: Response, header: string, names: readonly string[]): void {
+  const present = String(response.getHeader(header) ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const known = new Set(present.map((name) => name.toLowerCase()));
+  response.setHeader(header, [...present, ...names.filter((name) => !known.has(name.toLowerCase()))].join(', '));
 }
 
 /** The method that the client means: behind proxies that pass only `GET` and `POST` it is in a header. */
@@ -147,7 +163,7 @@ class Answering<C> {
       if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
       this.#isSending = true;
       asked.answering();
-      if (route.anyOrigin === true) allowAnyOrigin(response);
+      allowAnyOrigin(route.anyOrigin, response);
       if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
       await respond(response, result, { onLong: watch });
     } catch (error) {
@@ -212,7 +228,7 @@ class Answering<C> {
   async #fail(error: unknown): Promise<void> {
     const { route, options, name, response } = this;
     const { logger } = options;
-    if (route.anyOrigin === true && !response.headersSent) allowAnyOrigin(response);
+    if (!response.headersSent) allowAnyOrigin(route.anyOrigin, response);
     await respondWithError(response, error, { anonymous: this.#anonymous, logger, route: name, errorStatus: route.errorStatus });
   }
 }

@@ -53,6 +53,11 @@ export function decodeParameters(params: MatchedRoute<unknown>['params']): Recor
   const decoded: Record<string, string> = {};
   for (const name in params) {
     const sent = params[name]!;
+    // The rest of a path has slashes between its segments, so the route decodes them one by one.
+    if (name === '*') {
+      decoded[name] = sent;
+      continue;
+    }
     try {
       decoded[name] = sent.includes('%') ? decodeURIComponent(sent) : sent;
     } catch (cause) {

@@ -31,16 +31,18 @@ export function isAllowed(origin: string, entry: string): boolean {
   return at === pattern.length;
 }
 
-/** Adds the headers by which pages of other origins may use the API, as the settings allow. Answers `OPTIONS` on every path. */
+/** Answers `OPTIONS` on every path that no route has answered. */
+export function answerOptions(request: Request, response: Response, next: NextFunction): void {
+  if (request.method === 'OPTIONS') response.status(200).end();
+  else next();
+}
+
+/** Adds the headers by which pages of other origins may use the API, as the settings allow. Routes for pages of every origin add theirs to them. */
 export function cors(context: HostContext) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const { origin } = request.headers;
-    const finish = () => {
-      if (request.method === 'OPTIONS') response.status(200).end();
-      else next();
-    };
-    if (origin === undefined) finish();
-    else addHeaders(context, origin, request, response).then(finish, next);
+    if (origin === undefined) next();
+    else addHeaders(context, origin, request, response).then(() => next(), next);
   };
 }
 

@@ -15,12 +15,17 @@ export function answerNoPage(request: Request, response: Response): void {
     .send(`<!doctype html>\n<html lang="en"><title>Not found</title><p>Nothing is at ${escapeHtml(request.path)}.</p></html>\n`);
 }
 
+/** A path without the token of a link, which must not be in logs. */
+function withoutToken(path: string): string {
+  return path.replace(/\/t\/[^/]+/g, '/t/***');
+}
+
 /** Answers an error that was thrown outside of a route. Express recognises such a handler by its four parameters. */
 export function answerError(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     // `identifyRequests`, the first handler of all, has set it.
     const uid = response.getHeader('X-Request-Id');
-    logger.error({ err: error, uid, path: request.path }, 'Request:Failed');
+    logger.error({ err: error, uid, path: withoutToken(request.path) }, 'Request:Failed');
     if (response.headersSent) {
       response.destroy();
       return;

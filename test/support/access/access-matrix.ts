@@ -163,11 +163,14 @@ export interface MatrixEntry {
   params?: Readonly<Record<string, string>>;
   /** Status for those who are admitted, where it is not 200. */
   admitted?: number;
+  /** Status for a token that has just this scope, where the route needs another one as well. */
+  alone?: number;
 }
 
 const config = { body: '[a]\nb = 1\n' };
 const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg', image: 'label' };
 const iiif = { params: { region: 'full', size: '8,', rotation: '0', file: 'default.jpg' } };
+const noLink = { linkId: '0'.repeat(24) };
 const itemRead = { kind: 'read', scope: 'core.data.read' } as const;
 const itemWrite = { kind: 'write', scope: 'core.data.write' } as const;
 const everybody = { kind: 'public', scope: 'core.data.read' } as const;
@@ -250,6 +253,14 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'DELETE /item/:itemId/internal_metadata/:key': { ...itemWrite, params: { key: 'presets' } },
   'GET /item/test/tiles': everybody,
   'GET /item/test/tiles/zxy/:z/:x/:y': { ...everybody, params: tile },
+
+  'GET /item/:itemId/link': { kind: 'userRead', scope: 'core.data.read' },
+  'POST /item/:itemId/link': { kind: 'userRead', scope: 'core.data.write', alone: 403 },
+  'GET /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.read' },
+  'POST /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.write', alone: 403 },
+  'GET /link/:linkId': { kind: 'user', scope: 'core.data.read', params: noLink, admitted: 400 },
+  'PUT /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
+  'DELETE /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
 
   'GET /job': { kind: 'public', scope: 'jobs.rest.list_job' },
   'GET /job/all': { kind: 'user' },

@@ -306,6 +306,14 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /item/test/tiles': open(),
   'GET /item/test/tiles/zxy/:z/:x/:y': open({ params: tile }),
 
+  'GET /item/:itemId/link': read('item'),
+  'POST /item/:itemId/link': read('item', { scope: 'core.data.read', sending: broken }),
+  'GET /folder/:folderId/link': read('folder'),
+  'POST /folder/:folderId/link': read('folder', { scope: 'core.data.read', sending: broken }),
+  'GET /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }) }),
+  'PUT /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }), sending: broken }),
+  'DELETE /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }) }),
+
   // Jobs
   'GET /job': open(),
   'GET /job/all': open(),

@@ -1,0 +1,31 @@
+import { idText } from '../../core/database/id-text.js';
+import type { Core } from '../../core/core.js';
+import { bindRoutes } from '../../http/route.js';
+import type { Feature } from '../feature.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import { LinkModel } from './link.model.js';
+import { linkRoutes } from './links.routes.js';
+import { Links } from './links.js';
+
+/**
+ * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.offer(kind)` once, declares routes with the
+ * token in their path (`…/t/:token/…`) and spreads `tokenRoute` of `token-route.ts` into them, and asks `links.grant(token, kind, request)` and
+ * `links.item(grant, itemId)` (or `links.folder`) in their `authorize`. `grant.caller` then takes the place of the caller of the request.
+ */
+export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
+  async open({ core: { host, own, events, logger }, settings, items, images }, onClose) {
+    const model = new LinkModel(own);
+    await model.createIndexes();
+    const links = new Links({ model, auth: host.auth, items, images, settings, logger });
+    links.offer('zarr');
+    onClose(events.on('item.removed', ({ item }) => links.removeOf({ type: 'item', id: idText(item._id) })));
+    onClose(events.on('folder.removed', ({ folder }) => links.removeOf({ type: 'folder', id: idText(folder._id) })));
+    onClose(events.on('user.removed', ({ userId }) => links.removeOfMaker(userId)));
+    onClose(events.on('access.changed', () => links.forget()));
+    // The maker of a link may have been disabled.
+    onClose(events.on('token.revoked', () => links.forget()));
+    return { offers: { links }, routes: bindRoutes(linkRoutes, { links, items }), sweep: () => links.sweep() };
+  },
+};

@@ -1,0 +1,11 @@
+/** What a link can open. */
+export const linkKinds = ['zarr', 'dicomweb', 'view'] as const;
+
+/** One of {@link linkKinds}. */
+export type LinkKind = (typeof linkKinds)[number];
+
+/** The item or folder that a link opens. */
+export interface LinkSubject {
+  type: 'item' | 'folder';
+  id: string;
+}

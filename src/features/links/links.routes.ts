@@ -1,0 +1,240 @@
+import { callerFor } from '../../http/authentication.js';
+import { id, required } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { routeDefiner, type RouteRequest } from '../../http/route.js';
+import { anyText, component, dateText, idText, listOf, objectOf, orNull, truth } from '../../http/schemas.js';
+import { scopes } from '../../http/scopes.js';
+import { AccessDeniedError, InvalidError, LargeImageError } from '../../errors.js';
+import type { Caller } from '../../host.js';
+import type { Items } from '../items/items.js';
+import type { LinkDocument } from './link.model.js';
+import { linkKinds, type LinkSubject } from './link-kinds.js';
+import type { Links, NewLink } from './links.js';
+
+const defineRoute = routeDefiner<{ links: Links; items: Items }>();
+
+const kindSchema = { type: 'string', enum: linkKinds } as const;
+
+const wanted = {
+  name: { ...anyText, description: 'For whom or what the link is. At most 200 characters.' },
+  opens: { ...listOf(kindSchema), description: 'What the link opens; by default everything that this server has.' },
+  associated: { ...truth, description: 'Whether the link also opens label, macro and other associated images. Default false.' },
+  expires: {
+    ...orNull(dateText),
+    description: 'When the link ends; by default in seven days. `null`: never, where the setting `links_without_end` allows it.',
+  },
+};
+
+const wantedSchema = component('LinkRequest', objectOf({}, wanted));
+
+const linkMembers = {
+  _id: idText,
+  subject: objectOf({ type: { type: 'string', enum: ['item', 'folder'] }, id: idText }),
+  name: anyText,
+  prefix: { ...anyText, description: 'First characters of the token.' },
+  opens: listOf(kindSchema),
+  associated: truth,
+  makerId: idText,
+  created: dateText,
+  expires: orNull(dateText),
+  lastUsed: { ...orNull(dateText), description: 'Last use, to within a minute.' },
+};
+
+const linkSchema = component('Link', objectOf(linkMembers));
+
+const newLinkSchema = component(
+  'NewLink',
+  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only here.' } }),
+);
+
+function shown({ digest: _digest, ...link }: LinkDocument) {
+  const { _id, subject, name, prefix, opens, associated, makerId, created, expires, lastUsed } = link;
+  return {
+    _id,
+    subject: { type: subject.type, id: subject.id },
+    name,
+    prefix,
+    opens,
+    associated,
+    makerId,
+    created,
+    expires,
+    lastUsed,
+  };
+}
+
+/** A caller who is a user: `access: 'user'` admits nobody else. */
+type User = Caller & { id: string };
+
+/** Reads a body of {@link wantedSchema}. @throws InvalidError */
+function readWanted(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'subject'> {
+  const other = Object.keys(body).find((name) => !(name in wanted));
+  if (other !== undefined) {
+    const known = Object.keys(wanted).join(', ');
+    throw new InvalidError(`Links have no member ${JSON.stringify(other.slice(0, 40))}. They have ${known}.`, other.slice(0, 40));
+  }
+  const { name, opens, associated, expires } = body;
+  const refuse = (field: string, rule: string): never => {
+    throw new InvalidError(`${field} must be ${rule}.`, field);
+  };
+  if (name !== undefined && typeof name !== 'string') return refuse('name', 'text');
+  if (associated !== undefined && typeof associated !== 'boolean') return refuse('associated', 'true or false');
+  const isKinds = opens === undefined || (Array.isArray(opens) && opens.every((kind) => typeof kind === 'string'));
+  if (!isKinds) return refuse('opens', `a list of ${linkKinds.join(', ')}`);
+  const read = { name, associated, opens: opens as readonly string[] | undefined };
+  if (expires === undefined || expires === null) return { ...read, expires };
+  const date = typeof expires === 'string' ? new Date(expires) : new Date(NaN);
+  return Number.isNaN(date.getTime()) ? refuse('expires', 'a date and time in ISO 8601, or null') : { ...read, expires: date };
+}
+
+/** The item or folder of a request. The caller must be allowed to read it. */
+async function subjectOf(
+  { params, caller }: Pick<RouteRequest, 'params' | 'caller'>,
+  { items }: { items: Items },
+): Promise<LinkSubject> {
+  const { itemId, folderId } = params as { itemId?: string; folderId?: string };
+  if (itemId !== undefined) return { type: 'item', id: (await items.load(itemId, 0, caller)).id };
+  return { type: 'folder', id: (await items.loadFolder(folderId!, 0, caller)).id };
+}
+
+/** Like {@link subjectOf}, for callers who may make links there. A link reads, so the token that makes it must be allowed to read, too. */
+async function subjectToShare(
+  request: Pick<RouteRequest, 'params' | 'caller' | 'verified'>,
+  { links, items }: { links: Links; items: Items },
+): Promise<LinkSubject> {
+  const { params, caller, verified } = request;
+  if (callerFor(verified, scopes.read) === null) {
+    throw new AccessDeniedError(`Making a link needs a token with the scope ${scopes.read} as well.`);
+  }
+  const level = await links.levelToMake();
+  if (level === null) throw new LargeImageError('forbidden', 'Making links is switched off here (setting large_image.links).');
+  const subject = await subjectOf({ params, caller }, { items });
+  if (level === 1) await (subject.type === 'item' ? items.load(subject.id, 1, caller) : items.loadFolder(subject.id, 1, caller));
+  links.requireMakers();
+  return subject;
+}
+
+const listing = {
+  method: 'get',
+  access: 'user',
+  scope: scopes.read,
+  returns: { schema: listOf(linkSchema) },
+  errors: ['unknown-id', 'access-denied', 'invalid'],
+  description:
+    'Callers who administer it see all links, others those that they have made. Links are listed for 30 days after they end.',
+  authorize: subjectOf,
+} as const;
+
+const making = {
+  method: 'post',
+  access: 'user',
+  scope: scopes.write,
+  body: 'json-object',
+  bodyOptional: true,
+  accepts: wantedSchema,
+  returns: { schema: newLinkSchema },
+  errors: ['unknown-id', 'access-denied', 'forbidden', 'invalid', 'conflict', 'not-implemented'],
+  authorize: subjectToShare,
+} as const;
+
+const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
+const folderPath = { folderId: required(id({ description: 'The id of the folder.' })) };
+
+interface Managing {
+  granted: LinkSubject;
+  caller: Caller | null;
+}
+
+async function listLinks({ granted: subject, caller }: Managing, { links }: { links: Links }) {
+  const all = await links.administers(subject, caller!);
+  return (await links.list(subject, caller as User, { all })).map(shown);
+}
+
+async function makeLink(
+  { granted: subject, caller, body }: Managing & { body: Record<string, unknown> | undefined },
+  { links }: { links: Links },
+): Promise<Reply> {
+  const { link, token } = await links.make({ subject, ...readWanted(body ?? {}) }, caller as User);
+  return Reply.json({ ...shown(link), token }, { headers: { 'Cache-Control': 'no-store' } });
+}
+
+const ofItem = defineRoute({
+  ...listing,
+  path: '/item/:itemId/link',
+  summary: 'List the links to an item.',
+  params: itemPath,
+  handle: listLinks,
+});
+
+const toItem = defineRoute({
+  ...making,
+  path: '/item/:itemId/link',
+  summary: 'Make a link that opens an item to people and programs without an account.',
+  description: 'The link reads this item only, with the rights that its maker has when it is used.',
+  params: itemPath,
+  handle: makeLink,
+});
+
+const ofFolder = defineRoute({
+  ...listing,
+  path: '/folder/:folderId/link',
+  summary: 'List the links to a folder.',
+  params: folderPath,
+  handle: listLinks,
+});
+
+const toFolder = defineRoute({
+  ...making,
+  path: '/folder/:folderId/link',
+  summary: 'Make a link that opens the images of a folder to people and programs without an account.',
+  description:
+    'The link reads the items in this folder, not those in folders below it, with the rights that its maker has when it is used.',
+  params: folderPath,
+  handle: makeLink,
+});
+
+const managing = {
+  access: 'user',
+  scope: scopes.write,
+  params: { linkId: required(id({ description: 'The id of the link.' })) },
+  errors: ['unknown-id', 'access-denied', 'invalid'],
+  authorize: ({ params, caller }: { params: { linkId: string }; caller: Caller | null }, { links }: { links: Links }) =>
+    links.load(params.linkId, caller as User),
+} as const;
+
+const get = defineRoute({
+  ...managing,
+  method: 'get',
+  scope: scopes.read,
+  path: '/link/:linkId',
+  summary: 'Get a link, without its token.',
+  description: 'For its maker, and for those who administer what it opens.',
+  returns: { schema: linkSchema },
+  handle: ({ granted: link }) => shown(link),
+});
+
+const change = defineRoute({
+  ...managing,
+  method: 'put',
+  path: '/link/:linkId',
+  summary: 'Change the name or end of a link, or what it opens. Its token stays.',
+  body: 'json-object',
+  accepts: wantedSchema,
+  returns: { schema: linkSchema },
+  handle: async ({ granted: link, body }, { links }) => shown(await links.change(link, readWanted(body))),
+});
+
+const revoke = defineRoute({
+  ...managing,
+  method: 'delete',
+  path: '/link/:linkId',
+  summary: 'Revoke a link. Requests with its token, also those under way, are refused within five seconds.',
+  returns: { schema: { type: 'null' } },
+  async handle({ granted: link }, { links }) {
+    await links.revoke(link);
+    return null;
+  },
+});
+
+/** Routes with which links are made and managed. */
+export const linkRoutes = [ofItem, toItem, ofFolder, toFolder, get, change, revoke];

@@ -1,0 +1,290 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { FreshCache } from '../../core/concurrency/fresh-cache.js';
+import { verdictLifetimeMs } from '../../core/host/callers.js';
+import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
+import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../errors.js';
+import type { Caller, HostAuth, HostLogger } from '../../host.js';
+import { scopes } from '../../http/scopes.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import type { LinkChange, LinkDocument, LinkModel } from './link.model.js';
+import { linkKinds, type LinkKind, type LinkSubject } from './link-kinds.js';
+import { WrongTokens } from './wrong-tokens.js';
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** How long a link lasts whose maker does not say. */
+const defaultLifetimeMs = 7 * dayMs;
+/** Longest time until a link ends; a link without an end is another matter. */
+const maxLifetimeMs = 10 * 366 * dayMs;
+/** 256 bits, which nobody can guess. */
+const tokenBytes = 32;
+const prefixLength = 6;
+/** Characters of a name. */
+const maxName = 200;
+/** Links of a user to one document that have not ended. */
+const maxCurrent = 100;
+/** Links are removed this long after they have ended, so that their makers can still see that they did. */
+const keptEndedMs = 30 * dayMs;
+/** The last use of a link is stored at most this often, in milliseconds. */
+const touchEveryMs = 60_000;
+const maxKnown = 10_000;
+
+/** A link that was found by its token, with the rights that it gives. */
+export interface LinkGrant {
+  link: LinkDocument;
+  /** The maker with the rights that they have now, and a scope that only reads. */
+  caller: Caller;
+}
+
+/** What a link is made of. */
+export interface NewLink {
+  subject: LinkSubject;
+  name?: string | undefined;
+  /** Default: everything that this server can open. */
+  opens?: readonly string[] | undefined;
+  associated?: boolean | undefined;
+  /** `null`: the link does not end. Default: in seven days. */
+  expires?: Date | null | undefined;
+}
+
+/** What {@link Links} works with. */
+export interface LinksOptions {
+  model: LinkModel;
+  auth: HostAuth;
+  items: Items;
+  images: Images;
+  settings: Settings;
+  logger: HostLogger;
+}
+
+/** Links that open an item or a folder to people and programs without an account. */
+export class Links {
+  readonly #kinds = new Set<LinkKind>();
+  /** By digest. `null`: no link has this token. */
+  readonly #known = new FreshCache<{ grant: LinkGrant | null }>({ max: maxKnown, lifetimeMs: verdictLifetimeMs });
+  readonly #wrong = new WrongTokens();
+  readonly #touched = new Map<string, number>();
+
+  constructor(private readonly options: LinksOptions) {}
+
+  /** Called by features that serve a kind of link: new links open it unless their maker says otherwise. */
+  offer(kind: LinkKind): void {
+    this.#kinds.add(kind);
+  }
+
+  /** The kinds that this server serves. */
+  get kinds(): readonly LinkKind[] {
+    return linkKinds.filter((kind) => this.#kinds.has(kind));
+  }
+
+  /**
+   * What a token in a path opens: the link, and the caller as whom its holder reads. Routes use `caller` in place of the caller of the request, and check
+   * each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached for {@link verdictLifetimeMs}.
+   *
+   * @throws LargeImageError `login-required` when the token is wrong, has ended, does not open this kind, or its maker may not sign in any more;
+   * `too-often` when the address has sent too many wrong ones.
+   */
+  async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
+    const digest = digestOf(token);
+    const found = this.#known.get(digest, (former) => this.#find(digest, address, former?.grant ?? null));
+    const { grant } = found instanceof Promise ? await found : found;
+    if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLink();
+    this.#touch(grant.link);
+    return grant;
+  }
+
+  /**
+   * The item, when the link opens it and its maker may still read the item and all that its image is made of.
+   *
+   * @throws LargeImageError `login-required` in all other cases, so that clients do not mistake a refusal for missing data.
+   */
+  async item({ link: { subject }, caller }: LinkGrant, itemId: string): Promise<ItemRecord> {
+    if (subject.type === 'item' && subject.id !== itemId) throw noLink();
+    const item = await this.#permitted(this.options.images.load(itemId, caller));
+    if (subject.type === 'folder' && item.folderId !== subject.id) throw noLink();
+    return item;
+  }
+
+  /** The folder, when the link opens it and its maker may still read it. @throws LargeImageError `login-required` in all other cases. */
+  async folder({ link: { subject }, caller }: LinkGrant, folderId: string): Promise<FolderRecord> {
+    if (subject.type !== 'folder' || subject.id !== folderId) throw noLink();
+    return this.#permitted(this.options.items.loadFolder(folderId, 0, caller));
+  }
+
+  /** Whether the link opens the label, macro and other associated images of an item. */
+  async showsAssociated({ link, caller }: LinkGrant, item: ItemRecord): Promise<boolean> {
+    return link.associated && this.options.images.showsAssociated(item, caller);
+  }
+
+  /** Makes a link. @returns the link, and its token, which is stored nowhere. */
+  async make({ subject, ...wanted }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
+    this.requireMakers();
+    const change = await this.#checked({
+      opens: this.kinds,
+      expires: new Date(Date.now() + defaultLifetimeMs),
+      ...defined(wanted),
+    });
+    if ((await this.options.model.countOf(subject, maker.id)) >= maxCurrent) {
+      const message = `You already have ${maxCurrent} links to this ${subject.type} that have not ended. Revoke some of them first.`;
+      throw new LargeImageError('conflict', message);
+    }
+    const token = randomBytes(tokenBytes).toString('base64url');
+    const link = await this.options.model.insert({
+      name: '',
+      associated: false,
+      ...(change as Required<Pick<LinkChange, 'opens' | 'expires'>>),
+      digest: digestOf(token),
+      prefix: token.slice(0, prefixLength),
+      subject,
+      makerId: maker.id,
+      created: new Date(),
+      lastUsed: null,
+    });
+    this.#known.delete(link.digest);
+    return { link, token };
+  }
+
+  /** The links to a document that the caller may manage, newest first. */
+  list(subject: LinkSubject, caller: Caller & { id: string }, { all }: { all: boolean }): Promise<LinkDocument[]> {
+    return this.options.model.list(subject, all ? undefined : caller.id);
+  }
+
+  /** A link that the caller may manage: one that they made, or one to a document that they administer. */
+  async load(id: string, caller: Caller & { id: string }): Promise<LinkDocument> {
+    const link = await this.options.model.find(id);
+    if (link === null) throw new UnknownIdError('link', id);
+    if (link.makerId !== caller.id && !(await this.administers(link.subject, caller))) {
+      throw new AccessDeniedError(`Link ${id} was made by somebody else (user ${caller.id}).`);
+    }
+    return link;
+  }
+
+  /** Whether the caller administers the document of a link. */
+  async administers({ type, id }: LinkSubject, caller: Caller): Promise<boolean> {
+    if (caller.admin) return true;
+    try {
+      await (type === 'item' ? this.options.items.load(id, 2, caller) : this.options.items.loadFolder(id, 2, caller));
+      return true;
+    } catch (error) {
+      if (error instanceof AccessDeniedError || error instanceof UnknownIdError) return false;
+      throw error;
+    }
+  }
+
+  async change({ _id, digest }: LinkDocument, wanted: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
+    const id = _id.toHexString();
+    const changed = await this.options.model.change(id, await this.#checked(defined(wanted)));
+    this.#known.delete(digest);
+    if (changed === null) throw new UnknownIdError('link', id);
+    return changed;
+  }
+
+  /** Ends a link: at once in this process, within {@link verdictLifetimeMs} in others. */
+  async revoke({ _id, digest }: LinkDocument): Promise<void> {
+    await this.options.model.remove(_id.toHexString());
+    this.#known.delete(digest);
+  }
+
+  /** Forgets all verdicts, as after changes of permissions. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  /** Removes the links to a document that is gone. */
+  async removeOf(subject: LinkSubject): Promise<void> {
+    await this.options.model.removeOf(subject);
+    this.forget();
+  }
+
+  /** Removes the links of a user who is gone. */
+  async removeOfMaker(makerId: string): Promise<void> {
+    await this.options.model.removeOfMaker(makerId);
+    this.forget();
+  }
+
+  /** Removes links that ended long ago. */
+  async sweep(): Promise<Record<string, number>> {
+    return { links: await this.options.model.removeEnded(new Date(Date.now() - keptEndedMs)) };
+  }
+
+  /** @throws LargeImageError `not-implemented` on hosts that cannot say later what the maker of a link may do. */
+  requireMakers(): void {
+    if (this.options.auth.user !== undefined) return;
+    const message =
+      'Links cannot be made here: the host has no auth.user, which says what the maker of a link may do when it is used.';
+    throw new LargeImageError('not-implemented', message);
+  }
+
+  /** The level that users need on a document to make links to it; `null` when nobody may. */
+  async levelToMake(): Promise<0 | 1 | null> {
+    const value = await this.options.settings.get('large_image.links');
+    return value === 'OFF' ? null : value === 'WRITE' ? 1 : 0;
+  }
+
+  async #find(digest: string, address: string, former: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
+    // Somebody else's wrong tokens do not shut out those whose tokens were right.
+    if (former === null) this.#wrong.check(address);
+    const link = await this.options.model.findByDigest(digest);
+    if (link === null) this.#wrong.count(address);
+    // Hosts may have lost `auth.user` since the link was made.
+    const maker = link === null ? null : ((await this.options.auth.user?.(link.makerId)) ?? null);
+    if (link === null || maker === null) return { grant: null };
+    return { grant: { link, caller: { ...maker, scopes: [scopes.read], ...(link.expires && { expires: link.expires }) } } };
+  }
+
+  async #permitted<R>(loading: Promise<R>): Promise<R> {
+    try {
+      return await loading;
+    } catch (error) {
+      if (error instanceof AccessDeniedError || error instanceof UnknownIdError) throw noLink(error);
+      throw error;
+    }
+  }
+
+  #touch({ _id, digest }: LinkDocument): void {
+    const now = Date.now();
+    if (now - (this.#touched.get(digest) ?? 0) < touchEveryMs) return;
+    if (this.#touched.size >= maxKnown) this.#touched.clear();
+    this.#touched.set(digest, now);
+    // Nobody waits for this, and a link works without it.
+    this.options.model.touch(_id, new Date(now)).catch((error: unknown) => {
+      this.options.logger.warn({ err: error, link: _id.toHexString() }, 'Link:Touch:Failed');
+    });
+  }
+
+  /** @throws InvalidError for a value that links cannot have. */
+  async #checked({ name, opens, expires, associated }: Omit<NewLink, 'subject'>): Promise<LinkChange> {
+    if (name !== undefined && name.length > maxName)
+      throw new InvalidError(`name must have at most ${maxName} characters.`, 'name');
+    const unknown = opens?.find((kind) => !linkKinds.includes(kind as LinkKind));
+    if (unknown !== undefined) {
+      throw new InvalidError(`Links cannot open ${JSON.stringify(unknown)}. They open ${linkKinds.join(', ')}.`, 'opens');
+    }
+    if (opens?.length === 0) throw new InvalidError(`opens must name at least one of ${linkKinds.join(', ')}.`, 'opens');
+    if (expires === null && (await this.options.settings.get('large_image.links_without_end')) !== true) {
+      throw new InvalidError('Links must have an end here (setting large_image.links_without_end).', 'expires');
+    }
+    const lifetime = expires === undefined || expires === null ? 1 : expires.getTime() - Date.now();
+    if (!(lifetime > 0 && lifetime <= maxLifetimeMs)) {
+      throw new InvalidError('expires must be in the future, and within ten years.', 'expires');
+    }
+    return defined({ name, associated, expires, opens: opens && [...new Set(opens as readonly LinkKind[])] });
+  }
+}
+
+function hasEnded({ expires }: LinkDocument): boolean {
+  return expires !== null && expires.getTime() <= Date.now();
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function noLink(cause?: unknown): LargeImageError {
+  return new LargeImageError('login-required', 'This link is not valid, or not any more.', cause === undefined ? {} : { cause });
+}
+
+function defined<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,42 @@
+import { LRUCache } from 'lru-cache';
+import { TooOftenError } from '../../errors.js';
+
+/** How many different wrong tokens an address may send in a window of time. */
+const maxWrong = 300;
+const windowMs = 60_000;
+const maxAddresses = 10_000;
+
+interface Window {
+  count: number;
+  endsAt: number;
+}
+
+/**
+ * Limits how many tokens an address can try. A token is counted once while the verdict on it is cached, so a program whose link was revoked is told so
+ * for each of its requests and does not reach the limit.
+ */
+export class WrongTokens {
+  readonly #windows = new LRUCache<string, Window>({ max: maxAddresses });
+
+  /** @throws TooOftenError where the address has sent too many wrong tokens. */
+  check(address: string): void {
+    const { count, endsAt } = this.#window(address);
+    if (count < maxWrong) return;
+    throw new TooOftenError(
+      'Too many different tokens that are not valid. Try again in a minute.',
+      (endsAt - performance.now()) / 1000,
+    );
+  }
+
+  /** Counts a wrong token. */
+  count(address: string): void {
+    const window = this.#window(address);
+    window.count += 1;
+    this.#windows.set(address, window);
+  }
+
+  #window(address: string): Window {
+    const known = this.#windows.get(address);
+    return known !== undefined && known.endsAt > performance.now() ? known : { count: 0, endsAt: performance.now() + windowMs };
+  }
+}
