@@ -11,7 +11,7 @@ import { Links } from './links.js';
 
 /**
  * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.offer(kind)` once, declares routes with the
- * token in their path (`…/t/:token/…`) and spreads `tokenRoute` of `token-route.ts` into them, and asks `links.grant(token, kind, request)` and
+ * token in their path (`…/t/:token/…`) and `anyOrigin: 'always'`, and asks `links.grant(token, kind, request)` and
  * `links.item(grant, itemId)` (or `links.folder`) in their `authorize`. `grant.caller` then takes the place of the caller of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
