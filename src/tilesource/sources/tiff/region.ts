@@ -3,15 +3,10 @@ import { TileSourceError } from '../../../errors.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { decodeChunks } from './decoding/decode.js';
 import { type DecodeContext, maxDecodedBytes, type ImageLayout } from './tiff-layout.js';
-import type { Directory, TagNumbers } from './file/directory.js';
-import { compressions, tags } from './file/tags.js';
+import { readChunkTable, storedLimit, type ChunkTable } from './chunk-table.js';
+import type { Directory } from './file/directory.js';
+import { compressions } from './file/tags.js';
 import type { TiffBytes } from './file/tiff-bytes.js';
-
-/** Offsets and lengths of the chunks of a directory. A chunk of length 0 was never written. */
-export interface ChunkTable {
-  offsets: TagNumbers;
-  lengths: TagNumbers;
-}
 
 /** Chunk tables by directory. The cache is limited in bytes, because a file may have thousands of directories with long tables. */
 type ChunkTables = LRUCache<Directory, ChunkTable>;
@@ -30,38 +25,20 @@ export interface ChunkReader extends DecodeContext {
   tables: ChunkTables;
 }
 
-const maxChunkNumbers = 16 * 1024 * 1024;
-
 async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
-  const { directory, tiled } = layout;
-  const known = reader.tables.get(directory);
+  const known = reader.tables.get(layout.directory);
   if (known !== undefined) return known;
-  const offsets = await directory.numbers(tiled ? tags.tileOffsets : tags.stripOffsets, maxChunkNumbers);
-  const lengths = await directory.numbers(tiled ? tags.tileByteCounts : tags.stripByteCounts, maxChunkNumbers);
-  if (offsets === null) throw new TileSourceError('Corrupt TIFF: the offsets of tiles or strips are missing.');
-  const table = { offsets, lengths: lengths ?? uncompressedLengths(layout, offsets.length) };
-  reader.tables.set(directory, table);
+  const table = await readChunkTable(layout, reader.file.size);
+  reader.tables.set(layout.directory, table);
   return table;
 }
 
-/** The lengths of uncompressed strips, which old writers leave out. */
-function uncompressedLengths(layout: ImageLayout, strips: number): Uint32Array {
-  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
-  const rowBytes = Math.ceil((layout.width * samples * layout.bits) / 8);
-  return Uint32Array.from({ length: strips }, (_, index) => {
-    const strip = index % layout.chunksDown;
-    return rowBytes * Math.min(layout.chunkHeight, layout.height - strip * layout.chunkHeight);
-  });
-}
-
-/** Largest stored length of a chunk. Compression may enlarge data, but only by a limited factor. */
-function storedLimit(layout: ImageLayout): number {
-  const decoded = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
-  return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
-}
-
 async function chunkRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<{ offset: number; length: number }> {
-  if (layout.interchange !== null) return layout.interchange;
+  if (layout.interchange !== null) {
+    const { offset, length } = layout.interchange;
+    // Some writers count a few bytes too many.
+    return { offset, length: Math.max(1, Math.min(length, reader.file.size - offset)) };
+  }
   const { offsets, lengths } = await chunkTable(reader, layout);
   return { offset: offsets[index] ?? 0, length: lengths[index] ?? 0 };
 }

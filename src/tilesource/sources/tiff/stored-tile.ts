@@ -150,7 +150,7 @@ function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha:
 export function storedEncoding(layout: ImageLayout): 'JPEG' | 'WEBP' | null {
   if (!layout.tiled || layout.planes > 1 || layout.orientation !== 1 || layout.bits !== 8 || layout.fillOrder === 2) return null;
   if (layout.compression === compressions.webp) return layout.photometric === photometrics.rgb ? 'WEBP' : null;
-  if (layout.compression !== compressions.jpeg || layout.hasReferenceBlackWhite) return null;
+  if (layout.compression !== compressions.jpeg) return null;
   const { photometric, samplesPerPixel } = layout;
   if (samplesPerPixel === 1) return photometric === photometrics.blackIsZero ? 'JPEG' : null;
   return samplesPerPixel === 3 && (photometric === photometrics.rgb || photometric === photometrics.yCbCr) ? 'JPEG' : null;

@@ -2,6 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import type { CodecThreads } from '../../codecs/threads/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
+import { readYCbCr, yCbCrOf601, type YCbCr } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics, tags } from './file/tags.js';
 
 /** Largest size of decoded samples of a tile, or of an untiled image, in bytes. It bounds the memory for a single request. */
@@ -59,8 +60,7 @@ export interface ImageLayout {
   /** Additional compression around LERC. */
   lercPacking: 'none' | 'deflate' | 'zstd';
   subsampling: readonly [number, number];
-  /** Whether a ReferenceBlackWhite tag demands another range than the full one. */
-  hasReferenceBlackWhite: boolean;
+  yCbCr: YCbCr;
   t4Options: number;
   inkSet: number;
   icc: Uint8Array | null;
@@ -74,6 +74,12 @@ const byteCompressions: ReadonlySet<number> = new Set([
   compressions.packbits,
   compressions.zstd,
   compressions.lerc,
+]);
+const predictedCompressions: ReadonlySet<number> = new Set([
+  compressions.lzw,
+  compressions.deflate,
+  compressions.deflateOld,
+  compressions.zstd,
 ]);
 /** Compressions of JPEG XR, whose tiles are files of their own that decode to plain samples. */
 export const jpegXrCompressions: ReadonlySet<number> = new Set([compressions.jpegXr, compressions.jpegXrNdpi]);
@@ -101,10 +107,11 @@ function sampleType(format: number, bits: number): SampleType {
     const prefix = format === 2 ? 'int' : 'uint';
     if (bits === 8 || bits === 16 || bits === 32) return `${prefix}${bits}`;
     if (bits === 64) return 'float64';
-    if (format === 1 && (bits === 1 || bits === 2 || bits === 4)) return 'uint8';
-    if (format === 1 && bits > 8 && bits < 16) return 'uint16';
+    if (bits >= 1 && bits < 32) return `${prefix}${bits < 8 ? 8 : bits < 16 ? 16 : 32}`;
   }
-  return refuse(`samples of format ${format} with ${bits} bits are not supported (1, 2, 4, 8 to 16, 32, 64 bits are)`);
+  return refuse(
+    `samples of format ${format} with ${bits} bits are not supported (whole numbers of 1 to 32 and 64 bits are, and floats of 16, 32 and 64)`,
+  );
 }
 
 async function sameForAll(directory: Directory, tag: number, fallback: number, what: string): Promise<number> {
@@ -127,9 +134,9 @@ const foreignCompressions: Readonly<Record<number, string>> = {
   34_933: 'PNG',
 };
 
-function decodingOf(compression: number, photometric: number): Decoding {
+function decodingOf(compression: number, isSubsampled: boolean): Decoding {
   if (jpegXrCompressions.has(compression)) return 'bytes';
-  if (photometric === photometrics.yCbCr && byteCompressions.has(compression)) return 'picture';
+  if (isSubsampled && byteCompressions.has(compression)) return 'picture';
   if (byteCompressions.has(compression)) return 'bytes';
   if (compression === compressions.jpeg || faxCompressions.has(compression)) return 'picture';
   if (compression === compressions.webp) return 'webp';
@@ -192,8 +199,7 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     return { bands: samples, dtype: 'uint8' };
   }
   if (decoding === 'jpeg2000') {
-    if ((bits !== 8 && bits !== 16) || sampleFormat === 3)
-      refuse(`JPEG 2000 with ${bits}-bit samples is not supported (8 or 16 are)`);
+    if (bits < 8 || bits > 16 || sampleFormat === 3) refuse(`JPEG 2000 with ${bits}-bit samples is not supported (8 to 16 are)`);
     if (shape.planes !== 1) refuse('JPEG 2000 with planes stored apart is not supported');
     if (samples > 4) refuse(`JPEG 2000 with ${samples} samples per pixel is not supported (1 to 4 are)`);
     if (!jpeg2000Photometrics.has(photometric))
@@ -208,29 +214,32 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     if (photometric > photometrics.rgb) refuse(`JPEG XR with photometric interpretation ${photometric} is not supported`);
   }
   if (photometric === photometrics.palette) {
-    if (sampleFormat !== 1 || bits > 16 || (bits > 8 && bits < 16) || samples > 2)
-      refuse(`a palette with ${samples} samples of ${bits} bits`);
+    if (sampleFormat !== 1 || bits > 16 || samples > 2) refuse(`a palette with ${samples} samples of ${bits} bits`);
     return { bands: 2 + samples, dtype: 'uint8' };
   }
   if (photometric === photometrics.separated || photometric === photometrics.cieLab) {
     const needed = photometric === photometrics.separated ? 4 : 3;
-    const isInteger = (bits === 8 || bits === 16) && sampleFormat !== 3;
+    const isInteger = needed === 4 ? bits <= 16 && sampleFormat === 1 : (bits === 8 || bits === 16) && sampleFormat !== 3;
     // libvips writes L*a*b* as 32-bit floats, and leaves the sample format out.
     const isFloatLab = needed === 3 && bits === 32;
     if (samples === needed && (isInteger || isFloatLab)) return { bands: 3, dtype: 'uint8' };
     refuse(`${needed === 4 ? 'CMYK' : 'CIE L*a*b*'} with ${samples} samples of ${bits} bits is not supported`);
   }
+  if (photometric === photometrics.yCbCr) {
+    if (isByte(shape) && (samples === 3 || samples === 4)) return { bands: samples, dtype: 'uint8' };
+    refuse(`YCbCr with ${samples} samples of ${bits} bits is not supported (three or four of 8 bits are)`);
+  }
   if (photometric > photometrics.mask) refuse(`photometric interpretation ${photometric} is not supported`);
   return { bands: samples, dtype: sampleType(sampleFormat, bits) };
 }
 
-function checkPredictor(layout: ImageLayout): void {
-  const { predictor, bits, sampleFormat, decoding } = layout;
-  if (predictor === 1 || decoding === 'webp' || decoding === 'jpeg2000') return;
-  if (predictor === 2 && decoding === 'bytes' && (bits === 8 || bits === 16 || bits === 32 || bits === 64)) return;
-  if (predictor === 3 && decoding === 'bytes' && sampleFormat === 3) return;
-  if (decoding === 'picture' && layout.compression === compressions.jpeg) return;
-  refuse(`predictor ${predictor} does not go with ${bits}-bit samples of format ${sampleFormat}`);
+/** The predictor, which only these compressions use. With others the tag has no meaning. */
+async function readPredictor(directory: Directory, { compression, bits, sampleFormat }: Shape): Promise<number> {
+  const predictor = predictedCompressions.has(compression) ? await directory.number(tags.predictor, 1) : 1;
+  const isKnown =
+    predictor === 1 || (predictor === 2 && [8, 16, 32, 64].includes(bits)) || (predictor === 3 && sampleFormat === 3);
+  if (!isKnown) refuse(`predictor ${predictor} does not go with ${bits}-bit samples of format ${sampleFormat}`);
+  return predictor;
 }
 
 function checkPalette({ photometric, decoding, colorMap, bits }: ImageLayout): void {
@@ -257,30 +266,26 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
   const shape = await readShape(directory, inherited);
   const { photometric, compression } = shape;
   const orientation = await directory.number(tags.orientation, 1);
-  const subsampling = await directory.numbers(tags.yCbCrSubSampling);
-  const blackWhite = await directory.rationals(tags.referenceBlackWhite);
-  const fullRange = photometric === photometrics.yCbCr ? [0, 255, 128, 255, 128, 255] : [0, 255, 0, 255, 0, 255];
+  const isYCbCr = photometric === photometrics.yCbCr;
   const layout: ImageLayout = {
     ...shape,
     ...outputOf(shape),
     directory,
     ...chunks,
-    predictor: await directory.number(tags.predictor, 1),
+    predictor: await readPredictor(directory, shape),
     fillOrder: await directory.number(tags.fillOrder, 1),
     // Some writers leave 0 here; libtiff, too, takes anything outside 1 to 8 as 1.
     orientation: orientation >= 1 && orientation <= 8 ? orientation : 1,
     extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
-    colorMap: await directory.numbers(tags.colorMap, 3 * 65_536),
+    colorMap: photometric === photometrics.palette ? await directory.numbers(tags.colorMap, 3 * 65_536) : null,
     jpegTables: compression === compressions.jpeg ? await directory.bytes(tags.jpegTables) : null,
-    lercPacking:
-      lercPackings[(await directory.numbers(tags.lercParameters))?.[1] ?? 0] ?? refuse('LERC is packed in an unknown way'),
-    subsampling: [subsampling?.[0] ?? 2, subsampling?.[1] ?? 2],
-    hasReferenceBlackWhite: blackWhite !== null && blackWhite.some((value, i) => value !== fullRange[i]),
+    lercPacking: compression === compressions.lerc ? await readLercPacking(directory) : 'none',
+    ...(await readSubsampling(directory)),
+    yCbCr: isYCbCr ? await readYCbCr(directory) : yCbCrOf601,
     t4Options: await directory.number(compression === compressions.ccittFax4 ? tags.t6Options : tags.t4Options, 0),
     inkSet: await directory.number(tags.inkSet, 1),
     icc: await directory.bytes(tags.iccProfile),
   };
-  checkPredictor(layout);
   checkPalette(layout);
   checkTileSize(layout);
   checkCounts(layout);
@@ -312,15 +317,20 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
   const bits = await sameForAll(directory, tags.bitsPerSample, 1, 'depth');
   const samplesPerPixel = await directory.number(tags.samplesPerPixel, 1);
   if (samplesPerPixel < 1 || samplesPerPixel > 1024) refuse(`it has ${samplesPerPixel} samples per pixel`);
-  const format = await sameForAll(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
   const photometric = await directory.number(
     tags.photometric,
     samplesPerPixel >= 3 ? photometrics.rgb : photometrics.blackIsZero,
   );
   const planar = await directory.number(tags.planarConfiguration, 1);
   if (planar !== 1 && planar !== 2) refuse(`planar configuration ${planar} does not exist`);
+  const { subsampling } = await readSubsampling(directory);
+  const isSubsampled = photometric === photometrics.yCbCr && subsampling.some((factor) => factor !== 1);
+  const decoding = decodingOf(compression, isSubsampled);
+  // Pictures have no other samples than those without sign, so the tag has no meaning there.
+  const isPicture = decoding === 'picture' || decoding === 'webp' || decoding === 'interchange';
+  const format = isPicture ? 1 : await sameForAll(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
   return {
-    decoding: decodingOf(compression, photometric),
+    decoding,
     photometric,
     samplesPerPixel,
     bits,
@@ -329,6 +339,17 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
     compression,
     planes: planar === 2 ? samplesPerPixel : 1,
   };
+}
+
+/** Reads which subsampling YCbCr has. The specification says 2 by 2 where the tag is missing. */
+async function readSubsampling(directory: Directory): Promise<Pick<ImageLayout, 'subsampling'>> {
+  const found = await directory.numbers(tags.yCbCrSubSampling);
+  return { subsampling: [found?.[0] ?? 2, found?.[1] ?? 2] };
+}
+
+async function readLercPacking(directory: Directory): Promise<ImageLayout['lercPacking']> {
+  const packing = (await directory.numbers(tags.lercParameters))?.[1] ?? 0;
+  return lercPackings[packing] ?? refuse('LERC is packed in an unknown way');
 }
 
 const lercPackings = ['none', 'deflate', 'zstd'] as const;
@@ -350,11 +371,13 @@ function checkCounts(layout: ImageLayout): void {
   const needed = layout.chunksAcross * layout.chunksDown * layout.planes;
   const what = tiled ? 'tiles' : 'strips';
   if (needed > maxChunks) refuse(`it would have ${needed} ${what}; at most ${maxChunks} are supported`);
-  const offsets = directory.count(tiled ? tags.tileOffsets : tags.stripOffsets);
-  const counts = directory.count(tiled ? tags.tileByteCounts : tags.stripByteCounts);
+  const { chunkTags } = directory;
+  const offsets = directory.count(chunkTags.offsets);
+  const counts = directory.count(chunkTags.lengths);
   // More chunks than needed are harmless, and some writers reserve them. With fewer, parts of the image would be missing.
   if (offsets < needed) refuse(`its size asks for ${needed} ${what}, but offsets of ${offsets} are given`);
-  const countsMayLack = counts === 0 && !tiled && layout.compression === compressions.none;
+  // Lengths that are missing altogether are computed.
+  const countsMayLack = counts === 0 && !tiled;
   if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
 }
 

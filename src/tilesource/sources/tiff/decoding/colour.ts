@@ -1,6 +1,7 @@
-import { fullValue, type Raster, type Samples } from '../../../raster.js';
+import { fullValue, whiteOfBits, type Raster, type Samples } from '../../../raster.js';
 import type { ImageLayout } from '../tiff-layout.js';
 import { photometrics } from '../file/tags.js';
+import { yCbCrToRgb } from './stored-ycbcr.js';
 
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const map = layout.colorMap ?? new Uint16Array(0);
@@ -8,11 +9,12 @@ function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   // Colours are 16 bits by the specification, but some writers store 8-bit ones; libtiff guesses the same way.
   const shift = map.some((value) => value > 255) ? 8 : 0;
   const bands = 2 + indexes.bands;
+  const opacity = 255 / (2 ** layout.bits - 1);
   const data = new Uint8Array(indexes.width * indexes.height * bands);
   for (let i = 0, out = 0; i < indexes.data.length; i += indexes.bands, out += bands) {
     const index = indexes.data[i] ?? 0;
     for (let c = 0; c < 3; c++) data[out + c] = (map[index + c * colours] ?? 0) >> shift;
-    if (bands === 4) data[out + 3] = indexes.data[i + 1] ?? 0;
+    if (bands === 4) data[out + 3] = Math.round((indexes.data[i + 1] ?? 0) * opacity);
   }
   return { data, width: indexes.width, height: indexes.height, bands, dtype: 'uint8' };
 }
@@ -42,13 +44,12 @@ function unpremultiply(data: Samples, full: number, bands: number, alpha: number
 export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
-  // Signed samples are not changed.
-  const full = raster.dtype.startsWith('int') ? 1 : fullValue(raster.dtype);
-  const colours = photometric === photometrics.rgb ? 3 : 1;
-  if (photometric === photometrics.whiteIsZero && full > 1) {
-    // Samples of 9 to 15 bits are in 16-bit arrays without being scaled to 16 bits.
-    invert(raster.data, layout.bits > 8 && layout.bits < 16 ? 2 ** layout.bits - 1 : full, raster.bands, colours);
-  }
+  if (photometric === photometrics.yCbCr) yCbCrToRgb(raster, layout.yCbCr);
+  // Signed samples are not changed. Depths above 8 are not scaled to those of their arrays.
+  const white = layout.bits > 8 ? whiteOfBits(raster.dtype, layout.bits).white : undefined;
+  const full = raster.dtype.startsWith('int') ? 1 : (white ?? fullValue(raster.dtype));
+  const colours = photometric === photometrics.rgb || photometric === photometrics.yCbCr ? 3 : 1;
+  if (photometric === photometrics.whiteIsZero && full > 1) invert(raster.data, full, raster.bands, colours);
   if (raster.bands === colours + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {
     unpremultiply(raster.data, full, raster.bands, colours);
   }

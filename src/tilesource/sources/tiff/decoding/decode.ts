@@ -12,7 +12,7 @@ import { jpegXrCompressions, type DecodeContext, type ImageLayout } from '../tif
 import { interleave, interpretSamples, joined } from './samples.js';
 import { completeJpeg, storedEncoding } from '../stored-tile.js';
 import { compressions, photometrics, tags, types } from '../file/tags.js';
-import { long, short, wrapStrips, type WrappedTag } from '../file/wrap.js';
+import { long, rational, short, wrapStrips, type WrappedTag } from '../file/wrap.js';
 
 interface Pixels {
   data: Uint8Array;
@@ -152,7 +152,14 @@ async function decodeWrapped(
     short(tags.planarConfiguration, 1),
   ];
   if (layout.jpegTables !== null) wrapped.push({ tag: tags.jpegTables, type: types.undefined, values: layout.jpegTables });
-  if (photometric === photometrics.yCbCr) wrapped.push(short(tags.yCbCrSubSampling, ...layout.subsampling));
+  if (photometric === photometrics.yCbCr) {
+    wrapped.push(short(tags.yCbCrSubSampling, ...layout.subsampling));
+    // Of JPEG, libjpeg converts the colours, with its own numbers.
+    if (layout.compression !== compressions.jpeg) {
+      const { coefficients, reference } = layout.yCbCr;
+      wrapped.push(rational(tags.yCbCrCoefficients, coefficients), rational(tags.referenceBlackWhite, reference));
+    }
+  }
   if (photometric === photometrics.separated) wrapped.push(short(tags.inkSet, layout.inkSet), ...iccTag(layout));
   const colours = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : samples;
   if (samples > colours) {
@@ -172,10 +179,14 @@ function iccTag(layout: ImageLayout): WrappedTag[] {
 /** Converts uncompressed CMYK and L*a*b* samples to sRGB with libvips, through the file's ICC profile if it has one. */
 async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeContext): Promise<Pixels> {
   const samples = stored.bands;
-  // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read.
-  const widened = layout.photometric === photometrics.cieLab && layout.bits === 8;
-  const data = widened ? widenLab(stored.data) : stored.data;
-  const bits = widened ? 16 : layout.bits;
+  const isLab = layout.photometric === photometrics.cieLab;
+  // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read. Depths below 8 are scaled already.
+  const isWidened = layout.bits === 8 ? isLab : layout.bits > 8 && layout.bits < 16;
+  const widen = isLab
+    ? widenLab
+    : (data: Samples) => Uint16Array.from(data, (value) => value * (65_535 / (2 ** layout.bits - 1)));
+  const data = isWidened ? widen(stored.data) : stored.data;
+  const bits = isWidened ? 16 : Math.max(8, layout.bits);
   const wrapped = [
     long(tags.imageWidth, stored.width),
     long(tags.imageLength, stored.height),
@@ -245,6 +256,7 @@ async function storedSamples(
   );
   const [first] = decoded;
   if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+  // Indexes of palettes, and samples of colour spaces that are still to be converted, have types other than the image.
   const dtype = first instanceof Uint16Array ? 'uint16' : first instanceof Uint8Array ? 'uint8' : outputType;
   if (decoded.length === 1) return { data: first, width, height: rows, bands: samples, dtype };
   return interleave(decoded, { width, height: rows, dtype });

@@ -3,7 +3,7 @@ import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
 import { yCbCrToRgb } from '../../../codecs/ycbcr.js';
 import type { Raster } from '../../../raster.js';
 import type { ImageLayout } from '../tiff-layout.js';
-import { compressions, photometrics } from '../file/tags.js';
+import { compressions, photometrics, tags } from '../file/tags.js';
 
 /** Size and components in the header of a JPEG 2000 code stream. */
 interface CodeStreamSize {
@@ -14,7 +14,7 @@ interface CodeStreamSize {
 
 /** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of one in a JP2 file; `null` if there is none. */
 function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = bufferOf(bytes);
   // SOC directly followed by SIZ, as the standard demands.
   const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
   if (start < 0 || start + 45 > buffer.length) return null;
@@ -38,14 +38,31 @@ function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
 }
 
 /** Whether decoded samples of a tile are YCbCr. */
-function isYCbCr(layout: ImageLayout, size: CodeStreamSize): boolean {
+function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStreamSize): boolean {
   if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
   // The library converts subsampled colours to RGB itself. Without subsampling it does not know the colour space.
   if (size.components.some(({ dx }) => dx !== 1)) return false;
   if (layout.compression === compressions.jpeg2000YCbCr) return true;
-  // With compression 33004 libvips writes YCbCr, whatever the photometric interpretation says.
-  if (layout.compression === compressions.jpeg2000Lossy) return true;
-  return layout.compression === compressions.jpeg2000 && layout.photometric === photometrics.yCbCr;
+  if (layout.compression === compressions.jpeg2000Rgb) return false;
+  return (
+    layout.photometric === photometrics.yCbCr || (layout.compression === compressions.jpeg2000Lossy && isByVips(bytes, layout))
+  );
+}
+
+/**
+ * Whether libvips has written a tile with compression 33004. It stores YCbCr then, although it tags the image RGB, while Bio-Formats and tifffile store
+ * RGB. libvips writes no Software tag, and the wavelets are 9-7 with six decompositions, or 5-3 with five when the tile is lossless.
+ */
+function isByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
+  if (directory.has(tags.software)) return false;
+  const at = bufferOf(bytes).indexOf(Buffer.from([0xff, 0x52, 0]));
+  // The segment COD holds, after its length of 2 bytes, style, progression, layers (2 bytes), component transform, decompositions and block sizes.
+  const [decompositions, wavelet] = [bytes[at + 9], bytes[at + 13]];
+  return at >= 0 && ((decompositions === 6 && wavelet === 0) || (decompositions === 5 && wavelet === 1));
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function isSubsampledColour(components: CodeStreamSize['components']): boolean {
@@ -94,9 +111,9 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
   ) {
     throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile cannot be decoded to its declared size.');
   }
-  if (isYCbCr(layout, size)) yCbCrToRgb(wide ? new Uint16Array(data.buffer, 0, samples) : data, info.bitsPerSample);
+  if (isYCbCr(bytes, layout, size)) yCbCrToRgb(wide ? new Uint16Array(data.buffer, 0, samples) : data, info.bitsPerSample);
   const shape = { width, height: rows, bands: layout.bands, dtype: layout.dtype };
-  if (wide === (layout.bits === 16)) {
+  if (wide === layout.bits > 8) {
     if (!wide)
       return { ...shape, data: layout.dtype === 'int8' ? new Int8Array(data.buffer, 0, samples) : data.subarray(0, samples) };
     return {
@@ -104,6 +121,6 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
       data: layout.dtype === 'int16' ? new Int16Array(data.buffer, 0, samples) : new Uint16Array(data.buffer, 0, samples),
     };
   }
-  // The image has 16 bits, but its code stream only 8.
+  // The image has more than 8 bits, but its code stream only 8.
   return { ...shape, data: layout.dtype === 'int16' ? Int16Array.from(new Int8Array(data.buffer)) : Uint16Array.from(data) };
 }

@@ -52,7 +52,12 @@ function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
   return result;
 }
 
-function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array {
+/**
+ * Samples of other depths than 8, 16, 32 and 64 bits, which follow each other without a gap, highest bit first. Byte order has a meaning only
+ * for those of 24 bits.
+ */
+function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array | Uint32Array {
+  if (bits > 16) return unpackWide(stored, bits);
   const { bytes, rows } = stored;
   const values = stored.width * stored.samples;
   const rowBytes = Math.ceil((values * bits) / 8);
@@ -69,6 +74,33 @@ function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array 
     }
   }
   return data;
+}
+
+/** Samples of 17 to 31 bits. */
+function unpackWide({ bytes, rows, width, samples, littleEndian }: StoredRows, bits: number): Uint32Array {
+  const values = width * samples;
+  const rowBytes = Math.ceil((values * bits) / 8);
+  const data = new Uint32Array(values * rows);
+  const isReversed = bits === 24 && littleEndian;
+  for (let y = 0, out = 0; y < rows; y++) {
+    for (let x = 0; x < values; x++) {
+      const bit = x * bits;
+      const at = y * rowBytes + (bit >> 3);
+      let five = 0;
+      for (let i = 0; i < 5; i++) five = five * 256 + (bytes[isReversed && i < 3 ? at + 2 - i : at + i] ?? 0);
+      data[out++] = Math.floor(five / 2 ** (40 - bits - (bit & 7))) % 2 ** bits;
+    }
+  }
+  return data;
+}
+
+/** Unpacked bits as signed numbers. Those of less than 8 bits are scaled to the range of a byte. */
+function withSign(data: ArrayLike<number>, bits: number): Samples {
+  const shift = 32 - bits;
+  const factor = 127 / Math.max(1, 2 ** (bits - 1) - 1);
+  const signed = (value: number): number => (value << shift) >> shift;
+  if (bits < 8) return Int8Array.from(data, (value) => Math.max(-128, Math.round(signed(value) * factor)));
+  return bits < 16 ? Int16Array.from(data, signed) : Int32Array.from(data, signed);
 }
 
 function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
@@ -92,17 +124,18 @@ function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
 }
 
 /**
- * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 0…255, except palette indexes. Machines
+ * Converts decompressed bytes to samples: predictor, byte order and depth. Depths below 8 are scaled to 8 bits, except palette indexes. Machines
  * are assumed to be little-endian, like every platform of Node for which libvips is built.
  */
 export function interpretSamples(stored: StoredRows, layout: Interpretation): Samples {
   const { bits, predictor } = layout;
-  if (bits < 8 || (bits > 8 && bits < 16)) {
+  if (![8, 16, 32, 64].includes(bits)) {
     const data = unpackBits(stored, bits);
+    if (layout.sampleFormat === 2) return withSign(data, bits);
     // Photometric 3 is a palette, whose indexes are not intensities.
     if (bits < 8 && layout.photometric !== 3) {
       const factor = 255 / (2 ** bits - 1);
-      for (let i = 0; i < data.length; i++) data[i] = (data[i] ?? 0) * factor;
+      for (let i = 0; i < data.length; i++) data[i] = Math.round((data[i] ?? 0) * factor);
     }
     return data;
   }

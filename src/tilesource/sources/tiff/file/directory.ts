@@ -186,8 +186,15 @@ export class Directory {
     return { width: await this.number(tags.imageWidth, 0), height: await this.number(tags.imageLength, 0) };
   }
 
-  /** Whether the image is stored in tiles, not in strips. */
+  /** Whether the image is stored in tiles, not in strips. As in libtiff, the tags for strips may list tiles when there is a tile size. */
   get isTiled(): boolean {
-    return this.has(tags.tileOffsets) && this.has(tags.tileWidth);
+    return this.has(tags.tileWidth) && (this.has(tags.tileOffsets) || (this.has(tags.tileLength) && this.has(tags.stripOffsets)));
+  }
+
+  /** The tags that list the tiles or strips. */
+  get chunkTags(): { offsets: number; lengths: number } {
+    const { isTiled } = this;
+    const either = (tile: number, strip: number): number => (this.has(isTiled ? tile : strip) === isTiled ? tile : strip);
+    return { offsets: either(tags.tileOffsets, tags.stripOffsets), lengths: either(tags.tileByteCounts, tags.stripByteCounts) };
   }
 }

@@ -50,7 +50,7 @@ async function truncationOf(
   // Old-style JPEG is often not where the positions of its strips say.
   if (compression === compressions.oldJpeg || left.chunks <= 0 || performance.now() > left.until) return null;
   const tiled = directory.isTiled;
-  const [offsetTag, lengthTag] = tiled ? [tags.tileOffsets, tags.tileByteCounts] : [tags.stripOffsets, tags.stripByteCounts];
+  const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
   const count = directory.count(offsetTag);
   const needed = tiled || compression !== compressions.none ? null : await plainStrips(directory);
   let found: string | null = null;

@@ -1,19 +1,28 @@
 import { tags, types } from './tags.js';
 
-/** One tag of the file to be built: SHORT, LONG, BYTE or UNDEFINED values. */
+/** One tag of the file to be built: SHORT, LONG, BYTE or UNDEFINED values, or RATIONAL ones as numerators and denominators. */
 export interface WrappedTag {
   tag: number;
-  type: 1 | 3 | 4 | 7;
+  type: 1 | 3 | 4 | 5 | 7;
   values: ArrayLike<number>;
 }
 
-const sizes = { 1: 1, 3: 2, 4: 4, 7: 1 } as const;
+const sizes = { 1: 1, 3: 2, 4: 4, 5: 4, 7: 1 } as const;
 
 /** A tag with SHORT values. */
 export const short = (tag: number, ...values: number[]): WrappedTag => ({ tag, type: types.short, values });
 
 /** A tag with one LONG value. */
 export const long = (tag: number, value: number): WrappedTag => ({ tag, type: types.long, values: [value] });
+
+/** A tag with RATIONAL values. They are not negative. */
+export const rational = (tag: number, values: readonly number[]): WrappedTag => ({
+  tag,
+  type: types.rational,
+  values: values.flatMap((value) => [Math.round(value * rationalUnit), rationalUnit]),
+});
+
+const rationalUnit = 1e6;
 
 /**
  * Builds a little-endian TIFF of one directory whose strips are `strips`, in memory.
@@ -48,7 +57,7 @@ export function wrapStrips(wrapped: readonly WrappedTag[], strips: readonly Uint
     const at = 10 + index * 12;
     view.setUint16(at, entry.tag, true);
     view.setUint16(at + 2, entry.type, true);
-    view.setUint32(at + 4, entry.values.length, true);
+    view.setUint32(at + 4, entry.type === types.rational ? entry.values.length / 2 : entry.values.length, true);
     const start = positions[index] ?? -1;
     if (start >= 0) view.setUint32(at + 8, start, true);
     let value = start >= 0 ? start : at + 8;
@@ -58,7 +67,7 @@ export function wrapStrips(wrapped: readonly WrappedTag[], strips: readonly Uint
         number = strip;
         strip += lengths[i] ?? 0;
       }
-      if (entry.type === types.long) view.setUint32(value, number, true);
+      if (entry.type === types.long || entry.type === types.rational) view.setUint32(value, number, true);
       else if (entry.type === types.short) view.setUint16(value, number, true);
       else view.setUint8(value, number);
       value += sizes[entry.type];

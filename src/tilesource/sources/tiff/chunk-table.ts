@@ -1,0 +1,75 @@
+import { inRuns } from '../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
+import { TileSourceError } from '../../../errors.js';
+import type { TagNumbers } from './file/directory.js';
+import { compressions } from './file/tags.js';
+import { maxDecodedBytes, type ImageLayout } from './tiff-layout.js';
+
+/** Offsets and lengths of the chunks of a directory. A chunk of length 0 was never written. */
+export interface ChunkTable {
+  offsets: TagNumbers;
+  lengths: TagNumbers;
+}
+
+const maxChunkNumbers = 16 * 1024 * 1024;
+
+/** Reads where the chunks of a directory are. */
+export async function readChunkTable(layout: ImageLayout, fileSize: number): Promise<ChunkTable> {
+  const { directory } = layout;
+  const { chunkTags } = directory;
+  const offsets = await directory.numbers(chunkTags.offsets, maxChunkNumbers);
+  const lengths = await directory.numbers(chunkTags.lengths, maxChunkNumbers);
+  if (offsets === null) throw new TileSourceError('Corrupt TIFF: the offsets of tiles or strips are missing.');
+  return {
+    offsets,
+    lengths: isComplete(layout, lengths) ? lengths : await computedLengths(layout, { offsets, lengths, fileSize }),
+  };
+}
+
+/** Whether the lengths are those of the file. A tile without a length was never written, unless no tile has one; a strip always was. */
+function isComplete({ tiled }: ImageLayout, lengths: TagNumbers | null): lengths is TagNumbers {
+  return lengths !== null && (tiled ? lengths.some((length) => length > 0) : !lengths.includes(0));
+}
+
+/** Lengths where the file has none, as libtiff computes them: those of uncompressed samples, or up to the next chunk. */
+async function computedLengths(
+  layout: ImageLayout,
+  { offsets, lengths, fileSize }: { offsets: TagNumbers; lengths: TagNumbers | null; fileSize: number },
+): Promise<Float64Array> {
+  const limit = storedLimit(layout);
+  const isPlain = layout.compression === compressions.none;
+  const sorted = isPlain ? null : await sortInSlices(Float64Array.from(offsets));
+  const computed = new Float64Array(offsets.length);
+  await inRuns(computed.length, 8192, (from, to) => {
+    for (let index = from; index < to; index += 1) {
+      const [offset, length] = [offsets[index]!, lengths?.[index] ?? 0];
+      if (length > 0 || offset === 0) computed[index] = length;
+      else if (sorted === null) computed[index] = plainLength(layout, index);
+      else computed[index] = Math.max(0, Math.min(limit, nextAfter(sorted, offset, fileSize) - offset));
+    }
+  });
+  return computed;
+}
+
+function plainLength({ tiled, width, height, planes, samplesPerPixel, bits, ...layout }: ImageLayout, index: number): number {
+  const { chunkWidth, chunkHeight, chunksDown } = layout;
+  const rowBytes = Math.ceil(((tiled ? chunkWidth : width) * (planes > 1 ? 1 : samplesPerPixel) * bits) / 8);
+  return rowBytes * (tiled ? chunkHeight : Math.min(chunkHeight, height - (index % chunksDown) * chunkHeight));
+}
+
+/** The first number of a sorted list that is greater than a number, or else `last`. */
+function nextAfter(sorted: Float64Array, number: number, last: number): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! > number) high = middle;
+    else low = middle + 1;
+  }
+  return sorted[low] ?? last;
+}
+
+/** Largest stored length of a chunk. Compression may enlarge data, but only by a limited factor. */
+export function storedLimit(layout: ImageLayout): number {
+  const decoded = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
+  return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
+}

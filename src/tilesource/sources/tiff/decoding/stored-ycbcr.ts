@@ -1,0 +1,44 @@
+import type { Raster } from '../../../raster.js';
+import type { Directory } from '../file/directory.js';
+import { tags } from '../file/tags.js';
+
+/** How YCbCr becomes RGB: the tags YCbCrCoefficients and ReferenceBlackWhite. */
+export interface YCbCr {
+  /** Shares of red, green and blue in the luminance. */
+  coefficients: readonly number[];
+  /** The samples for black and white of Y; the samples for zero and one of Cb and Cr. */
+  reference: readonly number[];
+}
+
+/** The defaults of the tags: those of ITU-R BT.601, in full range. */
+export const yCbCrOf601: YCbCr = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
+
+/** Reads how YCbCr of a directory becomes RGB. */
+export async function readYCbCr(directory: Directory): Promise<YCbCr> {
+  const coefficients = await directory.rationals(tags.yCbCrCoefficients);
+  const reference = await directory.rationals(tags.referenceBlackWhite);
+  const isUsable = (values: number[] | null, count: number): values is number[] =>
+    values?.length === count && values.every((value) => Number.isFinite(value));
+  return {
+    coefficients: isUsable(coefficients, 3) && coefficients[1]! > 0 ? coefficients : yCbCrOf601.coefficients,
+    reference:
+      isUsable(reference, 6) && [0, 2, 4].every((at) => reference[at] !== reference[at + 1]) ? reference : yCbCrOf601.reference,
+  };
+}
+
+/** Converts the first three bands from YCbCr to RGB, in place, with the formulas of TIFF 6.0 (section 21) and the rounding of libtiff. */
+export function yCbCrToRgb({ data, bands }: Raster, { coefficients, reference }: YCbCr): void {
+  const [red, green, blue] = coefficients as [number, number, number];
+  const [black, white, zeroBlue, oneBlue, zeroRed, oneRed] = reference as [number, number, number, number, number, number];
+  const lightness = 255 / (white - black);
+  const [blueness, redness] = [127 / (oneBlue - zeroBlue), 127 / (oneRed - zeroRed)];
+  const clamp = (value: number): number => Math.max(0, Math.min(255, Math.round(value)));
+  for (let i = 0; i + 2 < data.length; i += bands) {
+    const y = (data[i]! - black) * lightness;
+    const b = y + (data[i + 1]! - zeroBlue) * blueness * (2 - 2 * blue);
+    const r = y + (data[i + 2]! - zeroRed) * redness * (2 - 2 * red);
+    data[i] = clamp(r);
+    data[i + 1] = clamp((y - blue * b - red * r) / green);
+    data[i + 2] = clamp(b);
+  }
+}
