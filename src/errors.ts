@@ -11,6 +11,7 @@ export const errorReplies = {
   invalid: { status: 400, type: 'validation' },
   'unknown-id': { status: 400, type: 'rest' },
   'tile-source': { status: 400, type: 'rest' },
+  'corrupt-tile': { status: 422, type: 'rest' },
   'no-large-image': { status: 400, type: 'rest' },
   'login-required': { status: 401, type: 'access' },
   'access-denied': { status: 403, type: 'access' },
@@ -95,14 +96,52 @@ export class NotFoundError extends LargeImageError {
   }
 }
 
+interface TileSourceErrorOptions {
+  cause?: unknown;
+  /** What is wrong with the file, in a sentence that does not name it. Default: the message. */
+  reason?: string;
+  code?: 'tile-source' | 'corrupt-tile';
+  /** Further members of the reply. */
+  details?: Record<string, unknown>;
+}
+
 /** A file that a tile source cannot read, or stops being able to read: corrupt, truncated, unsupported. */
 export class TileSourceError extends LargeImageError {
   /** What is wrong with the file, in a sentence that does not name it. */
   readonly reason: string;
 
-  constructor(message: string, { reason = message, ...options }: { cause?: unknown; reason?: string } = {}) {
-    super('tile-source', message, options);
+  constructor(message: string, { reason = message, code = 'tile-source', ...options }: TileSourceErrorOptions = {}) {
+    super(code, message, options);
     this.reason = reason;
+  }
+}
+
+/** Bytes that could not be read, because a disk, a bucket or another program failed. This says nothing about the image: the next try may succeed. */
+export class FailedReadError extends TileSourceError {}
+
+/** The position of a tile in an image. */
+interface TilePosition {
+  level: number;
+  x: number;
+  y: number;
+  frame: number;
+}
+
+/** The bytes of a tile were read and cannot be decoded. The other tiles of the image may be fine. */
+export class CorruptTileError extends TileSourceError {
+  readonly tile: Readonly<TilePosition>;
+
+  /** @param cause says what is wrong with the bytes. */
+  constructor({ level, x, y, frame }: TilePosition, cause: TileSourceError) {
+    const tile = { level, x, y, frame };
+    const name = `x=${x}, y=${y} of level ${level}${frame > 0 ? `, frame ${frame}` : ''}`;
+    super(`The tile ${name} is corrupt: ${cause.message}`, {
+      code: 'corrupt-tile',
+      reason: cause.reason,
+      cause,
+      details: { tile },
+    });
+    this.tile = tile;
   }
 }
 
@@ -117,7 +156,7 @@ export class MissingPartsError extends TileSourceError {
   /** Paths of the first missing files, relative to the folder of the file that names them. */
   readonly missing: readonly string[];
 
-  constructor(message: string, missing: readonly string[], options: { cause?: unknown; reason?: string } = {}) {
+  constructor(message: string, missing: readonly string[], options: TileSourceErrorOptions = {}) {
     super(message, options);
     this.missing = missing.slice(0, maxMissing);
   }

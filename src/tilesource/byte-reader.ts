@@ -1,7 +1,7 @@
 import { read } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { TileSourceError } from '../errors.js';
+import { FailedReadError, TileSourceError } from '../errors.js';
 import type { ByteReader, ReadOptions, SourceInput } from './tile-source.js';
 
 class FileByteReader implements ByteReader {
@@ -54,7 +54,7 @@ class FileByteReader implements ByteReader {
   /** The callback API takes half the processor time of the promises of file handles, which matters where rows are read one by one. */
   #readInto(buffer: Buffer, start: number, position: number): Promise<number> {
     const { fd } = this.#handle;
-    if (fd < 0) throw new TileSourceError(`The file ${this.#name} has been closed.`);
+    if (fd < 0) throw new FailedReadError(`The file ${this.#name} has been closed.`);
     return new Promise((resolve, reject) => {
       read(fd, buffer, start, buffer.length - start, position, (error, count) => {
         if (error === null) resolve(count);
@@ -81,7 +81,7 @@ export async function openFileReader(path: string): Promise<ByteReader> {
   try {
     handle = await open(path, 'r');
   } catch (cause) {
-    throw new TileSourceError(`The file ${name} cannot be opened.`, { cause });
+    throw new FailedReadError(`The file ${name} cannot be opened.`, { cause });
   }
   try {
     const stats = await handle.stat();

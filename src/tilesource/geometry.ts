@@ -95,10 +95,24 @@ export function finerLevel(populated: readonly number[], level: number): number 
   return Math.min(stored, level + largestStep);
 }
 
-/** The level to read for a wanted one: the nearest with data, or one at most two levels finer than wanted when data are further away. */
+/**
+ * The level to read for a wanted one: between stored levels the nearest finer one with data, or one at most two levels finer than wanted when data
+ * are further away. What is coarser than all stored levels is made by averaging, so that it is the same whichever levels a reader makes.
+ */
 export function preferredLevel(populated: readonly number[], wanted: number): number {
+  if (wanted < (populated[0] ?? 0)) return wanted;
   const stored = populated.find((candidate) => candidate >= wanted) ?? populated.at(-1) ?? 0;
   return stored > wanted ? stored - largestStep * Math.floor((stored - wanted) / largestStep) : stored;
+}
+
+/** The coarsest level, as wanted by a picture, that is at least as fine as a rectangle of base-layer pixels scaled to a size; below 0 for the smallest. */
+export function neededLevel({ levels }: Pick<PyramidShape, 'levels'>, base: Size, output: Size): number {
+  const octaves = Math.log2(Math.min(output.width / base.width, output.height / base.height));
+  return levels - 1 + Math.min(0, Math.ceil(roundedOctaves(octaves)));
+}
+
+function roundedOctaves(octaves: number): number {
+  return Math.round(octaves * 1e4) / 1e4;
 }
 
 /** Rounds to the nearest integer, halves to the even one. */
@@ -330,12 +344,10 @@ export function planRegion(
     const scale = 2 ** octaves;
     output = { width: Math.max(1, Math.floor(base.width * scale)), height: Math.max(1, Math.floor(base.height * scale)) };
   }
-  const shrink = Math.log2(Math.min(output.width / base.width, output.height / base.height));
-  const rounded = Math.round(shrink * 1e4) / 1e4;
-  const finest = image.levels - 1;
-  const needed = Math.min(finest, Math.max(0, finest + Math.ceil(rounded)));
+  const needed = neededLevel(image, base, output);
   const level = preferredLevel(populated, needed);
-  if (wanted.exact && (level !== finest + rounded || !populated.includes(level))) return null;
+  const scale = roundedOctaves(Math.log2(Math.min(output.width / base.width, output.height / base.height)));
+  if (wanted.exact && (level !== image.levels - 1 + scale || !populated.includes(level))) return null;
   const levelBox = boxAtLevel(image, base, level);
   if (level > needed && levelBox.width * levelBox.height > readLimit) {
     return { base, level: needed, levelBox: boxAtLevel(image, base, needed), output };

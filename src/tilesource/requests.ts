@@ -233,4 +233,4 @@ export interface LargeImage {
  * thumbnails. It must be raised in each release in which the same request for the same file is answered with a visibly different picture, or other
  * numbers; otherwise caches, browsers and stored files go on showing the former ones.
  */
-export const rendering: { readonly version: number } = { version: 1 };
+export const rendering: { readonly version: number } = { version: 2 };

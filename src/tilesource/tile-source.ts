@@ -111,6 +111,7 @@ export interface BorrowedImage {
 
 /** A rectangle of a level, in its pixels, of one frame. */
 export interface FrameBox {
+  /** May be less than 0, for what is coarser than the coarsest level: each level less halves the size once more. */
   level: number;
   frame: number;
   box: { left: number; top: number; width: number; height: number };

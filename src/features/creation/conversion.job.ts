@@ -1,7 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { InvalidError, LargeImageError, TileSourceError } from '../../errors.js';
+import { FailedReadError, InvalidError, LargeImageError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import { outageOf } from '../../core/database/outage.js';
 import { isFullDisk } from '../../core/full-disk.js';
@@ -122,7 +122,7 @@ async function fetchFile(files: HostFiles, file: FileRecord, directory: string, 
   } catch (cause) {
     signal.throwIfAborted();
     if (isFullDisk((cause as { code?: unknown }).code)) throw cause;
-    throw new TileSourceError(`The bytes of ${file.name} could not be read.`, { cause });
+    throw new FailedReadError(`The bytes of ${file.name} could not be read.`, { cause });
   }
   return path;
 }

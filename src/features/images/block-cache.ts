@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from '../../core/concurrency/abort.js';
-import { LargeImageError, TileSourceError } from '../../errors.js';
+import { FailedReadError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { ByteReader } from '../../tilesource/tile-source.js';
 import { orAborted } from '../../tilesource/process/shared-work.js';
 
@@ -133,7 +133,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
   async #fetch(start: number, end: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const bytes = await this.file.fetch({ start, end }, signal);
     if (bytes.length === end - start) return bytes;
-    throw new TileSourceError(
+    throw new FailedReadError(
       `The bytes of ${this.file.name} end at ${start + bytes.length}; its record says that it has ${this.size}.`,
     );
   }

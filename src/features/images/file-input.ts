@@ -1,4 +1,4 @@
-import { LargeImageError, TileSourceError } from '../../errors.js';
+import { FailedReadError, LargeImageError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import type { FileRecord } from '../../core/host/records.js';
 import type { BlockCache } from './block-cache.js';
@@ -76,7 +76,7 @@ async function readRange(
   } catch (cause) {
     signal?.throwIfAborted();
     if (cause instanceof LargeImageError) throw cause;
-    throw new TileSourceError(`The bytes of ${file.name} could not be read.`, { cause });
+    throw new FailedReadError(`The bytes of ${file.name} could not be read.`, { cause });
   }
   return bytes.subarray(0, filled);
 }

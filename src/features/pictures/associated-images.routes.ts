@@ -24,7 +24,7 @@ const shared = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
-  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
   authorize: maySeeAssociated,
 } as const;
 

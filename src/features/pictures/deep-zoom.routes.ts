@@ -13,7 +13,7 @@ const shared = {
   access: 'public',
   scope: scopes.read,
   cookie: true,
-  errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
   parameterMessages: 'incorrect-type',
   errorStatus: { 'tile-outside': 400 },
   authorize: mayRead,

@@ -21,7 +21,7 @@ const shared = {
   access: 'public',
   scope: scopes.read,
   params: itemPath,
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
   errorStatus: { 'tile-outside': 400 },
   parameterMessages: 'incorrect-type',
 } as const;

@@ -12,7 +12,7 @@ export const shared = {
   scope: scopes.read,
   cookie: true,
   params: itemPath,
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
   errorStatus: { 'tile-outside': 400 },
   parameterMessages: 'incorrect-type',
   authorize: mayRead,

@@ -4,21 +4,23 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { EncodedImage, TileAddress, TileSource } from '../tile-source.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
-import { resizePicture, type OpenedPicture } from './encode.js';
-import { blit, crop, decimate, fitBorder, isPicture } from './pixels.js';
-import { createRaster, type Raster } from '../raster.js';
+import { tileError } from './corrupt-tiles.js';
+import type { OpenedPicture } from './encode.js';
+import { blit, crop, decimate, fitBorder } from './pixels.js';
+import { averageSamples } from '../pyramid/average.js';
+import { createRaster, sampleBytes, type Raster } from '../raster.js';
 import type { RasterCache } from '../requests.js';
 import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js';
 
-/** Largest mosaic, in pixels, from which a tile of a missing level is made in one step. */
-const maxMosaicPixels = 2 ** 24;
+/** Largest mosaic, in bytes of samples, from which a tile of a missing level is made in one step. */
+const maxMosaicBytes = 2 ** 26;
 
 /** Most stored tiles, or parts of them, that one picture is made of: reading so many takes a minute. */
 const maxStoredTiles = 2 ** 18;
 
 /** Fewest stored tiles that are worth decoding together, and most bytes of them. */
 const leastMosaic = 4;
-const maxMosaicBytes = 2 ** 28;
+const maxEncodedBytes = 2 ** 28;
 /** Stored tiles read at the same time: they are neither decoded nor large, and each read waits for a turn of the event loop. */
 const storedReads = 32;
 
@@ -38,10 +40,11 @@ function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
 
 /** A rectangle of a level, in its pixels, of one frame. */
 export interface LevelBox {
+  /** May be less than 0, for what is coarser than the coarsest level: each level less halves the size once more. */
   level: number;
   frame: number;
   box: Box;
-  /** Pixels of levels that the file does not hold are picked, never mixed. */
+  /** Pixels of levels that the file does not hold are picked, and not averaged. */
   nearest?: boolean;
 }
 
@@ -174,7 +177,7 @@ export class TileReader {
     const probe = first && (await this.#storedJpeg(first, signal));
     if (!probe) return null;
     const stored = [probe, ...(await mapConcurrently(others, storedReads, (tile) => this.#storedJpeg(tile, signal)))];
-    if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxMosaicBytes) return null;
+    if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxEncodedBytes) return null;
     const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
     return {
       tiles: stored.map((picture) => picture?.bytes ?? null),
@@ -197,37 +200,58 @@ export class TileReader {
   ): Promise<Raster> {
     const { metadata } = this.#source;
     const options = { ...(signal && { signal }), ...(nearest && { nearest }) };
-    const raster = await this.#reading.run(() => this.#source.readTile(address, options), { signal });
+    const read = () => this.#source.readTile(address, options);
+    const raster = await this.#reading.run(read, { signal }).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      throw tileError(error, address);
+    });
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
     return fitBorder(raster, tileContent(metadata, address));
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
   async #compose(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
+    const { metadata } = this.#source;
+    this.#checkCount({ columns: 1, rows: 1 }, address.level);
+    const content = tileContent(metadata, address);
+    if (address.nearest === true) return this.#picked(address, content, signal);
+    const { level, box } = this.#mosaicOf(address);
+    const factor = 2 ** (level - address.level);
+    const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
+    // Partial pixels at the border are means of those that there are.
+    const window = { left: 0, top: 0, width: content.width * factor, height: content.height * factor };
+    return averageSamples(mosaic, content, { window, nodata: metadata.geo?.nodata ?? null, signal });
+  }
+
+  /** The level and the pixels of it from which a tile is made in one step. */
+  #mosaicOf(address: TileAddress): { level: number; box: Box } {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
-    let step = largestStep;
-    while (step > 1 && tileWidth * tileHeight * 4 ** step > maxMosaicPixels) step -= 1;
-    const level = Math.min(finerLevel(populatedLevels, address.level), address.level + step);
+    for (let step = largestStep; ; step -= 1) {
+      const level = Math.min(finerLevel(populatedLevels, address.level), address.level + step);
+      const factor = 2 ** (level - address.level);
+      const size = levelSize(metadata, level);
+      const left = address.x * factor * tileWidth;
+      const top = address.y * factor * tileHeight;
+      const box = {
+        left,
+        top,
+        width: Math.min(factor * tileWidth, size.width - left),
+        height: Math.min(factor * tileHeight, size.height - top),
+      };
+      if (step === 1 || box.width * box.height * bandCount * sampleBytes(dtype) <= maxMosaicBytes) return { level, box };
+    }
+  }
+
+  /** Makes a tile of every n-th pixel of a finer level. Tiles are read one by one, so that those of large steps need little memory. */
+  async #picked(address: TileAddress & { nearest?: boolean }, content: Size, signal?: AbortSignal): Promise<Raster> {
+    const { metadata, populatedLevels } = this.#source;
+    const { tileWidth, tileHeight, bandCount, dtype } = metadata;
+    const level = finerLevel(populatedLevels, address.level);
     const factor = 2 ** (level - address.level);
-    this.#checkCount({ columns: 1, rows: 1 }, address.level);
     const grid = tileGrid(metadata, level);
-    const size = levelSize(metadata, level);
     const left = address.x * factor * tileWidth;
     const top = address.y * factor * tileHeight;
-    const box: Box = {
-      left,
-      top,
-      width: Math.min(factor * tileWidth, size.width - left),
-      height: Math.min(factor * tileHeight, size.height - top),
-    };
-    const content = tileContent(metadata, address);
-    if (dtype === 'uint8' && bandCount <= 4 && !address.nearest) {
-      const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
-      // Partial pixels at the border are completed, so that they do not stretch the whole tile.
-      const fitted = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor });
-      if (isPicture(fitted)) return resizePicture(fitted, { ...content, kernel: 'lanczos3' }, signal);
-    }
     const target = createRaster({ ...content, bands: bandCount, dtype });
     const children: { x: number; y: number }[] = [];
     for (let y = address.y * factor; y < Math.min(grid.rows, (address.y + 1) * factor); y += 1) {

@@ -8,7 +8,7 @@ import {
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import { preferredLevel, sameSize, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
+import { neededLevel, preferredLevel, sameSize, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
 import type { Raster } from '../raster.js';
 import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
@@ -117,10 +117,7 @@ export class RegionMaker {
     const appearance = { ...(await this.#renderer.shownAs({ ...request, ...encoding }, frame, signal)), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
-    const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
-    const finest = metadata.levels - 1;
-    const needed = Math.max(0, finest + Math.min(0, Math.ceil(Math.round(octaves * 1e4) / 1e4)));
-    const level = preferredLevel(populatedLevels, needed);
+    const level = preferredLevel(populatedLevels, neededLevel(metadata, box, output));
     const window = windowAtLevel(metadata, box, level);
     const kernel = isPicked(appearance.style) ? 'nearest' : defaultKernel(window, output);
     const scaling = planScaling(metadata, level, window, { output, kernel });

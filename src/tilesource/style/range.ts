@@ -3,6 +3,7 @@ import { inDoubles } from '../doubles.js';
 import { bandStatistics, widened, type BandStatistics } from '../measure/histogram.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
 import { sortInSlices } from './sorted-values.js';
+import { largestFloat } from '../pyramid/average.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 
@@ -38,9 +39,6 @@ const samplesAtOnce = 65_536;
 
 /** A group of different samples is smaller than this part of the samples on either side of it. */
 const groupPart = 1 / 256;
-
-/** Floats of 32 bits from here on, or down to its negative, stand for no value: text often has only the first digits of the largest float. */
-const largestFloat = 3.4e38;
 
 /** Samples at which the palette of a band begins and ends. */
 export type SampleRange = readonly [min: number, max: number];

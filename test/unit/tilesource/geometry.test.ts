@@ -86,13 +86,15 @@ describe('levels', () => {
     );
   });
 
-  it('reads from the nearest level with data, in steps of three', () => {
+  it('reads from the nearest level with data, in steps of three, and averages what is coarser than all of them', () => {
     expect(finerLevel([4], 3)).toBe(4);
     expect(finerLevel([9], 0)).toBe(3);
     expect(finerLevel([2, 4], 1)).toBe(2);
-    expect(preferredLevel([4], 3)).toBe(4);
-    expect(preferredLevel([4], 1)).toBe(1);
-    expect(preferredLevel([4], 2)).toBe(4);
+    expect(preferredLevel([0, 4], 3)).toBe(4);
+    expect(preferredLevel([0, 4], 1)).toBe(1);
+    expect(preferredLevel([0, 4], 2)).toBe(4);
+    expect(preferredLevel([4], 3)).toBe(3);
+    expect(preferredLevel([0, 4], -2)).toBe(-2);
     expect(preferredLevel([1, 4], 1)).toBe(1);
   });
 });

@@ -64,7 +64,7 @@ const shared = {
     'unavailable',
     'busy',
   ],
-  errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
+  errorStatus: { 'no-large-image': 404, 'tile-source': 404, 'corrupt-tile': 404 },
   authorize: ({ params, caller }: Asked, { overlays }: OverlayContext) => overlays.load(params.id, caller),
 } as const;
 

@@ -16,6 +16,7 @@ const errors = [
   'tile-outside',
   'no-large-image',
   'tile-source',
+  'corrupt-tile',
 ] as const;
 
 const context = 'http://iiif.io/api/image/3/context.json';

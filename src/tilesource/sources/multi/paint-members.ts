@@ -106,9 +106,9 @@ export async function readPart(target: Raster, window: Window, wanted: Wanted, s
   const { least, most } = density(wanted, window, within);
   const finest = facts.levels - 1;
   const powers = Math.floor(Math.log2(least) + tolerance);
-  let level = Math.min(finest, Math.max(0, finest - Math.max(0, powers)));
+  let level = finest - Math.max(0, powers);
   let box = boxAt(member, level, seen);
-  while (box !== null && box.width * box.height > maxPartPixels && level > 0) box = boxAt(member, --level, seen);
+  while (box !== null && box.width * box.height > maxPartPixels) box = boxAt(member, --level, seen);
   if (box === null) return null;
   const where = { level, frame, box };
   const raster = await file.borrow(

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { programOf } from '../../../core/concurrency/program.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
-import { TileSourceError } from '../../../errors.js';
+import { FailedReadError, TileSourceError } from '../../../errors.js';
 import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
 
 /** Most processes that run at the same time. */
@@ -82,7 +82,7 @@ function answerOf(child: ChildProcess, request: SlideRequest): Promise<SlideAnsw
     };
     const fail = (message: string): void => {
       done();
-      reject(new TileSourceError(message));
+      reject(new FailedReadError(message));
     };
     const timer = setTimeout(() => fail(`OpenSlide takes longer than ${answerTimeout / 1000} s.`), answerTimeout);
     child.once('message', (answer: SlideAnswer) => {
