@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(former, 'large-image-test-'));
 process.env.TMPDIR = folder;
 folders.left = folder;
 // Jobs of killed processes are taken up when their leases have run out.
-if (expect.getState().testPath?.includes('/kills/')) vi.setConfig({ testTimeout: 180_000 });
+if (expect.getState().testPath?.includes('/kills/')) vi.setConfig({ testTimeout: 600_000 });
 // The hooks of the test file run before this one.
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -3,17 +3,19 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { programOf } from '../../../src/core/concurrency/program.js';
-import { longest, projects } from '../../support/run/projects.js';
+import { groups, longest } from '../../support/run/groups.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
   .map((name) => `test/${name}`);
 
-/** Names of the projects that run a file: its folder says which. */
-function projectsOf(file: string): string[] {
-  const isIn = (folders: readonly string[]) => folders.some((folder) => file.startsWith(`${folder}/`));
-  return Object.keys(projects).filter((name) => isIn(projects[name]!.folders) && !isIn(projects[name]!.except ?? []));
+/** Names of the groups that run a file: its folder says which. `database` runs files of others once more. */
+function groupsOf(file: string): string[] {
+  const { database: _database, ...others } = groups;
+  return Object.entries(others)
+    .filter(([, folders]) => folders.some((folder) => file.startsWith(`${folder}/`)))
+    .map(([name]) => name);
 }
 
 /** The modules of the tests that one imports, with all that those import. */
@@ -28,21 +30,22 @@ function supportOf(file: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
-it('every test file belongs to one project', () => {
+it('finds every test file in one group', () => {
   expect(files.length).toBeGreaterThan(100);
-  expect(files.filter((file) => projectsOf(file).length !== 1)).toEqual([]);
+  expect(files.filter((file) => groupsOf(file).length !== 1)).toEqual([]);
   expect(longest.filter((file) => !files.includes(file))).toEqual([]);
 });
 
-it('the fast tests start no browser, no `npm start`, and nothing that is killed at a step', () => {
+it('starts a browser, `npm start` and what is killed at a step in no test of the core but those of `test/e2e`', () => {
   const names = ['pages/chromium', 'hosts/server-process', 'run/steps', 'run/built-program'];
   const slow = names.map((name) => `test/support/${name}.ts`);
   const isSlow = (file: string) => slow.some((path) => supportOf(file).has(path));
-  expect(files.filter((file) => projectsOf(file)[0] === 'fast' && isSlow(file))).toEqual([]);
-  expect(files.filter((file) => projectsOf(file)[0] === 'slow').some(isSlow)).toBe(true);
+  const slowFiles = files.filter(isSlow);
+  expect(slowFiles.filter((file) => groupsOf(file)[0] === 'core' && !file.startsWith('test/e2e/'))).toEqual([]);
+  expect(slowFiles.length).toBeGreaterThan(10);
 });
 
-it('threads and processes run what was built for the run, not the sources', () => {
+it('runs what was built for the run in threads and processes, not the sources', () => {
   const { filename, execArgv } = programOf(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
   expect([existsSync(filename), execArgv]).toEqual([true, []]);
   const modules = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));

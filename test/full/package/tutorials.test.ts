@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startTestDatabase } from '../support/hosts/database.js';
-import { startServer } from '../support/hosts/server-process.js';
-import { pyramid } from '../support/images/images.js';
-import { until } from '../support/run/until.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
+import { startServer } from '../../support/hosts/server-process.js';
+import { pyramid } from '../../support/images/images.js';
+import { until } from '../../support/run/until.js';
 
 const run = promisify(execFile);
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 interface Block {
   language: string;

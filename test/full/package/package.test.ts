@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { withDatabaseName } from '../../src/reference-host/database/uri.js';
-import type {} from '../support/run/global-setup.js';
+import { withDatabaseName } from '../../../src/reference-host/database/uri.js';
+import type {} from '../../support/run/global-setup.js';
 
 const run = promisify(execFile);
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const minutes = 60_000;
 
 interface Packed {

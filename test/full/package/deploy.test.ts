@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { environmentVariables } from '../../src/reference-host/start/options.js';
-import { noNginx } from '../support/hosts/nginx.js';
+import { environmentVariables } from '../../../src/reference-host/start/options.js';
+import { noNginx } from '../../support/hosts/nginx.js';
 
 const python = process.env.PYTHON ?? 'python3';
 const noKubernetes =

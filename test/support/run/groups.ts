@@ -1,0 +1,54 @@
+/** The groups of the suite by name, with the folders of their test files. `npm test` runs `core`, and `npm run test:full` all others. */
+export const groups = {
+  /** Unit, contract and REST tests, samples of the large tables, and one session each of the page, the package and `npm start`. */
+  core: ['test/unit', 'test/contract', 'test/rest', 'test/e2e'],
+  /** Servers and workers that are killed at their steps. */
+  kills: ['test/full/kills'],
+  /** Requests at the limits of what is accepted, and what the server does for them. */
+  costly: ['test/full/costly'],
+  /** Every route, asked by every kind of caller. */
+  rights: ['test/full/rights'],
+  /** Pages in a browser. */
+  browser: ['test/full/browser'],
+  /** The package as users install it, and the code examples of its documentation. */
+  package: ['test/full/package'],
+  /** `npm start` as a process. */
+  start: ['test/full/start'],
+  /** Files and requests that programs by other people have written, most of them in Python. */
+  writers: ['test/full/writers'],
+  /** What uses a database, on one that keeps its data on disk (`durable-database.ts`). */
+  database: ['test/contract', 'test/rest', 'test/full/kills'],
+} as const satisfies Record<string, readonly string[]>;
+
+export type Group = keyof typeof groups;
+
+export const isGroup = (word: string): word is Group => Object.hasOwn(groups, word);
+
+/** Folders of the groups that are named in `TEST_GROUPS`, with commas between them; all folders where nothing is. */
+export function foldersOf(names: string | undefined): string[] {
+  const asked = names === undefined ? Object.keys(groups) : names.split(',');
+  return [...new Set(asked.filter(isGroup).flatMap((name) => groups[name]))];
+}
+
+/** Files that take longest begin first, whatever their size: one that begins late would run on alone. */
+export const longest: readonly string[] = [
+  // They wait for leases to run out, most of a minute.
+  'test/full/kills/plugin-kills.test.ts',
+  'test/full/kills/host-kills.test.ts',
+  'test/full/package/package.test.ts',
+  'test/full/browser/accessibility.test.ts',
+  'test/full/browser/viewer-annotations.test.ts',
+  'test/full/start/start.test.ts',
+  'test/full/browser/viewer-together.test.ts',
+  'test/full/browser/viewer.test.ts',
+  'test/full/package/documentation.test.ts',
+  'test/full/kills/job-processes.test.ts',
+  'test/full/costly/costly-annotations.test.ts',
+  'test/unit/reference-host/database.test.ts',
+  'test/rest/images/conversion.test.ts',
+  'test/rest/reference-host/host-system.test.ts',
+  'test/rest/jobs/job-runner.test.ts',
+  'test/full/rights/access-matrix.test.ts',
+  'test/full/rights/rights-table.test.ts',
+  'test/full/costly/costly-images.test.ts',
+];

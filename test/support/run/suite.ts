@@ -1,0 +1,43 @@
+/**
+ * `npm test` and `npm run test:full -- [GROUP…] [words for Vitest]`: runs groups of tests (`groups.ts`), all but `core` where none is named.
+ * The group `database` runs last and by itself, on a database of its own.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { groups, isGroup, type Group } from './groups.js';
+import { startDurableDatabase } from './durable-database.js';
+
+const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
+const words = process.argv.slice(2);
+const named = words.filter(isGroup);
+const others = words.filter((word) => !isGroup(word));
+const asked = named.length > 0 ? named : (Object.keys(groups) as Group[]).filter((name) => name !== 'core');
+
+async function run(names: readonly Group[], env: Record<string, string> = {}): Promise<void> {
+  if (names.length === 0) return;
+  console.log(`Tests: ${names.join(', ')}`);
+  const child = spawn(process.execPath, [vitest, 'run', ...others], {
+    stdio: 'inherit',
+    env: { ...process.env, TEST_GROUPS: names.join(','), ...env },
+  });
+  // Ctrl-C reaches both processes, and Vitest stops what it has started.
+  process.once('SIGINT', () => undefined);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) process.exitCode = 1;
+}
+
+await run(asked.filter((name) => name !== 'database'));
+if (asked.includes('database')) {
+  const database = await startDurableDatabase();
+  if (database === null) {
+    console.log('Skipped: the group database. Set MONGODB_URI to a MongoDB that keeps its data on disk.');
+  } else {
+    try {
+      await run(['database'], { MONGODB_URI: database.uri });
+    } finally {
+      await database.stop();
+    }
+  }
+}
