@@ -31,9 +31,9 @@ export default defineConfig({
     include: foldersOf(process.env.TEST_GROUPS).map((folder) => `${folder}/**/*.test.ts`),
     setupFiles: ['test/support/run/setup.ts'],
     globalSetup: ['test/support/run/global-setup.ts'],
-    // Deadlines only end what hangs: on an idle machine hardly a test takes ten seconds.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    // Deadlines only end what hangs: on an idle machine no test takes more than a minute.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     pool: 'forks',
     // A process runs many files: loading everything anew for each takes longer than most tests.
     isolate: false,

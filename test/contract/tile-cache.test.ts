@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MemoryTileCache } from '../../src/features/caches/memory.js';
 import { RedisConnection } from '../../src/features/caches/redis-connection.js';
 import { RedisTileCache } from '../../src/features/caches/redis.js';
@@ -91,16 +91,17 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.get('b')).toBeUndefined();
   });
 
-  it('is quick to answer nothing while Redis hangs, says so, and comes back', { retry: 2 }, async () => {
+  it('waits for few tiles while Redis hangs, says so, and comes back', async () => {
     const cache = await open();
     await cache.set('a', tile);
     await redis.stop('hang');
     try {
-      const start = performance.now();
       for (let i = 0; i < 100; i++) expect(await cache.get('a')).toBeUndefined();
       await cache.set('b', tile);
-      expect(performance.now() - start).toBeLessThan(2000);
-      expect(await cache.report()).toMatchObject({ used: 0, available: false, error: 'Command timed out' });
+      const { errors, ...report } = await cache.report();
+      expect(report).toMatchObject({ used: 0, available: false, error: 'Command timed out' });
+      // After one command without an answer, none is sent for a while: few of a hundred tiles have been waited for.
+      expect(errors).toBeLessThan(30);
     } finally {
       redis.wake();
     }
@@ -108,15 +109,16 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.report()).toMatchObject({ available: true, items: 1 });
   });
 
-  it('does without Redis while it is away, and clears later what it could not clear then', { retry: 2 }, async () => {
+  it('does without Redis while it is away, and clears later what it could not clear then', async () => {
     const cache = await open();
     await cache.set('a', tile);
     await redis.stop();
     await until('the loss is noticed', async () => (await cache.report()).available === false);
-    const start = performance.now();
+    const sent = vi.spyOn(RedisConnection.prototype, 'run');
     for (let i = 0; i < 100; i++) expect(await cache.get('a')).toBeUndefined();
+    expect(sent).not.toHaveBeenCalled();
+    sent.mockRestore();
     await cache.clear();
-    expect(performance.now() - start).toBeLessThan(500);
     expect((await cache.report()).error).toMatch(/./);
     await redis.start();
     await until('it is connected again', async () => (await cache.report()).available);

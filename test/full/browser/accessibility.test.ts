@@ -15,7 +15,7 @@ const kinds = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 /** What is looked at: an address, and what is there when it stands. */
 type Stop = [address: string, ready: (page: Page) => Promise<unknown>];
 
-describe.skipIf(executablePath === null)('every page and dialog, as axe sees it', { timeout: 600_000 }, () => {
+describe.skipIf(executablePath === null)('every page and dialog, as axe sees it', () => {
   let work: string;
   let testHost: TestHost;
   let admin: Client;

@@ -13,7 +13,7 @@ import { until } from '../../support/run/until.js';
 const executablePath = chromiumPath();
 const hostile = '<img src=x onerror="document.title=1">';
 
-describe.skipIf(executablePath === null)('the administration page', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('the administration page', () => {
   let work: string;
   let configFile: string;
   let server: ServerProcess;
@@ -42,7 +42,7 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
     folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: hostile });
     browser = await launchChromium(executablePath!);
     page = await openPage(admin);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

@@ -57,7 +57,7 @@ describe.skipIf(executablePath === null || reason !== null)('geojs', () => {
     );
     await page.goto(`${started.url}/geojs.html`);
     await page.addScriptTag({ path: geojs });
-  }, 120_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await started?.close();

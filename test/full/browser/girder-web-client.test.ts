@@ -32,7 +32,7 @@ function webClient(): string | null {
 }
 const pages = executablePath === null ? null : webClient();
 
-describe.skipIf(pages === null)("Girder's own web client", { timeout: 120_000 }, () => {
+describe.skipIf(pages === null)("Girder's own web client", () => {
   let started: TestHost;
   let admin: Client;
   let other: Client;

@@ -36,7 +36,7 @@ interface Stored {
   annotation: { name: string; elements: Shape[] };
 }
 
-describe.skipIf(executablePath === null)('annotations on the page of the reference host', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('annotations on the page of the reference host', () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -61,7 +61,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     browser = await launchChromium(executablePath!);
     page = await open();
     await signIn(page, testHost.url, 'anna');
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

@@ -15,7 +15,7 @@ import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
 
-describe.skipIf(executablePath === null)('the viewer on a page of another host', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('the viewer on a page of another host', () => {
   let work: string;
   let testHost: TestHost;
   let admin: Client;

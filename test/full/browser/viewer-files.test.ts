@@ -9,7 +9,7 @@ import { until } from '../../support/run/until.js';
 const executablePath = chromiumPath();
 const hostile = '<b onclick="x">"quoted" & 慢 %2F';
 
-describe.skipIf(executablePath === null)('files, sharing and accounts on the page', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('files, sharing and accounts on the page', () => {
   let testHost: TestHost;
   let admin: Client;
   let otto: Client;
@@ -32,7 +32,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       await admin.create('/item', { folderId: folder, name });
     browser = await launchChromium(executablePath!);
     page = await pageOf(admin);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

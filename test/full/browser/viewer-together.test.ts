@@ -21,7 +21,7 @@ const executablePath = chromiumPath();
 /** Side of the first slide in pixels of half a micrometre; the second has half as many, twice as large. */
 const size = 2048;
 
-describe.skipIf(executablePath === null)('images that are turned, compared, and changed by others', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('images that are turned, compared, and changed by others', () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -57,7 +57,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await watchInk(page);
     page.setDefaultTimeout(60_000);
     await signIn(page, testHost.url, 'anna');
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

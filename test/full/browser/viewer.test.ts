@@ -21,7 +21,7 @@ interface ImageFacts {
   mm_x: number;
 }
 
-describe.skipIf(executablePath === null)('the page of the reference host', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('the page of the reference host', () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -82,7 +82,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
   const picture = () => page.evaluate<string>(`document.querySelector('.drawing .openseadragon-canvas canvas').toDataURL()`);
   /** The picture, when it is another than one of before: of the small stack it is one tile, which comes whole. */
   const changed = (what: string, before: string) =>
-    until(what, async () => ((await picture()) === before ? null : await picture()), 90_000);
+    until(what, async () => ((await picture()) === before ? null : await picture()));
   const stageBox = async () => (await page.locator('.stage').boundingBox())!;
 
   /** Opens the item of this address with the given image pixel in the middle of the stage, at a zoom. */
@@ -498,7 +498,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
       await until('frame 0 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/0/')));
       const blank = (await drawnColor(1, 1)).join();
       const { width, height } = await stageBox();
-      await until('the first frame is drawn', async () => (await drawnColor(width / 2, height / 2)).join() !== blank, 60_000);
+      await until('the first frame is drawn', async () => (await drawnColor(width / 2, height / 2)).join() !== blank);
       const first = await picture();
       await page.getByRole('slider', { name: 'Z' }).press('ArrowRight');
       await until('frame 1 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/1/')));
@@ -521,7 +521,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
       await page.reload();
       await page.getByText('2 of 5').waitFor();
       expect(await channels.getByRole('checkbox').first().isChecked()).toBe(false);
-      await until('the same picture is drawn again', async () => (await picture()) === drawn, 60_000);
+      await until('the same picture is drawn again', async () => (await picture()) === drawn);
       await page.goBack();
       await heading('Kidney Private');
       expect(complaints).toEqual([]);

@@ -99,7 +99,7 @@ describe('a server that is killed while annotations are written', () => {
     return { lineWidth: elements[0]!.lineWidth, count: elements.length };
   };
 
-  it('shows each of them as it was before or after, never in part', { timeout: 60_000 * (rounds + 1) }, async () => {
+  it('shows each of them as it was before or after, never in part', async () => {
     const item = await signUp();
     for (let round = 0; round < rounds; round += 1) {
       const ids: Record<string, string> = {};

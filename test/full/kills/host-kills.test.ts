@@ -61,7 +61,7 @@ beforeAll(async () => {
   ]);
   // What another process does within half a minute, and the same one when it is started again.
   await started.host.context.journal.recoverAll();
-}, 300_000);
+});
 afterAll(async () => {
   await started?.close();
   await program?.remove();

@@ -129,7 +129,7 @@ async function makeProducts(): Promise<void> {
       await admin.ok('POST', `/item/${place.item}/tiles`, { query: { force: true } });
     }
   }
-  await until('all are converted', async () => (await unfinishedJobs()) === 0, 60_000);
+  await until('all are converted', async () => (await unfinishedJobs()) === 0);
 }
 
 beforeAll(async () => {
@@ -174,7 +174,7 @@ beforeAll(async () => {
   }
   await setHistory(true);
   await started.host.host.agenda.start();
-}, 600_000);
+});
 afterAll(async () => {
   await database?.close();
   await started?.close();
@@ -225,7 +225,7 @@ describe('what killed processes have left', () => {
     await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'));
     await until('no job is orphaned', async () => (await orphanedJobs()) === 0, recoveryMs);
     await until('no job goes on', async () => (await unfinishedJobs()) === 0);
-  }, 180_000);
+  });
   afterAll(() => host?.close());
 
   it('is swept at the start, with a count in the log', () => {

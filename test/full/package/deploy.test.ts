@@ -16,7 +16,6 @@ const files = async (folder: string) => (await readdir(`deploy/${folder}`)).map(
 describe('deploy', () => {
   it.skipIf(noKubernetes !== null)(
     `manifests of Kubernetes fit its schemas${noKubernetes === null ? '' : ` (skipped: ${noKubernetes})`}`,
-    { timeout: 120_000 },
     async () => {
       for (const file of await files('kubernetes')) {
         const { status, stdout, stderr } = spawnSync(python, ['-m', 'kubernetes_validate', '--strict', file], {

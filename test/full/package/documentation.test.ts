@@ -59,7 +59,7 @@ function compile(modules: ReadonlyMap<string, string>): string[] {
     .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
 }
 
-it('shows code that compiles', { timeout: 120_000 }, async () => {
+it('shows code that compiles', async () => {
   const modules = await snippets();
   expect(modules.size).toBeGreaterThan(4);
   // The check itself works.

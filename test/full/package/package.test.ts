@@ -11,7 +11,6 @@ import type {} from '../../support/run/global-setup.js';
 
 const run = promisify(execFile);
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
-const minutes = 60_000;
 
 interface Packed {
   filename: string;
@@ -126,7 +125,7 @@ beforeAll(async () => {
     notInstalled = 'the registry of npm cannot be reached';
     console.warn(`skipped: installing the package, ${notInstalled}`);
   }
-}, 10 * minutes);
+});
 
 afterAll(async () => {
   await rm(work, { recursive: true, force: true });
@@ -184,7 +183,7 @@ describe('npm pack', () => {
     }
   });
 
-  it('is found and typed with every way of resolving modules, by the checks of others', { timeout: 3 * minutes }, async () => {
+  it('is found and typed with every way of resolving modules, by the checks of others', async () => {
     const tarball = join(work, packed.filename);
     const bin = (name: string) => join(root, 'node_modules', '.bin', name);
     // Both end with another code than 0 where something is wrong: node10, node16 from both kinds of modules, bundler.
@@ -297,7 +296,7 @@ describe('the package in an empty folder', () => {
     expect(cjs).toEqual(esm);
   });
 
-  it('types are found and correct in both, as Node resolves modules', { timeout: 3 * minutes }, async ({ skip }) => {
+  it('types are found and correct in both, as Node resolves modules', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const lines = entries.map((entry, index) => [
       `import { ${known[entry]} as value${index} } from '${specifierOf(entry)}';`,
@@ -347,7 +346,7 @@ export function follow(viewer: LargeImageViewer, seen: (place: LargeImageViewerE
     for (const name of ['express', 'mongoose', 'agenda']) expect(versions[name]?.size).toBe(1);
   });
 
-  it('starts a reference host that serves its page', { timeout: 3 * minutes }, async ({ skip }) => {
+  it('starts a reference host that serves its page', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const database = inject('database');
     if ('failure' in database) throw new Error(database.failure);

@@ -11,7 +11,7 @@ import { until } from '../../support/run/until.js';
 const childrenOf = async (pid: number) =>
   (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
 
-describe('npm start -- --processes 2', { timeout: 120_000 }, () => {
+describe('npm start -- --processes 2', () => {
   let work: string;
   let database: Awaited<ReturnType<typeof startTestDatabase>>;
   let server: ServerProcess;
@@ -29,14 +29,14 @@ describe('npm start -- --processes 2', { timeout: 120_000 }, () => {
       METRICS_TOKEN: 'of-the-scraper',
     };
     server = startServer(['--bare', '--processes', '2'], env);
-    url = await server.url(180_000);
-    await until('both serve', () => server.output().includes('All 2 processes serve.'), 60_000);
+    url = await server.url();
+    await until('both serve', () => server.output().includes('All 2 processes serve.'));
     const query = { login: 'admin', email: 'a@example.org', firstName: 'A', lastName: 'B', password: 'a-good-one' };
     const user = await new Client(url, null, null).ok('POST', '/user', { query });
     // A connection of its own for each request: the processes take turns.
     const headers = { Connection: 'close' };
     admin = new Client(url, (user.authToken as { token: string }).token, String(user._id), headers);
-  }, 240_000);
+  });
 
   afterAll(async () => {
     server?.kill('SIGKILL');
@@ -98,14 +98,10 @@ describe('npm start -- --processes 2', { timeout: 120_000 }, () => {
   it('restarts all when one is asked to, and refuses no request meanwhile', async () => {
     const before = await startDates();
     await admin.ok('POST', '/large_image/config/replace', { body: '[large_image]\ncache_tilesource_maximum = 7\n' });
-    await until(
-      'both have started anew',
-      async () => {
-        const now = await startDates();
-        return now.size === 2 && [...now].every((date) => !before.has(date));
-      },
-      60_000,
-    );
+    await until('both have started anew', async () => {
+      const now = await startDates();
+      return now.size === 2 && [...now].every((date) => !before.has(date));
+    });
   });
 
   it('ends as a whole when it is told to', async () => {

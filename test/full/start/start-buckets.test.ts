@@ -41,7 +41,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     return server;
   };
 
-  it('serves the slides below a prefix in place, and says what it leaves out', { timeout: 180_000 }, async () => {
+  it('serves the slides below a prefix in place, and says what it leaves out', async () => {
     const Body = await plainSlide({ r: 10, g: 200, b: 10 });
     const put = (Key: string, bytes = Body) => gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: bytes }));
     await put('slides/case 1/a.tif');
@@ -50,8 +50,8 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     await put('slides/empty.tif', Buffer.alloc(0));
     await put('others/c.tif');
     const server = start(['--public', 's3://bucket/slides/'], { MONGODB_URI: database.uri });
-    const url = await server.url(150_000);
-    await until('the files are served', () => /^2 files in buckets are served/m.test(server.output()), 120_000);
+    const url = await server.url();
+    await until('the files are served', () => /^2 files in buckets are served/m.test(server.output()));
     const get = async (path: string) => (await fetch(`${url}/api/v1${path}`)).json() as Promise<{ _id: string; name: string }[]>;
     const collection = (await get('/collection')).find(({ name }) => name === 'Files in buckets')!;
     const below = async (type: string, id: string) => get(`/folder?parentType=${type}&parentId=${id}`);
@@ -70,7 +70,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     expect(server.output()).toContain('Left out s3://bucket/slides/.hidden.tif: a name in its key begins with a dot');
   });
 
-  it('says in a sentence why a bucket cannot be served', { timeout: 120_000 }, async () => {
+  it('says in a sentence why a bucket cannot be served', async () => {
     const without = { AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined, AWS_PROFILE: undefined };
     const cases: [string, Record<string, string | undefined>, string | RegExp][] = [
       ['s3://nosuch-bucket/x', {}, 's3://nosuch-bucket/x cannot be listed: there is no bucket nosuch-bucket'],

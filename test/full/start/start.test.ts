@@ -98,50 +98,42 @@ async function commandsOf(group: number): Promise<string[]> {
 }
 
 describe('npm start -- --bare', () => {
-  it(
-    'starts on a database of its own, with nobody in it; the first user is the administrator',
-    { timeout: 4 * minutes },
-    async () => {
-      const server = started(npmStart(['--bare'], { DATA_DIR: join(work, 'data'), MONGODB_URI: undefined }));
-      const url = await server.url(2 * minutes);
-      expect(await commandsOf(server.process.pid!)).not.toContainEqual(expect.stringContaining('tsx'));
-      expect(server.output()).toContain('the first user to register is the administrator');
-      expect(server.output()).toMatch(/ITS DATA ARE IN MEMORY|data in .*database/);
-      expect(await call(url, 'GET', '/collection')).toEqual([]);
-      const user: { admin: boolean } = await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
-      expect(user.admin).toBe(true);
-      const page = await fetch(`${url}/`);
-      expect(page.headers.get('content-type')).toContain('text/html');
-      server.kill('SIGINT');
-      await server.ended;
-      await expect(fetch(url)).rejects.toThrow();
-      expect(server.output()).toContain('Stopping');
-      const address = /^Database .* at (127\.0\.0\.1:\d+)/m.exec(server.output())?.[1];
-      expect(address).toBeDefined();
-      await expect(ping(`mongodb://${address}/`, 1000)).rejects.toThrow();
-    },
-  );
+  it('starts on a database of its own, with nobody in it; the first user is the administrator', async () => {
+    const server = started(npmStart(['--bare'], { DATA_DIR: join(work, 'data'), MONGODB_URI: undefined }));
+    const url = await server.url();
+    expect(await commandsOf(server.process.pid!)).not.toContainEqual(expect.stringContaining('tsx'));
+    expect(server.output()).toContain('the first user to register is the administrator');
+    expect(server.output()).toMatch(/ITS DATA ARE IN MEMORY|data in .*database/);
+    expect(await call(url, 'GET', '/collection')).toEqual([]);
+    const user: { admin: boolean } = await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
+    expect(user.admin).toBe(true);
+    const page = await fetch(`${url}/`);
+    expect(page.headers.get('content-type')).toContain('text/html');
+    server.kill('SIGINT');
+    await server.ended;
+    await expect(fetch(url)).rejects.toThrow();
+    expect(server.output()).toContain('Stopping');
+    const address = /^Database .* at (127\.0\.0\.1:\d+)/m.exec(server.output())?.[1];
+    expect(address).toBeDefined();
+    await expect(ping(`mongodb://${address}/`, 1000)).rejects.toThrow();
+  });
 });
 
 describe('npm start', () => {
-  it(
-    'prints address and login before it makes the synthetic slide, and stops without having it',
-    { timeout: 4 * minutes },
-    async () => {
-      const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
-      const server = started(startServer([], env));
-      const url = await server.url();
-      // Painting twenty thousand pixels square takes far longer than this looks.
-      expect(await filesBelow(join(work, 'data'))).not.toContain('synthetic-tissue-slide.tiff');
-      expect(await signIn(url, 'admin', 'a-good-one')).toBeTruthy();
-      await until('the slide is begun', () => server.output().includes('slide'));
-      server.kill('SIGTERM');
-      expect(await server.ended).toBe(0);
-      expect((await filesBelow(join(work, 'data'))).filter((name) => name.includes('slide'))).toEqual([]);
-    },
-  );
+  it('prints address and login before it makes the synthetic slide, and stops without having it', async () => {
+    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+    const server = started(startServer([], env));
+    const url = await server.url();
+    // Painting twenty thousand pixels square takes far longer than this looks.
+    expect(await filesBelow(join(work, 'data'))).not.toContain('synthetic-tissue-slide.tiff');
+    expect(await signIn(url, 'admin', 'a-good-one')).toBeTruthy();
+    await until('the slide is begun', () => server.output().includes('slide'));
+    server.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
+    expect((await filesBelow(join(work, 'data'))).filter((name) => name.includes('slide'))).toEqual([]);
+  });
 
-  it('serves the synthetic slide with its nuclei to anybody, once', { timeout: 4 * minutes }, async () => {
+  it('serves the synthetic slide with its nuclei to anybody, once', async () => {
     await smallSlide();
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
     const server = started(startServer(['--public'], env));
@@ -173,7 +165,7 @@ describe('npm start', () => {
     expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
   });
 
-  it('serves the caller’s own files, in place, and makes no slide then', { timeout: 4 * minutes }, async () => {
+  it('serves the caller’s own files, in place, and makes no slide then', async () => {
     const own = join(work, 'own');
     await mkdir(join(own, 'deep'), { recursive: true });
     const picture = sharp({ create: { width: 600, height: 400, channels: 3, background: '#c02040' } });
@@ -203,30 +195,26 @@ describe('npm start', () => {
     expect((await itemsIn(nextUrl, 'Local files', 'Files')).map(({ _id }) => _id)).toEqual([single?._id]);
   });
 
-  it(
-    'makes up a password, keeps it, prints it, and says when it is no longer the right one',
-    { timeout: 4 * minutes },
-    async () => {
-      await smallSlide();
-      const env = { ...(await database()), ADMIN_PASSWORD: undefined };
-      const server = started(startServer([], env));
-      const url = await server.url();
-      const kept = (await readFile(join(work, 'data', 'admin-password'), 'utf8')).trim();
-      expect(server.output()).toContain(`Password  ${kept}`);
-      const token = await signIn(url, 'admin', kept);
-      const change = new URLSearchParams({ old: kept, new: 'another-one' });
-      await call(url, 'PUT', `/user/password?${change.toString()}`, token);
-      server.kill('SIGTERM');
-      expect(await server.ended).toBe(0);
+  it('makes up a password, keeps it, prints it, and says when it is no longer the right one', async () => {
+    await smallSlide();
+    const env = { ...(await database()), ADMIN_PASSWORD: undefined };
+    const server = started(startServer([], env));
+    const url = await server.url();
+    const kept = (await readFile(join(work, 'data', 'admin-password'), 'utf8')).trim();
+    expect(server.output()).toContain(`Password  ${kept}`);
+    const token = await signIn(url, 'admin', kept);
+    const change = new URLSearchParams({ old: kept, new: 'another-one' });
+    await call(url, 'PUT', `/user/password?${change.toString()}`, token);
+    server.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
 
-      const again = started(startServer([], env));
-      await again.url();
-      expect(again.output()).toContain('the password of admin in this database is another');
-      expect(again.output()).not.toContain(kept);
-    },
-  );
+    const again = started(startServer([], env));
+    await again.url();
+    expect(again.output()).toContain('the password of admin in this database is another');
+    expect(again.output()).not.toContain(kept);
+  });
 
-  it('keeps users and items through kill -9', { timeout: 4 * minutes }, async () => {
+  it('keeps users and items through kill -9', async () => {
     const env = await database();
     const server = started(startServer(['--bare'], env));
     const url = await server.url();
@@ -287,7 +275,7 @@ const reason = existsSync(documentdb) ? null : `${documentdb} is not there`;
 if (reason) console.warn(`skipped: npm start on a durable database, ${reason}`);
 
 describe('on a durable database', () => {
-  it.skipIf(reason)('what was acknowledged survives kill -9 of server and database', { timeout: 6 * minutes }, async () => {
+  it.skipIf(reason)('what was acknowledged survives kill -9 of server and database', async () => {
     const folder = await mkdtemp('/var/tmp/large-image-documentdb-');
     const up = async (): Promise<string> => {
       const { stdout } = await run(documentdb, [folder], { timeout: 2 * minutes });
@@ -323,7 +311,7 @@ describe('on a durable database', () => {
       await server.ended;
       await until('the database has ended', () => !before.some(isAlive));
       // PostgreSQL starts again only when the last of its helpers has let go of the shared memory.
-      const uri = await until('the database is back', up, 60_000);
+      const uri = await until('the database is back', up);
       const again = started(startServer(['--bare'], { ...env, MONGODB_URI: uri }));
       const kept: Named[] = await call(await again.url(), 'GET', '/collection?limit=0');
       expect(kept.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
@@ -332,7 +320,7 @@ describe('on a durable database', () => {
     } finally {
       const left = await pids().catch(() => []);
       await run(documentdb, ['--stop', folder]);
-      await until('the database has ended', () => !left.some(isAlive), 60_000);
+      await until('the database has ended', () => !left.some(isAlive));
       await rm(folder, { recursive: true, force: true });
     }
   });

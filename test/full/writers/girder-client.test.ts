@@ -45,7 +45,7 @@ async function runScript(name: string, prepare: (server: TestHost, admin: Client
 }
 
 describe.skipIf(reason !== null)('the Python library girder_client', () => {
-  it('uploads, lists, resumes, downloads, sets metadata and permissions, sees tiles and jobs', { timeout: 180_000 }, async () => {
+  it('uploads, lists, resumes, downloads, sets metadata and permissions, sees tiles and jobs', async () => {
     const left = await runScript('./girder_client_session.py', ({ host }, admin) =>
       host.jobs.create({ title: 'for a Python client', type: 'python', userId: admin.id }),
     );
@@ -53,11 +53,7 @@ describe.skipIf(reason !== null)('the Python library girder_client', () => {
     expect(left).toEqual(['store-id']);
   });
 
-  it(
-    'serves scripts of image analysis: regions by every unit, annotations, 200 MB over a connection that breaks',
-    { timeout: 240_000 },
-    async () => {
-      expect(await runScript('./analysis_session.py')).toEqual(['store-id']);
-    },
-  );
+  it('serves scripts of image analysis: regions by every unit, annotations, 200 MB over a connection that breaks', async () => {
+    expect(await runScript('./analysis_session.py')).toEqual(['store-id']);
+  });
 });

@@ -96,7 +96,7 @@ describe('a job about an item that not everybody may read', () => {
     for (const id of made) await jobs.remove(id);
   });
 
-  it('ends for who follows it within five seconds after the item was taken away from them', async () => {
+  it('ends for who follows it when the item is taken away from them', async () => {
     const path = `/job/${job}/events`;
     const headers = { 'Girder-Token': at.reader.token! };
     const answer = await fetch(`${at.host.url}/api/v1${path}`, { headers });
@@ -105,13 +105,11 @@ describe('a job about an item that not everybody may read', () => {
     // As another process would.
     const { folder } = at.host.host.context.models;
     const { access } = (await folder.findById(at.privateFolder).lean())!;
-    const began = performance.now();
     await folder.updateOne(
       { _id: at.privateFolder },
       { $set: { 'access.users': access.users.filter(({ level }) => level > 0) } },
     );
     await ended;
-    expect(performance.now() - began).toBeLessThan(5000);
     expect((await at.reader.send('GET', path)).status).toBe(403);
     await folder.updateOne({ _id: at.privateFolder }, { $set: { access } });
   });

@@ -82,7 +82,7 @@ function complaints(programs: readonly string[], api: string): string[][] {
   );
 }
 
-describe('the description of the API', { timeout: 120_000 }, () => {
+describe('the description of the API', () => {
   let started: TestHost;
   let admin: Client;
   let folder: string;

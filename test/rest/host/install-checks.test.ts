@@ -171,7 +171,7 @@ describe('install looks at what it is given', () => {
   });
 
   // A hundred times: on a busy machine and a database on disk that takes a while.
-  it('and leaves nothing behind, however often it is done and undone', { timeout: 600_000 }, async () => {
+  it('and leaves nothing behind, however often it is done and undone', async () => {
     const app = express();
     const layers = () => app.router.stack.length;
     const hooks = () => {

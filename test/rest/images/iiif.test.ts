@@ -252,7 +252,7 @@ describe('IIIF', () => {
     expect(named.headers.get('access-control-allow-origin')).toBe('https://viewer.example');
   });
 
-  it.skipIf(squares === null)('passes the public validator', { timeout: 120_000 }, async () => {
+  it.skipIf(squares === null)('passes the public validator', async () => {
     const id = await uploadItem(admin, folder, 'validator.png', await readFile(join(squares!.folder, squares!.manifest.name)));
     const script = fileURLToPath(new URL('../../support/python/iiif_validator_run.py', import.meta.url));
     const { stdout } = await run(python, ['-W', 'ignore', script, new URL(started.url).host, 'api/v1/iiif', id]);

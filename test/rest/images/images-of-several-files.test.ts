@@ -37,14 +37,10 @@ async function colour(item: string, { frame = 0, z = 0, at = 0 } = {}): Promise<
 async function conversion(item: string, client: Client, folderId: string): Promise<Record<string, unknown>> {
   const query = { name: `copy of ${item}`, folderId, localJob: true };
   const { _id: id } = await client.ok('POST', `/item/${item}/tiles/convert`, { query });
-  return until(
-    'the conversion has ended',
-    async () => {
-      const found = await client.ok('GET', `/job/${String(id)}`);
-      return [3, 4, 5].includes(Number(found.status)) && found;
-    },
-    120_000,
-  );
+  return until('the conversion has ended', async () => {
+    const found = await client.ok('GET', `/job/${String(id)}`);
+    return [3, 4, 5].includes(Number(found.status)) && found;
+  });
 }
 
 /** The item of a converted copy. */

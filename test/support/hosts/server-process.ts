@@ -13,7 +13,7 @@ export interface ServerProcess {
   /** What it has written so far. */
   output(): string;
   /** Waits until it has printed its banner; resolves with its address. */
-  url(timeoutMs?: number): Promise<string>;
+  url(): Promise<string>;
   /** Waits for its end: exit code, or the signal's name. */
   ended: Promise<number | string>;
   kill(signal: NodeJS.Signals): void;
@@ -52,16 +52,12 @@ function runServer(command: string, words: readonly string[], env: Readonly<Reco
     process: child,
     output: () => text,
     ended,
-    url: (timeoutMs = 90_000) =>
-      until(
-        'the banner of the server',
-        () => {
-          if (end === null || /^Stop with Ctrl-C/m.test(text))
-            return /^Stop with Ctrl-C/m.test(text) && /^Address +(\S+)\/$/m.exec(text)?.[1];
-          throw new Error(`It ended (${end}): ${text}`);
-        },
-        timeoutMs,
-      ).catch((error: unknown) => {
+    url: () =>
+      until('the banner of the server', () => {
+        if (end === null || /^Stop with Ctrl-C/m.test(text))
+          return /^Stop with Ctrl-C/m.test(text) && /^Address +(\S+)\/$/m.exec(text)?.[1];
+        throw new Error(`It ended (${end}): ${text}`);
+      }).catch((error: unknown) => {
         throw new Error(`No banner: ${text}`, { cause: error });
       }),
     kill(signal) {

@@ -34,7 +34,6 @@ export async function startWatchedServer(options: { databaseUri: string; dataDir
   const url = await until(
     'the banner of the server',
     () => /^Stop with Ctrl-C/m.test(text) && /^Address +(\S+)\/$/m.exec(text)?.[1],
-    90_000,
   );
   return {
     url,

@@ -10,13 +10,9 @@ export interface ShownJob {
 }
 
 /** The job as soon as it has ended. */
-export async function endedJob(client: Client, id: string, timeoutMs = 60_000): Promise<ShownJob> {
-  return until(
-    `job ${id} has ended`,
-    async () => {
-      const job = (await client.ok('GET', `/job/${id}`)) as unknown as ShownJob;
-      return [3, 4, 5].includes(job.status) && job;
-    },
-    timeoutMs,
-  );
+export async function endedJob(client: Client, id: string): Promise<ShownJob> {
+  return until(`job ${id} has ended`, async () => {
+    const job = (await client.ok('GET', `/job/${id}`)) as unknown as ShownJob;
+    return [3, 4, 5].includes(job.status) && job;
+  });
 }

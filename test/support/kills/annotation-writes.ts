@@ -58,10 +58,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     async check(client, { made }, step) {
       const count = elementCount + (isReplaced(step) ? 50 : 0);
       expect(await shape(client, made)).toEqual([count, 1]);
-      // Nobody waits for who was killed.
-      const begun = Date.now();
       await client.ok('POST', `/annotation/${made}/elements`, { json: points(1, 1) });
-      expect(Date.now() - begun).toBeLessThan(5000);
       expect(await shape(client, made)).toEqual([count + 1, 1]);
     },
   },
@@ -116,7 +113,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     act: (client, place) => makePublic(client, place),
     async check(client, place) {
       const publicOnes = async () => (await listed(client, place.item)).filter((each) => each.public === true).length;
-      await until('all are public', async () => (await publicOnes()) === 2, 60_000);
+      await until('all are public', async () => (await publicOnes()) === 2);
     },
   },
   'the removal of the annotations of an item': {
@@ -127,7 +124,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
     act: (client, { item }) => client.ok('DELETE', `/annotation/item/${item}`),
     async check(client, { item }) {
-      await until('all are removed', async () => (await listed(client, item)).length === 0, 60_000);
+      await until('all are removed', async () => (await listed(client, item)).length === 0);
     },
   },
   densities: {

@@ -33,8 +33,8 @@ export const dicomWrites: Record<string, PluginWrite> = {
       await until('nobody joins it any more', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'));
       expect(await client.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
       const whole = small.length + large.length;
-      await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === whole, 45_000);
-      await until('so has the folder', async () => (await client.ok('GET', `/folder/${folder}`)).size === whole, 45_000);
+      await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === whole);
+      await until('so has the folder', async () => (await client.ok('GET', `/folder/${folder}`)).size === whole);
     },
   },
 };

@@ -44,10 +44,7 @@ export async function contents(client: Client, folder: string): Promise<[string,
 
 /** Sends the rest of an upload, as a client does that has lost its connection; it asks first what has arrived. */
 async function resume(client: Client, uploadId: string, body: Buffer): Promise<void> {
-  const begun = Date.now();
   const known = await client.send('GET', '/file/offset', { query: { uploadId } });
-  // Nobody waits for a process that is dead.
-  expect(Date.now() - begun).toBeLessThan(4000);
   if (known.status === 400) return;
   const offset = Number(known.body.offset);
   const answer =

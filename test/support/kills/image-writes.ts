@@ -26,10 +26,8 @@ export const imageWrites: Record<string, PluginWrite> = {
     steps: ['cached-file:claimed', 'cached-file:stored', 'cached-file:released'],
     act: (client, { item }) => client.send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 100 } }),
     async check(client, place) {
-      const begun = Date.now();
       const { status } = await client.send('GET', `/item/${place.item}/tiles/thumbnail`, { query: { width: 100 } });
       expect(status).toBe(200);
-      expect(Date.now() - begun).toBeLessThan(5000);
       expect(await kept(client, place)).toHaveLength(1);
     },
   },
@@ -50,7 +48,7 @@ export const imageWrites: Record<string, PluginWrite> = {
     async check(client, { item }) {
       expect(await markerOf(client, item)).toBe(undefined);
       // Other processes hear of it within 5 s.
-      await until('it has none', async () => (await client.send('GET', `/item/${item}/tiles`)).status === 400, 8000);
+      await until('it has none', async () => (await client.send('GET', `/item/${item}/tiles`)).status === 400);
       expect(await filesOf(client, item)).toHaveLength(1);
     },
   },

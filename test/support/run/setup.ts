@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, vi } from 'vitest';
+import { afterAll, vi } from 'vitest';
 import './equal-bytes.js';
 
 // Each test file has a folder for temporary files of its own, as do the processes it starts: files that run at the same time do not
@@ -15,8 +15,6 @@ const { former } = folders;
 const folder = mkdtempSync(join(former, 'large-image-test-'));
 process.env.TMPDIR = folder;
 folders.left = folder;
-// Jobs of killed processes are taken up when their leases have run out.
-if (expect.getState().testPath?.includes('/kills/')) vi.setConfig({ testTimeout: 600_000 });
 // The hooks of the test file run before this one.
 afterAll(async () => {
   vi.restoreAllMocks();

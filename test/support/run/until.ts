@@ -6,7 +6,7 @@
 export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
-  timeoutMs = 60_000,
+  timeoutMs = 300_000,
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;

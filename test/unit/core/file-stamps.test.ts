@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { FileStamps } from '../../../src/features/images/file-stamps.js';
 import { until } from '../../support/run/until.js';
 
@@ -20,8 +20,10 @@ it('answers for a file in use without waiting, and has noticed soon after that i
   const changed: string[] = [];
   const stamps = new FileStamps({ pathOf: async () => path, changed: async (id) => void changed.push(id) });
   const first = await stamps.of('file');
-  await pause(150);
+  const soon = performance.now() + 150;
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(soon);
   expect(stamps.of('file')).toBe(first);
+  clock.mockRestore();
   await writeFile(path, 'another');
   await until('it is another', async () => (await stamps.of('file')) !== first);
   expect(changed).toEqual(['file']);

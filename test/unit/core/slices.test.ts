@@ -1,10 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { beginInTurn, isSliceOver, nextSlice } from '../../../src/core/concurrency/slices.js';
 
+/** A clock that goes on only by work. */
+let now = performance.now();
+beforeAll(() => void vi.spyOn(performance, 'now').mockImplementation(() => now));
+afterAll(() => void vi.restoreAllMocks());
 const busy = (ms: number): void => {
-  for (const end = performance.now() + ms; performance.now() < end;);
+  now += ms;
 };
 /** Turns of the loop until a promise is kept. */
 async function turnsOf(work: Promise<unknown>): Promise<number> {

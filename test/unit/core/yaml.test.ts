@@ -50,7 +50,7 @@ describe('values of YAML 1.1', () => {
   it('takes time in proportion to the length of a text', () => {
     const text = Array.from({ length: 100_000 }, (_, i) => `k${i}: {a: 1}\n`).join('');
     expect(Object.keys(parseYaml(text, 'x') as object)).toHaveLength(100_000);
-  }, 20_000);
+  });
 });
 
 describe('written values', () => {

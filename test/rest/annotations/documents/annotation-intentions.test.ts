@@ -45,7 +45,7 @@ it('is carried on for those whose list nobody has set since', async () => {
       passwordMemoryKiB: 8,
       logger: { debug() {}, info: write, warn: write, error: write },
     });
-    await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'), 60_000);
+    await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'));
     expect(log.find(({ event }) => event === 'Sweep:Done')!.fields).toMatchObject({ removed: { annotationChanges: 1 } });
     const { url } = await second.listen();
     const listed = await new Client(url, admin.token, admin.id).ok('GET', '/annotation', { query: { itemId: item, limit: 0 } });

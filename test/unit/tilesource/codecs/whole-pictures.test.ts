@@ -290,7 +290,7 @@ describe('pictures that are decoded as a whole', () => {
       [icoSource, icon, 40],
       [pcxSource, pcx(70, 40), 70],
     ] as const) {
-      expect((await fuzz(source, one(file, length), { count: 2000, seconds: 2 })).files).toBeGreaterThan(0);
+      expect((await fuzz(source, one(file, length), { count: 60 })).files).toBeGreaterThan(0);
     }
-  }, 110_000);
+  });
 });

@@ -326,8 +326,8 @@ describe('CZI', () => {
       ['JPEG XR', { blocks: [block(4, jpegXr, 0), block(4, jpegXr, 1)] }],
     ];
     const files = new Map(kinds.map(([kind, written]) => [kind, { ...writeCzi(written), name: 'fuzz.czi' }]));
-    const result = await fuzz(cziSource, files, { count: 670 });
+    const result = await fuzz(cziSource, files, { count: 150 });
     expect(result.files).toBeGreaterThan(100);
     expect(result.readable).toBeGreaterThan(result.files / 10);
-  }, 110_000);
+  });
 });

@@ -190,10 +190,10 @@ describe('DICOM', () => {
         { ...written, name: basename(`${kind}.dcm`) },
       ]),
     );
-    const result = await fuzz(dicomSource, kinds, { count: 1000 });
+    const result = await fuzz(dicomSource, kinds, { count: 200 });
     expect(result.files).toBeGreaterThan(100);
     expect(result.readable).toBeGreaterThan(result.files / 10);
-  }, 110_000);
+  });
 });
 
 it('refuses tiles of very many frames, and joins the fragments of one', async () => {

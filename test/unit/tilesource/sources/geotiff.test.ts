@@ -207,7 +207,7 @@ describe.skipIf(fixtures === null)('GeoTIFF that rasterio writes', () => {
     expect(() => plain.tile({ level: 0, x: 0, y: 0, projection: 'EPSG:3857' })).toThrow('no place on the earth');
   });
 
-  it('survives mutations of its keys', { timeout: 120_000 }, async () => {
+  it('survives mutations of its keys', async () => {
     const near = [{ offset: 0, length: 1024 }];
     const kinds = new Map(
       ['lonlat.tif', 'turned.tif'].map((name) => [name, { file: readFileSync(join(folder, name)), name, near }]),
@@ -230,7 +230,7 @@ describe.skipIf(fixtures === null)('GeoTIFF that rasterio writes', () => {
         return source;
       },
     };
-    await fuzz(projecting, kinds, { count: 500, seconds: 15 });
+    await fuzz(projecting, kinds, { count: 100 });
   });
 });
 

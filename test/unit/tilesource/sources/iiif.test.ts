@@ -164,8 +164,7 @@ describe('planIiif', () => {
     expect(plan({ region: '0,0,128,128', size: '^256,256' }).tile).toBeNull();
   });
 
-  it('takes the time of its length for long texts', () => {
-    const began = performance.now();
+  it('refuses long texts', () => {
     for (const text of [
       '9'.repeat(100_000),
       `${'1,'.repeat(50_000)}`,
@@ -174,7 +173,6 @@ describe('planIiif', () => {
     ]) {
       for (const part of ['region', 'size', 'rotation', 'file']) expect(() => plan({ [part]: text })).toThrow('Invalid');
     }
-    expect(performance.now() - began).toBeLessThan(2000);
   });
 });
 

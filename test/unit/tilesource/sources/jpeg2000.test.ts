@@ -198,8 +198,8 @@ describe('JPEG 2000 files written by the tests', () => {
         return [name, { file, name, near, bigEndian: true }];
       }),
     );
-    const result = await fuzz(jpeg2000Source, files, { count: 500 });
+    const result = await fuzz(jpeg2000Source, files, { count: 60 });
     expect(result.files).toBeGreaterThan(100);
     expect(result.readable).toBeGreaterThan(result.files / 10);
-  }, 110_000);
+  });
 });

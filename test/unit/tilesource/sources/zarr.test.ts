@@ -178,8 +178,8 @@ describe('OME-Zarr in a ZIP file', () => {
         shards: writeZip(sharded()),
       }).map(([kind, written]) => [kind, { ...written, name: 'fuzz.zip' }]),
     );
-    const result = await fuzz(zarrSource, kinds, { count: 1000 });
+    const result = await fuzz(zarrSource, kinds, { count: 200 });
     expect(result.files).toBeGreaterThan(100);
     expect(result.readable).toBeGreaterThan(result.files / 10);
-  }, 110_000);
+  });
 });

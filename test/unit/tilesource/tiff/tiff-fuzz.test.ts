@@ -88,8 +88,8 @@ it('meets thousands of mutated files with clear errors only: no crash, hang, str
   for (const [kind, file] of await kinds()) {
     mutated.set(kind, { file, name: 'memory.tif', near: [{ offset: firstDirectory(file), length: 300 }] });
   }
-  const { files, readable } = await fuzz(tiffSource, mutated, { count: filesPerKind, seconds: 105 });
+  const { files, readable } = await fuzz(tiffSource, mutated, { count: filesPerKind });
   expect(files).toBeGreaterThanOrEqual(2000);
   // Mutations that never got past the header would test nothing.
   expect(readable).toBeGreaterThan(files / 10);
-}, 110_000);
+});
