@@ -119,7 +119,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
     const context = await browser.newContext({ reducedMotion: 'reduce' });
     try {
       page = await context.newPage();
-      page.setDefaultTimeout(60_000);
+      page.setDefaultTimeout(300_000);
       const found: Record<string, string[]> = {};
       // Width and colours are the style sheets' matter alone: what has been opened once is looked at in each.
       const look = async (name: string) => {

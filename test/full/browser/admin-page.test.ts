@@ -67,7 +67,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     const { login } = await client.ok('GET', '/user/me');
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
     const opened = await context.newPage();
-    opened.setDefaultTimeout(60_000);
+    opened.setDefaultTimeout(300_000);
     opened.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });

@@ -69,7 +69,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     browser = await launchChromium(executablePath!);
     page = await browser.newPage();
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(300_000);
     page.on('pageerror', (error) => failures.push(error.message));
     page.on('request', (request) => request.resourceType() !== 'eventsource' && asked.add(request));
     page.on('requestfinished', (request) => asked.delete(request));

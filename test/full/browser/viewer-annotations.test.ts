@@ -77,7 +77,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const context = await browser.newContext({ viewport: { width: 1280, height: 850 } });
     await watchInk(context);
     const opened = await context.newPage();
-    opened.setDefaultTimeout(60_000);
+    opened.setDefaultTimeout(300_000);
     opened.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });

@@ -54,7 +54,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
     browser = await launchChromium(executablePath!);
     page = await browser.newPage({ viewport: { width: 1000, height: 700 } });
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(300_000);
     page.on('console', (message) => {
       // Browsers ask for a picture of the site, which this one has not.
       if (message.type() === 'error' && !message.location().url.endsWith('/favicon.ico')) complaints.push(message.text());

@@ -49,7 +49,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     const kept = `localStorage.getItem('token /api/v1') ?? localStorage.setItem('token /api/v1', '${client.token}')`;
     await context.addInitScript(`if (location.protocol === 'http:') ${kept}`);
     const opened = await context.newPage();
-    opened.setDefaultTimeout(60_000);
+    opened.setDefaultTimeout(300_000);
     opened.on('pageerror', (error) => complaints.push(error.message));
     return opened;
   }

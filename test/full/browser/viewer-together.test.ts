@@ -55,7 +55,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     browser = await launchChromium(executablePath!);
     page = await (await browser.newContext({ viewport: { width: 1280, height: 850 }, reducedMotion: 'reduce' })).newPage();
     await watchInk(page);
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(300_000);
     await signIn(page, testHost.url, 'anna');
   });
 

@@ -40,7 +40,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     testHost = await startHost();
     browser = await launchChromium(executablePath!);
     page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(300_000);
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });

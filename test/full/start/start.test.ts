@@ -9,16 +9,16 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ping } from '../../../src/reference-host/database/uri.js';
 import { lockDataDirectory } from '../../../src/reference-host/start/data-lock.js';
 import { makeSyntheticSlide, nucleiOf, syntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
-import { npmStart, startServer, type ServerProcess } from '../../support/hosts/server-process.js';
+import { startServer, type ServerProcess } from '../../support/hosts/server-process.js';
 import { until } from '../../support/run/until.js';
 
 const run = promisify(execFile);
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const minutes = 60_000;
+
 const newUser = { login: 'first', email: 'first@example.org', firstName: 'First', lastName: 'User', password: 'secret-1' };
 
 let work: string;
@@ -83,41 +83,6 @@ async function itemsIn(url: string, collectionName: string, folderName: string):
   const folder = folders.find(({ name }) => name === folderName);
   return call(url, 'GET', `/item?folderId=${folder?._id}`);
 }
-
-/** The command lines of all processes of a group; none on systems without /proc. */
-async function commandsOf(group: number): Promise<string[]> {
-  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d{1,10}$/.test(name));
-  const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '');
-  const commands: string[] = [];
-  for (const pid of pids) {
-    // After the name of the program, which may hold anything: state, parent, group, …
-    const [, , found] = (await read(pid, 'stat')).replace(/^.*\) /s, '').split(' ');
-    if (Number(found) === group) commands.push((await read(pid, 'cmdline')).replaceAll('\0', ' '));
-  }
-  return commands;
-}
-
-describe('npm start -- --bare', () => {
-  it('starts on a database of its own, with nobody in it; the first user is the administrator', async () => {
-    const server = started(npmStart(['--bare'], { DATA_DIR: join(work, 'data'), MONGODB_URI: undefined }));
-    const url = await server.url();
-    expect(await commandsOf(server.process.pid!)).not.toContainEqual(expect.stringContaining('tsx'));
-    expect(server.output()).toContain('the first user to register is the administrator');
-    expect(server.output()).toMatch(/ITS DATA ARE IN MEMORY|data in .*database/);
-    expect(await call(url, 'GET', '/collection')).toEqual([]);
-    const user: { admin: boolean } = await call(url, 'POST', `/user?${new URLSearchParams(newUser).toString()}`);
-    expect(user.admin).toBe(true);
-    const page = await fetch(`${url}/`);
-    expect(page.headers.get('content-type')).toContain('text/html');
-    server.kill('SIGINT');
-    await server.ended;
-    await expect(fetch(url)).rejects.toThrow();
-    expect(server.output()).toContain('Stopping');
-    const address = /^Database .* at (127\.0\.0\.1:\d+)/m.exec(server.output())?.[1];
-    expect(address).toBeDefined();
-    await expect(ping(`mongodb://${address}/`, 1000)).rejects.toThrow();
-  });
-});
 
 describe('npm start', () => {
   it('prints address and login before it makes the synthetic slide, and stops without having it', async () => {

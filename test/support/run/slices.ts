@@ -1,18 +1,24 @@
-import { vi } from 'vitest';
-
 /**
  * How often work on the event loop lets other work run: with a clock by which each slice is over at once, that is how often it looks whether it is.
  * No machine changes this number, however fast or busy it is.
  */
 export async function slicesOf(work: () => Promise<unknown>): Promise<number> {
+  const { setImmediate: later } = globalThis;
+  const clock = performance.now;
   let now = performance.now();
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 1000));
-  const turns = vi.spyOn(globalThis, 'setImmediate');
+  let slices = 0;
+  performance.now = () => (now += 1000);
+  globalThis.setImmediate = ((callback: (...args: unknown[]) => void, ...args: unknown[]) => {
+    if (callback.name !== 'endSlice') slices += 1;
+    return later(callback, ...args);
+  }) as typeof setImmediate;
   try {
     await work();
-    return turns.mock.calls.filter(([turn]) => turn.name === 'beginTurn').length;
+    return slices;
   } finally {
-    clock.mockRestore();
-    turns.mockRestore();
+    // The slice that has begun by this clock ends.
+    await new Promise<void>((resolve) => void later(resolve));
+    performance.now = clock;
+    globalThis.setImmediate = later;
   }
 }

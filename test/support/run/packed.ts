@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { lstat, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+
+/** What `npm pack` says of the package. */
+export interface Packed {
+  filename: string;
+  unpackedSize: number;
+  files: { path: string; size: number }[];
+}
+
+interface Manifest {
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta: Record<string, { optional: boolean }>;
+  devDependencies: Record<string, string>;
+}
+
+/** Whether a build has ended, and everything it made is younger than what it is made of. */
+async function isBuilt(): Promise<boolean> {
+  const filesBelow = async (folder: string) => {
+    const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(() => []);
+    return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  };
+  const timesOf = (paths: string[]) => Promise.all(paths.map(async (path) => (await stat(path)).mtimeMs));
+  const named = ['package-lock.json', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsup.config.ts'].map((name) =>
+    join(root, name),
+  );
+  const built = await filesBelow('dist');
+  // Types come last.
+  if (!built.includes(join(root, 'dist', 'testing.d.cts'))) return false;
+  return Math.max(...(await timesOf([...named, ...(await filesBelow('src'))]))) < Math.min(...(await timesOf(built)));
+}
+
+/** What `npm install` has made, and what the reference host and its database say in it. */
+async function lookAtInstallation(work: string) {
+  const files = await readdir(join(work, 'node_modules'), { recursive: true, withFileTypes: true });
+  const sizes = await Promise.all(
+    files.map(async ({ parentPath, name }) => {
+      const { blocks } = await lstat(join(parentPath, name));
+      return blocks * 512;
+    }),
+  );
+  const lock = JSON.parse(await readFile(join(work, 'node_modules', '.package-lock.json'), 'utf8')) as {
+    packages: Record<string, { hasInstallScript?: boolean }>;
+  };
+  const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  const packages = Object.entries(lock.packages);
+  const script = `
+    import { createReferenceHost, startDatabase } from 'express-large-image/reference-host';
+    const messages = [createReferenceHost({ mongoUri: 'mongodb://127.0.0.1:1/x', dataDirectory: 'data' }),
+      startDatabase({ env: { PATH: '' }, directory: null })].map((made) => made.catch((error) => error.message));
+    console.log(JSON.stringify(await Promise.all(messages)));`;
+  await writeFile(join(work, 'alone.mjs'), script);
+  const { stdout } = await run(process.execPath, ['alone.mjs'], { cwd: work });
+  const [host, database] = JSON.parse(stdout) as string[];
+  const serve = (...words: string[]) =>
+    run('npx', ['--no', '--', 'express-large-image', 'serve', ...words], { cwd: work }).catch(
+      (error: { stdout: string; stderr: string }) => error,
+    );
+  const serving = await serve();
+  return {
+    bytesOnDisk: sizes.reduce((sum, size) => sum + size, 0),
+    packages: packages.map(([path]) => nameOf(path)),
+    withInstallScript: packages.filter(([, { hasInstallScript }]) => hasInstallScript === true).map(([path]) => nameOf(path)),
+    messages: { host, database, serve: serving.stderr, help: (await serve('--help')).stdout },
+  };
+}
+
+/** The package in a folder of its own, installed with the packages that it requires. */
+export interface Installed {
+  /** The folder. */
+  work: string;
+  packed: Packed;
+  /** Packages that only the reference host needs. */
+  optional: string[];
+  /** What an installation without them looks like; `null` where the registry of npm cannot be reached. */
+  alone: Awaited<ReturnType<typeof lookAtInstallation>> | null;
+  /** Installs further packages, in the versions that package.json names. */
+  install(names: readonly string[]): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Packs the package and installs it, as users do. It is built first unless that is done. */
+export async function packAndInstall(): Promise<Installed> {
+  const work = await mkdtemp(join(tmpdir(), 'large-image-package-'));
+  // Builds first (prepack), so that what is packed is what the sources say.
+  const build = (await isBuilt()) ? ['--ignore-scripts'] : [];
+  const words = ['pack', '--json', '--pack-destination', work, ...build];
+  const { stdout } = await run('npm', words, { cwd: root, maxBuffer: 1 << 26 });
+  const [packed] = JSON.parse(stdout.slice(stdout.lastIndexOf('\n[') + 1)) as Packed[];
+  if (!packed) throw new Error('npm pack made nothing');
+
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+  const { peerDependencies, peerDependenciesMeta, devDependencies } = manifest;
+  const versionOf = (name: string): string => `${name}@${peerDependencies[name] ?? devDependencies[name] ?? '*'}`;
+  await writeFile(join(work, 'package.json'), JSON.stringify({ name: 'consumer', private: true, version: '1.0.0' }));
+  const npmInstall = (names: readonly string[]) =>
+    run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts', ...names], {
+      cwd: work,
+      maxBuffer: 1 << 26,
+    });
+  const optional = Object.keys(peerDependenciesMeta);
+  const required = Object.keys(peerDependencies).filter((name) => !optional.includes(name));
+  const made = {
+    work,
+    packed,
+    optional,
+    install: async (names: readonly string[]) => void (await npmInstall(names.map(versionOf))),
+    remove: () => rm(work, { recursive: true, force: true }),
+  };
+  try {
+    await npmInstall([join(work, packed.filename), ...required.map(versionOf)]);
+  } catch (error) {
+    const text = String(error);
+    if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED|ENETUNREACH/.test(text)) throw error;
+    console.warn('skipped: installing the package, the registry of npm cannot be reached');
+    return { ...made, alone: null };
+  }
+  return { ...made, alone: await lookAtInstallation(work) };
+}
