@@ -27,10 +27,10 @@ const mimeTypes: Record<Encoding, string> = {
   TGA: 'image/x-tga',
 };
 
-/** Longest side in pixels that a format can hold. */
-const longestSide: Partial<Record<Encoding, number>> = {
-  JPEG: 65_535,
-  JFIF: 65_535,
+/** Longest side in pixels that can be written. The format JPEG has 65 535, and the libraries that write and read it have less. */
+const longestSides: Partial<Record<Encoding, number>> = {
+  JPEG: 65_500,
+  JFIF: 65_500,
   WEBP: 16_383,
   AVIF: 16_384,
   GIF: 65_535,
@@ -127,12 +127,22 @@ export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels:
         'Ask for a smaller width and height, or for encoding TILED.',
     );
   }
-  const limit = longestSide[options.encoding] ?? Infinity;
-  if (Math.max(size.width, size.height) > limit) {
-    throw new BadValueError(
-      `Output of ${size.width} x ${size.height} pixels does not fit ${options.encoding}: at most ${limit} pixels a side.`,
-    );
-  }
+  checkFormat(size, options);
+}
+
+/** Longest side in pixels of a picture in this encoding. */
+export function longestSide({ encoding, compression }: Pick<EncodingOptions, 'encoding' | 'compression'>): number {
+  const isJpegInside = encoding === 'TIFF' && compression === 'jpeg';
+  return longestSides[isJpegInside ? 'JPEG' : encoding] ?? Infinity;
+}
+
+/** @throws BadValueError if the format cannot hold a picture of this size. */
+function checkFormat(size: Size, options: EncodingOptions): void {
+  const limit = longestSide(options);
+  if (Math.max(size.width, size.height) <= limit) return;
+  throw new BadValueError(
+    `Output of ${size.width} x ${size.height} pixels does not fit ${options.encoding}: at most ${limit} pixels a side.`,
+  );
 }
 
 /** What is done with a picture on its way into bytes. Everything happens in one pass of libvips. */
@@ -171,6 +181,7 @@ export async function encodePicture(
 ): Promise<Uint8Array> {
   let image = 'image' in picture ? picture.image : openPicture(picture);
   const { resize, extend } = steps;
+  checkFormat(extend ?? resize ?? picture, options);
   if (resize && !sameSize(resize, picture)) image = scaled(image, resize);
   const flatten = hasAlpha(picture) && !options.alpha;
   if (flatten) {

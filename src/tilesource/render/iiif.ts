@@ -1,6 +1,7 @@
 import { BadParameterError } from '../../errors.js';
 import type { ImageMetadata } from '../tile-source.js';
 import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
+import { longestSide, parseEncoding } from './encode.js';
 import type { Transform } from './pixels.js';
 
 /** A request of the IIIF Image API 3, by the segments of its path. */
@@ -33,32 +34,40 @@ export interface IiifFacts extends Size {
   maxArea: number;
   sizes: Size[];
   tiles: { width: number; height: number; scaleFactors: number[] }[];
-  /** Qualities beside `default`. */
+  /** Qualities other than `default`. */
   extraQualities: string[];
+  /** Formats other than those that level 2 asks for, which can hold the largest picture of the image. */
+  extraFormats: string[];
 }
 
 /** Formats by their extension, those of level 2 first. */
 const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GIF' } as const;
 
-/** Formats beside those that level 2 asks for. */
-export const iiifExtraFormats: readonly string[] = Object.keys(encodings).slice(2);
+/** Formats that level 2 does not ask for. */
+const extraFormats: readonly Format[] = ['webp', 'tif', 'gif'];
 
-/** Longest side of a picture in pixels: JPEG holds no more. */
-const longestSide = 65_535;
+/** Longest side of a picture in pixels, which is that of JPEG, because level 2 demands JPEG. */
+const mostPixels = sideLimit('jpg');
+
+function sideLimit(format: Format): number {
+  return longestSide(parseEncoding({ encoding: encodings[format], tiffCompression: 'lzw' }));
+}
 
 /** Facts of an image for info.json. */
 export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
   const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
   const every = Array.from({ length: levels }, (_, level) => level);
+  const max = largest({ width: sizeX, height: sizeY }, maxArea, false);
   return {
     width: sizeX,
     height: sizeY,
-    maxWidth: longestSide,
-    maxHeight: longestSide,
+    maxWidth: mostPixels,
+    maxHeight: mostPixels,
     maxArea,
     sizes: every.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
     tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: every.map((level) => 2 ** level) }],
     extraQualities: [...(isColoured(metadata) ? ['color'] : []), 'gray', 'bitonal'],
+    extraFormats: extraFormats.filter((format) => Math.max(max.width, max.height) <= sideLimit(format)),
   };
 }
 
@@ -72,6 +81,11 @@ export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea:
   const output = parseSize(request.size, box, maxArea);
   const rotation = parseRotation(request.rotation);
   const { quality, format } = parseFile(request.file, isColoured(metadata));
+  if (Math.max(output.width, output.height) > sideLimit(format)) {
+    throw new BadParameterError(
+      `A picture of ${output.width} x ${output.height} does not fit ${format}: at most ${sideLimit(format)} pixels a side.`,
+    );
+  }
   const transform: Transform = { ...rotation, tone: quality === 'default' ? 'asItIs' : quality };
   const isPlain = !transform.mirror && transform.degrees === 0 && transform.tone === 'asItIs';
   const canonical = [
@@ -95,7 +109,7 @@ function isColoured({ bandCount }: Pick<ImageMetadata, 'bandCount'>): boolean {
 }
 
 function fits({ width, height }: Size, maxArea: number): boolean {
-  return Math.max(width, height) <= longestSide && width * height <= maxArea;
+  return Math.max(width, height) <= mostPixels && width * height <= maxArea;
 }
 
 const wholeNumber = /^\d{1,9}$/;
@@ -148,7 +162,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   }
   if (fits(output, maxArea)) return output;
   throw new BadParameterError(
-    `A picture of ${output.width} x ${output.height} is larger than the limits: ${longestSide} pixels a side, ${maxArea} in all.`,
+    `A picture of ${output.width} x ${output.height} is larger than the limits: ${mostPixels} pixels a side, ${maxArea} in all.`,
   );
 }
 
@@ -189,7 +203,7 @@ function atLeastOne(product: number, divisor: number): number {
 
 /** The largest size with the aspect of a region that is allowed. */
 function largest({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
-  const scale = Math.min(longestSide / width, longestSide / height, Math.sqrt(maxArea / (width * height)));
+  const scale = Math.min(mostPixels / width, mostPixels / height, Math.sqrt(maxArea / (width * height)));
   if (!enlarges && scale >= 1) return { width, height };
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }

@@ -86,7 +86,7 @@ describe('IIIF', () => {
       profile: 'level2',
       width: 1000,
       height: 1000,
-      maxWidth: 65_535,
+      maxWidth: 65_500,
       maxArea: 2 ** 27,
       tiles: [{ width: 256, height: 256, scaleFactors: [1, 2, 4] }],
       extraFormats: ['webp', 'tif', 'gif'],

@@ -1,6 +1,5 @@
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { iiifExtraFormats } from '../../../tilesource/render/iiif.js';
 import { defineRoute } from '../context.js';
 import { replyFromTileCache, replyFreshlyMade } from '../picture-reply.js';
 import { identifierOf, iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
@@ -61,7 +60,6 @@ const info = defineRoute({
       protocol: 'http://iiif.io/api/image',
       profile: 'level2',
       ...facts,
-      extraFormats: iiifExtraFormats,
       extraFeatures,
       ...(rights !== undefined && { rights }),
       partOf: [{ id: `${root}/${item.id}/manifest.json`, type: 'Manifest' }],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { levelCount } from '../../../../src/tilesource/geometry.js';
 import type { ImageMetadata } from '../../../../src/tilesource/tile-source.js';
 import { iiifFacts, planIiif } from '../../../../src/tilesource/render/iiif.js';
 
@@ -79,7 +80,7 @@ describe('planIiif', () => {
     expect(output.width * output.height).toBeLessThanOrEqual(maxArea);
     expect(output.width / output.height).toBeCloseTo(2, 2);
     expect(canonical).toBe('full/max/0/default.jpg');
-    expect(plan({ region: '0,0,100000,10', size: 'max' }, large).output).toEqual({ width: 65_535, height: 6 });
+    expect(plan({ region: '0,0,100000,10', size: 'max' }, large).output).toEqual({ width: 65_500, height: 6 });
   });
 
   it.each([
@@ -153,6 +154,22 @@ describe('planIiif', () => {
     });
     expect(iiifFacts(gray, maxArea).extraQualities).toEqual(['gray', 'bitonal']);
     expect(iiifFacts(image, maxArea).extraQualities).toEqual(['color', 'gray', 'bitonal']);
+  });
+
+  it.each([
+    [16_383, ['webp', 'tif', 'gif']],
+    [16_384, ['tif', 'gif']],
+    [65_535, ['tif', 'gif']],
+  ])('lists the formats that can hold an image of %i pixels', (sizeX, formats) => {
+    const wide = { ...image, sizeX, sizeY: 2, levels: levelCount({ ...image, sizeX, sizeY: 2 }) };
+    const facts = iiifFacts(wide, maxArea);
+    expect(facts.extraFormats).toEqual(formats);
+    expect([facts.maxWidth, facts.maxHeight]).toEqual([65_500, 65_500]);
+    const { output } = plan({ file: 'default.jpg' }, wide);
+    expect(output.width).toBe(Math.min(sizeX, 65_500));
+    if (!formats.includes('webp')) {
+      expect(() => plan({ file: 'default.webp' }, wide)).toThrow(/does not fit webp: at most 16383 pixels a side/);
+    }
   });
 
   it('knows the tiles of the pyramid among the regions', () => {
