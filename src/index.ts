@@ -176,6 +176,7 @@ export {
 } from './http/route.js';
 export { mountRoutes, type MountOptions, type RequestObserver } from './http/serving/mount.js';
 export { answerUnknownPaths } from './http/serving/unknown-paths.js';
+export { checkedPrefix, setPublicAddress, type PublicAddress } from './http/serving/public-address.js';
 export { hasScope } from './http/authentication.js';
 export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
 export { formatDate, toWire } from './core/wire.js';

@@ -55,7 +55,9 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   url: string;
   /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
   origin: string;
-  /** Path of the API there: `/api/v1`, with the path of the host's router in front if it is mounted on one. */
+  /** Path in front of that of the request, which a proxy has removed: `/images`; mostly empty. */
+  prefix: string;
+  /** Path of the API there: `/api/v1`, with the prefix in front, and the path of the host's router if it is mounted on one. */
   root: string;
   /** Aborted when the client goes away before the answer is complete, or may not have the rest of it any more. */
   signal: AbortSignal;

@@ -33,6 +33,7 @@ import { forgetTokens, tokensVerifier } from './accounts/tokens/tokens.js';
 import { removeExpiredHourly } from './accounts/tokens/expired.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
+import { underServerRoot } from './http/public-address.js';
 import { safeHeaders } from './http/safe-headers.js';
 import { withoutLeadingSlashes } from './http/leading-slashes.js';
 import { answerError, answerNoPage } from './http/last-handlers.js';
@@ -146,6 +147,7 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
   app.use(identifyRequests);
   app.use(safeHeaders);
   if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
+  app.use(underServerRoot(context));
   app.use(withoutLeadingSlashes(context.apiRoot));
   app.use(context.apiRoot, cors(context));
   return app;

@@ -78,7 +78,8 @@ export async function readViewer(): Promise<ViewerFiles> {
 /** Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. */
 export function mountViewer(app: Pick<Application, 'get'>, { assets, template }: ViewerFiles, options: ViewerOptions): void {
   const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
-  const fixed = { apiRoot: options.apiRoot, assets: base };
+  // Relative to the address of the page, which a proxy may serve below any path.
+  const fixed = { apiRoot: options.apiRoot.slice(1), assets: base.slice(1) };
 
   app.get('/', async (_request: Request, response: Response) => {
     const page = fillTemplate(template, { ...fixed, title: await options.title() });

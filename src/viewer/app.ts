@@ -33,7 +33,7 @@ const views: Record<string, (route: Route, context: ViewContext) => Promise<View
   admin: adminView,
 };
 
-useServer({ apiRoot: document.documentElement.dataset.apiRoot ?? '/api/v1' });
+useServer({ apiRoot: new URL(document.documentElement.dataset.apiRoot ?? 'api/v1', document.baseURI).pathname });
 
 const main = document.getElementById('main') as HTMLElement;
 const productName = document.title;

@@ -55,14 +55,14 @@ async function downloadInstead(
 
 async function answerTile(
   services: PictureContext,
-  asked: Asked & { granted: ItemRecord },
+  asked: Asked & { granted: ItemRecord; prefix: string },
   address: { level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
   const item = asked.granted;
   const request = { ...defined(query), ...address };
   const download = await downloadInstead(services, item, redirect, request);
-  if (download !== null) return Reply.redirect(download);
+  if (download !== null) return Reply.redirect(`${asked.prefix}${download}`);
   const route = { item, kind: 'tile', request, asked };
   return replyFromTileCache(services, route, (image, signal) => image.tile({ ...request, signal }));
 }

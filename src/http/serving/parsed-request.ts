@@ -5,6 +5,7 @@ import type { Caller } from '../../host.js';
 import type { HttpRequest } from './request.js';
 import type { VerifiedToken } from './request-tokens.js';
 import type { RouteRequest } from '../route.js';
+import { prefixOf, publicAddressOf } from './public-address.js';
 import type { Sender } from './sender.js';
 
 /** The abort signal of a request. It is made when it is first read, because a tile from a cache needs none. */
@@ -40,7 +41,7 @@ class RequestSignal {
 export interface ParsedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
   sender: Sender;
   found: VerifiedToken | null;
-  request: HttpRequest & { protocol: string; ip?: string | undefined };
+  request: HttpRequest & { protocol: string; host?: string | undefined; ip?: string | undefined };
   response: ServerResponse;
 }
 
@@ -89,11 +90,15 @@ export class ParsedRequest implements RouteRequest {
 
   get origin(): string {
     const { request } = this.#values;
-    return `${request.protocol}://${request.headers.host ?? 'localhost'}`;
+    return publicAddressOf(request)?.origin ?? `${request.protocol}://${request.host ?? request.headers.host ?? 'localhost'}`;
+  }
+
+  get prefix(): string {
+    return prefixOf(this.#values.request);
   }
 
   get root(): string {
-    return this.#values.request.baseUrl;
+    return `${this.prefix}${this.#values.request.baseUrl}`;
   }
 
   get signal(): AbortSignal {

@@ -1,9 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Reply } from '../../index.js';
 import type { HostContext } from '../context.js';
 
 /** Properties of a request that decide on its cookie. */
 export interface Browser {
   origin: string;
+  prefix: string;
+  headers: IncomingHttpHeaders;
   fromOtherSite: boolean;
 }
 
@@ -20,27 +23,30 @@ export function replyWithSecret(answer: unknown): Reply {
  */
 export async function replyWithSession(
   context: HostContext,
-  { origin, fromOtherSite }: Browser,
+  browser: Browser,
   answer: unknown,
   issued: { token: string; expires: Date } | null,
 ): Promise<Reply> {
-  if (fromOtherSite) return replyWithSecret(answer);
-  return Reply.json(answer, { headers: { ...noStore, 'Set-Cookie': await sessionCookie(context, issued, origin) } });
+  if (browser.fromOtherSite) return replyWithSecret(answer);
+  return Reply.json(answer, { headers: { ...noStore, 'Set-Cookie': await sessionCookie(context, issued, browser) } });
 }
 
 /** A cookie that scripts cannot read, and that browsers send from other sites only when the user follows a link. */
 async function sessionCookie(
   context: HostContext,
   issued: { token: string; expires: Date } | null,
-  origin: string,
+  { origin, prefix, headers }: Browser,
 ): Promise<string> {
   const domain = await context.setting('core.cookie_domain');
-  const isSecure = origin.startsWith('https:') || (await context.setting('core.server_root')).startsWith('https:');
+  const isSecure = origin.startsWith('https:');
+  // Other servers on the same host, below other paths, have cookies of the same name. Somebody who does not come through the proxy uses no prefix.
+  const isDirect = new URL(origin).host !== headers.host && !('x-forwarded-host' in headers || 'x-forwarded-prefix' in headers);
+  const path = isDirect ? '' : prefix;
   const expires = issued?.expires ?? new Date(0);
   return [
     `${context.cookieName}=${issued?.token ?? ''}`,
     `expires=${expires.toUTCString()}`,
-    'Path=/',
+    `Path=${path || '/'}`,
     'HttpOnly',
     'SameSite=Lax',
     ...(isSecure ? ['Secure'] : []),

@@ -65,6 +65,7 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
         databaseWaitMs: options.databaseWaitMs,
         dataDirectory: options.dataDirectory,
         ...(options.brand !== null && { brand: options.brand }),
+        ...(options.serverRoot !== null && { settings: { 'core.server_root': options.serverRoot } }),
         ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
         install: { tileSources, processes: options.processes },

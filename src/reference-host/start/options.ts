@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { cac } from 'cac';
+import { parseServerRoot } from '../http/public-address.js';
 
 /** Objects of a bucket that are to be served. */
 export interface BucketPrefix {
@@ -22,6 +23,8 @@ export interface StartOptions {
   adminPassword: string | null;
   /** How many proxies stand before the server, or their addresses. */
   trustProxy: number | string | null;
+  /** The setting `core.server_root`; `null` where the stored one counts. */
+  serverRoot: string | null;
   /** How long to wait at the start for the database of `MONGODB_URI`. */
   databaseWaitMs: number;
   /** Token with which numbers for Prometheus are read. */
@@ -59,6 +62,11 @@ export const environmentVariables = [
     'TRUST_PROXY',
     '',
     'Trusted proxies: how many there are, or their addresses or networks, separated by commas. If unset, none is trusted.',
+  ],
+  [
+    'SERVER_ROOT',
+    '',
+    'Public address of the server, such as https://host/images. It is written to the setting `core.server_root`.',
   ],
   ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
   [
@@ -157,6 +165,7 @@ export function readOptions(
     brand,
     adminPassword,
     trustProxy: readTrustProxy(env.TRUST_PROXY),
+    serverRoot: readServerRoot(env.SERVER_ROOT),
     databaseWaitMs: readDatabaseWait(env.DATABASE_WAIT) * 1000,
     metricsToken: env.METRICS_TOKEN || null,
     bare: bare === true,
@@ -219,6 +228,17 @@ function readTrustProxy(text: string | undefined): number | string | null {
     `TRUST_PROXY is ${JSON.stringify(text)}; it is the number of proxies before the server, or their addresses and networks (10.0.0.0/8, ` +
       'loopback, linklocal, uniquelocal), separated by commas.',
   );
+}
+
+function readServerRoot(text: string | undefined): string | null {
+  if (text === undefined || text.trim() === '') return null;
+  try {
+    return parseServerRoot(text);
+  } catch (error) {
+    throw new UsageError(`SERVER_ROOT is ${JSON.stringify(text)}; it is an address such as https://host/images.`, {
+      cause: error,
+    });
+  }
 }
 
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'];

@@ -1,3 +1,4 @@
+import { parseServerRoot } from '../http/public-address.js';
 import { InvalidError, type SettingDefinition } from '../../index.js';
 
 /** Who may create collections beside site administrators. */
@@ -237,7 +238,13 @@ export const coreSettingDefinitions = [
     'Maximum total size of a user’s uploads (finished or not) and of the files that jobs created for the user.',
     (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
   ),
-  define('core.server_root', '', 'text', 'Public address of the server.', parseText),
+  define(
+    'core.server_root',
+    '',
+    'an address such as https://host/images, or empty',
+    'Public address of the server, with its path if a proxy serves it below one. Addresses in answers begin with it.',
+    parseServerRoot,
+  ),
   define(
     'core.brand_name',
     'Girder',

@@ -13,18 +13,38 @@ const program = ['nginx', '/usr/sbin/nginx'].find((path) => spawnSync(path, ['-v
 /** Why tests behind nginx cannot run here; `null` where they can. */
 export const noNginx: string | null = program === undefined ? 'nginx is not installed' : null;
 
-/** nginx with the configuration of `deploy/`, before servers on these ports. */
-export async function startNginx(servers: readonly number[]): Promise<{ url: string; close: () => Promise<void> }> {
+/**
+ * nginx with the configuration of `deploy/`, before servers on these ports. `tlsUrl` is the address of the part of the configuration that is a comment,
+ * which ends in `/images`.
+ */
+export async function startNginx(
+  servers: readonly number[],
+): Promise<{ url: string; tlsUrl: string; close: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'nginx-'));
-  const port = await freePort();
+  const [port, tlsPort] = [await freePort(), await freePort()];
+  const subject = [
+    '-subj',
+    '/CN=127.0.0.1',
+    '-days',
+    '2',
+    '-keyout',
+    join(folder, 'key.pem'),
+    '-out',
+    join(folder, 'certificate.pem'),
+  ];
+  spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', ...subject]);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/t/${name};`);
   const text = (await readFile(configuration, 'utf8'))
     .replace(/^worker_processes.*$/m, `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;`)
-    .replace(/^http \{$/m, `http {\n  access_log off; ${temporary.join(' ')}`)
+    .replace(/^http \{$/m, `http {\n  ${temporary.join(' ')}`)
     .replace(/^ *server server:8080(.*)$/m, (_line, options: string) =>
       servers.map((at) => `server 127.0.0.1:${at}${options}`).join('\n'),
     )
-    .replace(/listen 80;/, `listen 127.0.0.1:${port};`);
+    .replace(/listen 80;/, `listen 127.0.0.1:${port};`)
+    .replaceAll(/^ {2}# (server \{| {2}.*|\})$/gm, '  $1')
+    .replace(/listen 443 ssl;/, `listen 127.0.0.1:${tlsPort} ssl;`)
+    .replaceAll('/etc/nginx/tls', folder)
+    .replaceAll('/var/log/nginx', folder);
   await mkdir(join(folder, 't'));
   const path = join(folder, 'nginx.conf');
   await writeFile(path, text);
@@ -39,6 +59,7 @@ export async function startNginx(servers: readonly number[]): Promise<{ url: str
   );
   return {
     url,
+    tlsUrl: `https://127.0.0.1:${tlsPort}/images`,
     async close() {
       child.kill('SIGTERM');
       await ended;
