@@ -185,12 +185,25 @@ function sorted<T>(members: Record<string, T>): Record<string, T> {
  * Code generators take a member with a default for one that is always present, which it is not in requests. So defaults are written into the
  * description.
  */
-function openApi3Members({ $schema: _dialect, default: byDefault, ...schema }: Json): Json {
+function openApi3Members({ $schema: _dialect, default: byDefault, ...members }: Json): Json {
+  const schema = typedEnum(members);
   // A member whose name is `default` is not a default value.
   if (typeof byDefault === 'object' && !Array.isArray(byDefault)) return { ...schema, default: byDefault };
   if (byDefault === undefined) return schema;
   const description = [schema.description, `Default: ${JSON.stringify(byDefault)}.`].filter(Boolean).join(' ');
   return { ...schema, description };
+}
+
+/** Code generators need the type of an enum. They drop one with values of several types, which becomes an alternative for each type. */
+function typedEnum({ enum: values, ...schema }: Json): Json {
+  if (!Array.isArray(values)) return values === undefined ? schema : { ...schema, enum: values };
+  if (schema.type !== undefined) return { ...schema, enum: values };
+  const types = [...new Set(values.map((value: unknown) => (value === null ? 'null' : typeof value)))];
+  const alternatives = types.map((type): Json => {
+    const some = values.filter((value: unknown) => typeof value === type);
+    return type === 'null' || (type === 'boolean' && some.length === 2) ? { type } : { type, enum: some };
+  });
+  return alternatives.length === 1 ? { ...schema, ...alternatives[0] } : { ...schema, anyOf: alternatives };
 }
 
 /** The API as an OpenAPI 3.1 document. */

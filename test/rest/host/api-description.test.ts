@@ -161,6 +161,19 @@ describe('the description of the API', () => {
     expect(twice.map(({ path }) => path)).toEqual([]);
   });
 
+  it('gives each enum values of one type, and names the type, because code generators drop others', () => {
+    const untyped: string[] = [];
+    const visit = (value: unknown, path: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const { enum: values, type } = value as { enum?: unknown; type?: unknown };
+      const fits = (one: unknown) => (type === 'integer' ? Number.isInteger(one) : typeof one === type);
+      if (Array.isArray(values) && !values.every(fits)) untyped.push(path);
+      for (const [key, member] of Object.entries(value)) visit(member, `${path}/${key}`);
+    };
+    visit(document, '');
+    expect(untyped).toEqual([]);
+  });
+
   it('is enough for a generated client', async () => {
     const source = astToString(await openapiTS(document as never));
     const [found, ofWrong] = complaints([program, program.replace('sizeX', 'width')], source);
