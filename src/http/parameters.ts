@@ -175,6 +175,21 @@ export function id(options: Describe = {}): Parameter<string | undefined> {
   });
 }
 
+/** A JSON array of ids. */
+export function idSet(options: Describe = {}): Parameter<ReadonlySet<string> | undefined> {
+  const list = json({ kind: 'array', ...options });
+  return {
+    ...list,
+    parse(value, name) {
+      const parsed = list.parse(value, name) ?? [];
+      const wrong = parsed.find((one) => typeof one !== 'string' || !isId(one));
+      if (wrong !== undefined) throw new InvalidError(`Invalid ObjectId: ${JSON.stringify(wrong)}`, name);
+      return new Set((parsed as string[]).map((one) => one.toLowerCase()));
+    },
+    absent: undefined,
+  };
+}
+
 /** The same parameter with a default value. */
 export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): Parameter<T> {
   const schema = { ...parameter.schema, default: value };

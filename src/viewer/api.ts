@@ -170,7 +170,7 @@ async function send(method: Method, path: string, { query, form, text, json, hea
   const refusal = toApiError(response.status, await response.text());
   if (response.status !== 401 || sent === null || headers?.Authorization) throw refusal;
   if (sent === token()) for (const listener of refusalListeners) listener();
-  throw new SessionEndedError(401, `${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`);
+  throw new SessionEndedError(401, accountTexts.sessionEndedEntries);
 }
 
 /**

@@ -1,9 +1,12 @@
 import { adminView } from './admin/admin-view.js';
+import { unsavedChanges } from './annotations/edits.js';
 import { ApiError, isRefused, mayPass, useServer, whenTrue } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, replaceRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
+import { leaveScroll, restoreScroll } from './scroll.js';
 import {
+  acceptEnd,
   currentUser,
   enterByLink,
   followOtherTabs,
@@ -36,6 +39,8 @@ const views: Record<string, (route: Route, context: ViewContext) => Promise<View
 useServer({ apiRoot: new URL(document.documentElement.dataset.apiRoot ?? 'api/v1', document.baseURI).pathname });
 
 const main = document.getElementById('main') as HTMLElement;
+const sessionNotice = h('div.session-notice.row.wrap', { hidden: true });
+main.before(sessionNotice);
 const productName = document.title;
 
 let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
@@ -73,6 +78,7 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   const update = current?.name === route.name && current.id === route.id && current.view?.update;
   if (!rebuild && update) return update(route);
   current?.leave.abort();
+  if (focus) leaveScroll();
   const leave = new AbortController();
   const shown = { name: route.name, id: route.id, view: null as View | null, leave };
   current = shown;
@@ -90,7 +96,7 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     entitle();
     if (focus) {
       main.focus({ preventScroll: true });
-      scrollTo(0, 0);
+      restoreScroll();
       announce(document.title);
     } else if (focused && document.activeElement === document.body) {
       const control = [...main.querySelectorAll<HTMLElement>('a, button, input, select, summary')].find(
@@ -119,7 +125,7 @@ async function explain(error: unknown): Promise<[title: string, notice: HTMLElem
   if (error.status === 403) return [accountTexts.noAccess, await whomToAsk(error)];
   if (error.status !== 401) return [accountTexts.cannotBeShown, errorNotice(error)];
   if (!hasEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
-  return [accountTexts.sessionEnded, h('p.notice.surface', accountTexts.sessionEndedMore)];
+  return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
 }
 
 /** The person to ask for access, as far as the user may know. */
@@ -150,6 +156,18 @@ function headerLink(href: string, picture: Picture, title: string, label: string
   return h('a.user-link.row', { href, title }, icon(picture), h('span.clip', label));
 }
 
+/** Says that the session has ended, until the user signs in again or continues without. */
+function showSessionNotice() {
+  sessionNotice.hidden = !hasEnded();
+  if (sessionNotice.hidden) return fill(sessionNotice);
+  const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
+  link.addEventListener('click', () => (link.href = signInHash()));
+  const dismiss = () => (acceptEnd(), showSessionNotice());
+  const close = button('', dismiss, { picture: 'close', name: accountTexts.continueSignedOut });
+  const text = `${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore(unsavedChanges())}`;
+  fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);
+}
+
 function showAccount() {
   const account = document.getElementById('account') as HTMLElement;
   const user = currentUser();
@@ -159,7 +177,6 @@ function showAccount() {
     const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
     link.addEventListener('click', () => (link.href = signInHash()));
     fill(account, search, link);
-    if (hasEnded()) announce(`${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`);
     return;
   }
   fill(
@@ -179,7 +196,7 @@ async function leaveSession() {
   setAddress('#');
   try {
     await signOut();
-    announce(accountTexts.signedOut);
+    tell(accountTexts.signedOut);
   } catch (error) {
     tell(messageOf(error));
   }
@@ -204,7 +221,7 @@ addEventListener('keydown', (event) => {
 // A file that is dropped beside its target must not take the place of the page.
 for (const type of ['dragover', 'drop'] as const)
   addEventListener(type, (event) => event.dataTransfer?.types.includes('Files') && event.preventDefault());
-onSession(showAccount);
+onSession(() => (showAccount(), showSessionNotice()));
 
 const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
@@ -227,6 +244,7 @@ try {
   followOtherTabs(reportOutage);
   showAccount();
   await show({ focus: false, rebuild: true });
+  restoreScroll();
 } catch (error) {
   reportOutage(error);
 }

@@ -19,8 +19,6 @@ export interface Field {
   [attribute: string]: unknown;
 }
 
-const sessionEnded = `${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`;
-
 /** A labelled input. */
 export function field(label: string, input: HTMLElement, hint?: string) {
   input.id ||= htmlId('field');
@@ -92,7 +90,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
     } catch (error) {
       // If the page knows already that the session has ended, the request was sent without a token.
       const isOver = error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
-      fill(message, isOver ? sessionEnded : messageOf(error), isOver && keepsToken() && signInElsewhere());
+      fill(message, isOver ? accountTexts.sessionEndedEntries : messageOf(error), isOver && keepsToken() && signInElsewhere());
       const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
       (culprit ?? inputs[0] ?? button).focus();
       message.scrollIntoView({ block: 'nearest' });

@@ -43,9 +43,14 @@ export function goTo(hash: string) {
 let known = location.hash;
 addEventListener('hashchange', () => (known = location.hash));
 
+/** Whether the page has heard of an address already. */
+export function isShown(hash: string) {
+  return hash === known;
+}
+
 /** Sets another address as a step in the history, without showing its view. */
 export function setAddress(hash: string) {
-  history.pushState(history.state, '', hash);
+  history.pushState(null, '', hash);
   known = location.hash;
 }
 

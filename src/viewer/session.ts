@@ -30,6 +30,11 @@ export function hasEnded() {
   return ended;
 }
 
+/** Called when the user continues without signing in again. */
+export function acceptEnd() {
+  ended = false;
+}
+
 /** Called whenever somebody signs in or out. */
 export function onSession(listener: () => void) {
   listeners.add(listener);

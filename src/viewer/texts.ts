@@ -58,6 +58,7 @@ export const accountTexts = {
   brand: (name: string) => `${name}: all collections`,
   cannotBeShown: 'This cannot be shown',
   changePassword: 'Change password',
+  continueSignedOut: 'Continue without signing in',
   createAccount: 'Create account',
   createAnAccount: 'Create an account',
   createdPending: 'The account is made. It still has to be confirmed before you can sign in.',
@@ -78,7 +79,10 @@ export const accountTexts = {
   skipToContent: 'Skip to content',
   registrationClosed: 'Accounts are made by administrators here: ask one of them.',
   sessionEnded: 'Your session has ended',
-  sessionEndedMore: 'Sign in again to go on. Changes that were not saved are kept while this page is open.',
+  sessionEndedEntries:
+    'Your session has ended. Sign in again to continue: nothing that you have entered is lost while this page stays open.',
+  sessionEndedMore: (unsaved: number) =>
+    `Sign in again to continue.${unsaved > 0 ? ` ${plural(unsaved, 'unsaved change')} ${unsaved === 1 ? 'is' : 'are'} kept while this page stays open.` : ''}`,
   signIn: 'Sign in',
   signInElsewhere: 'Sign in on another tab, then try again here',
   signInTo: (action: string) => `Sign in to ${action} this: it is not open to everybody.`,
@@ -91,12 +95,20 @@ export const accountTexts = {
   actions: { Read: 'see', Write: 'change', Admin: 'administer' } as Record<string, string>,
 };
 
+/** How many folders or annotations are inside something that is shared, and how many of them are private. */
+type Inside = { total: number; private: number | null; isComplete: boolean };
+
+const insideWords = ({ total, private: hidden, isComplete }: Inside, one: string) =>
+  total > 0 &&
+  `${isComplete ? '' : 'at least '}${plural(total, one)}${hidden ? ` (${hidden === total ? 'private' : `${formatCount(hidden)} private`})` : ''}`;
+
+const joined = (parts: (string | false)[]) => parts.filter(Boolean).join(' and ');
+
 /** Collections, folders, items and search. */
 export const browseTexts = {
   addRow: 'Add a value',
-  alsoAnnotations:
-    'Also for the annotations in it, in place of who may see and change them now. Who has made one may still change it.',
-  alsoSubfolders: 'Also for all folders inside',
+  alsoAnnotations: 'Apply to annotations inside (replaces their current permissions; authors keep edit access)',
+  alsoSubfolders: (count: number) => `Apply to ${count === 1 ? 'the folder' : `all ${formatCount(count)} folders`} inside`,
   breadcrumb: 'Breadcrumb',
   clearSelection: 'Clear selection',
   collections: 'Collections',
@@ -116,6 +128,7 @@ export const browseTexts = {
   downloadAll: 'Download all as ZIP',
   editNamed: (name: string) => `Edit “${name}”`,
   emptyHome: 'No collections yet',
+  emptyHomeVisible: 'No collections that you can see',
   emptyHomeOwn: 'You can upload to your own folders.',
   emptyPublic: 'Nothing public here yet',
   emptyPublicMore: 'Sign in to see more. On a new server, the first account that is created becomes the administrator.',
@@ -125,6 +138,8 @@ export const browseTexts = {
   folder: 'Folder',
   folders: 'Folders',
   page: 'Page',
+  inside: (folders: Inside, annotations: Inside) =>
+    `Inside: ${joined([insideWords(folders, 'folder'), insideWords(annotations, 'annotation')])}. They keep their own permissions unless you tick the boxes above.`,
   item: 'Item',
   items: (count: number) => plural(count, 'item'),
   itemsLabel: 'Items',
@@ -146,8 +161,10 @@ export const browseTexts = {
   nobodyElse: 'Nobody else has been given access.',
   noFiles: 'No files.',
   noFolders: 'No folders yet',
+  noPublicFolders: 'No public folders',
+  noVisibleFolders: 'No folders that you can see',
   noFoldersHint: 'Make a folder, then drop images into it.',
-  noFoldersInHere: 'No folders in here.',
+  noFoldersInHere: 'No folders here that you can see.',
   noItems: 'No items in this folder',
   noItemsHint: 'Drop image files or folders anywhere on this page to upload them.',
   nothingFound: (words: string) => `Nothing was found for “${words}”`,
@@ -166,6 +183,7 @@ export const browseTexts = {
   searchAll: 'Search everything',
   searchFor: (words: string) => `Search: ${words}`,
   searchHint: 'Type at least two letters.',
+  searching: 'Searching…',
   chooseFolder: 'Choose a folder first.',
   moreReasons: (count: number) => `And ${formatCount(count)} more.`,
   person: 'Add a person',
@@ -176,7 +194,11 @@ export const browseTexts = {
   triedAgain: (count: number) => `${plural(count, 'file')} read, or being converted.`,
   select: (name: string) => `Select ${name}`,
   selected: (count: number) => `${formatCount(count)} selected`,
-  shared: 'The permissions are saved.',
+  shared: 'Permissions saved.',
+  sharedBut: ({ folders, annotations }: { folders: number; annotations: number }) => {
+    const hidden = joined([folders > 0 && plural(folders, 'folder'), annotations > 0 && plural(annotations, 'annotation')]);
+    return hidden === '' ? 'Permissions saved.' : `Permissions saved. Still private inside: ${hidden}.`;
+  },
   sortBy: 'Sort by',
   sorts: { name: 'Name', newest: 'Newest first', largest: 'Largest first' },
   theBest: (shown: number) => `the best ${formatCount(shown)}; more words find less`,
@@ -297,6 +319,7 @@ export const annotationTexts = {
   drawingTools: 'Drawing tools',
   editNamed: (name: string) => `Edit ${name}`,
   fillHoles: 'Fill the holes',
+  find: 'Find an annotation',
   findGroup: 'Find a group',
   forQuPath: 'GeoJSON for QuPath',
   geoJson: 'GeoJSON',
@@ -307,15 +330,19 @@ export const annotationTexts = {
   howToEdit: 'Click a shape to select it, or choose a tool to draw.',
   import: 'Import',
   imported: (name: string, count: number) => `Imported ${name}: ${count}`,
-  importedNone: 'there are no annotations in it.',
+  importedNone: 'it contains no annotations.',
+  importedNoJson: 'this is not a JSON file. Annotations can be imported from JSON and GeoJSON.',
+  importedNoUtf8: 'this file is not UTF-8 text. Save it as UTF-8 and import it again.',
   label: 'Label',
   tooManyHidden: 'So many groups cannot be hidden one by one. Hide all, and show those that you need.',
-  legend: 'Legend',
+  legendOf: (name: string) => `Legend of ${name}`,
   length: 'Length',
   more: (count: number) => `and ${formatCount(count)} more`,
   new: 'New annotation',
   newGroupName: 'Name of a new group',
   none: 'No annotations yet.',
+  nonePublic: 'No public annotations.',
+  noneVisible: 'No annotations that you can see.',
   notEdited: 'No annotation is being edited.',
   opacity: 'Opacity',
   overlayFailed: (reason: string) => `An overlay cannot be shown: ${reason}`,
@@ -333,6 +360,7 @@ export const annotationTexts = {
   shape: 'Shape',
   shapes: (count: number) => plural(count, 'shape'),
   showAll: 'Show all',
+  showMore: (count: number) => `Show ${formatCount(count)} more`,
   stopEditing: (name: string) => `Stop editing ${name}`,
   /** names, and how they are used */
   tools: {

@@ -6,6 +6,7 @@ import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { AnnotationPanel } from './panel/panel.js';
 import { shapeCard } from './shape-card.js';
 import { Sheets } from './sheets.js';
+import { SmallAnnotations } from './small-annotations.js';
 import { toolbar } from './toolbar.js';
 import { Tools } from './drawing/tools.js';
 import type { Sheet } from './sheet.js';
@@ -68,6 +69,7 @@ export function showAnnotations(options: {
   const sheets = new Sheets({
     stage,
     metadata,
+    small: new SmallAnnotations(item._id, signal),
     hide,
     onHide,
     redraw: () => redraw(),

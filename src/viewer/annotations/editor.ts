@@ -1,10 +1,13 @@
-import { actions, announce, button, fill, h, messageOf } from '../dom.js';
+import { actions, button, fill, h, messageOf, tell } from '../dom.js';
 import { field } from '../forms.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
 import { nameOf, newId, type Element } from './model.js';
 import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
 import type { Sheet } from './sheet.js';
 import { annotationTexts, commonTexts } from '../texts.js';
+
+/** How often saving is tried while others keep saving. */
+const maxAttempts = 5;
 
 /** Editing of an annotation: its groups, the selected shape, and unsaved changes. */
 export function editAnnotation(options: {
@@ -22,8 +25,8 @@ export function editAnnotation(options: {
   const groups = new Groups();
   let selectedId: string | null = null;
   let saving = false;
-  /** version of the annotation whose groups are offered */
-  let learned = 0;
+  /** version of the annotation whose groups are offered; `null` until they are requested, because versions begin at 0 */
+  let learned: number | null = null;
   const palette = groupPalette(groups, { onChoose: showShape, onColor: recolor });
   const groupSelect = h('select', { onchange: () => regroup(JSON.parse(groupSelect.value)) });
   const shapeForm = h('div.shape-form.column');
@@ -43,7 +46,7 @@ export function editAnnotation(options: {
   async function learnGroups() {
     const { record } = sheet;
     if (learned === record._version) return;
-    const isFirst = learned === 0;
+    const isFirst = learned === null;
     learned = record._version;
     if (record._elementCount === 0) return;
     try {
@@ -171,19 +174,44 @@ export function editAnnotation(options: {
     showStatus();
     report('');
     try {
-      // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
-      const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
-      const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
-      const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
-      learned = _version;
-      sheet.update(record, seen);
-      announce(annotationTexts.savedNamed(nameOf(record)));
-      onSaved();
+      const both = await merge();
+      if (both > 0) report(annotationTexts.changedMeanwhile(both, true));
+      else tell(annotationTexts.savedNamed(nameOf(sheet.record)));
     } catch (error) {
-      report(isConflict(error) ? await takeOver() : messageOf(error));
+      report(messageOf(error));
     } finally {
       saving = false;
       showStatus();
+    }
+  }
+
+  /**
+   * Saves the changes on top of those of others. Nothing is saved if others have changed the same shapes.
+   *
+   * @returns number of shapes that were changed there too
+   */
+  async function merge(): Promise<number> {
+    for (let attempt = 1; ; attempt += 1) {
+      const both = await edits.rebase(sheet.record);
+      if (both > 0) {
+        select(null);
+        return both;
+      }
+      if (edits.size === 0) return 0;
+      // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
+      const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
+      try {
+        const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
+        const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
+        learned = _version;
+        sheet.update(record, seen);
+        onSaved();
+        return 0;
+      } catch (error) {
+        if (!isConflict(error) || attempt === maxAttempts) throw error;
+        sheet.update(await reloadAnnotation(sheet.record));
+        onSaved();
+      }
     }
   }
 

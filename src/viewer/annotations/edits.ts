@@ -14,11 +14,18 @@ export class Edits {
   #former: Map<string, Edit>[] = [];
   /** Undone steps, newest last. */
   #later: Map<string, Edit>[] = [];
-  /** The version of the annotation to which the changes apply. */
-  #version = 0;
+  /** The version of the annotation that contains all `before`. */
+  #version: number | null = null;
 
   get size() {
     return this.#edits.size;
+  }
+
+  /** How many elements the annotation has more once the changes are saved. */
+  get growth() {
+    let growth = 0;
+    for (const { before, after } of this.#edits.values()) growth += Number(after !== null) - Number(before !== null);
+    return growth;
   }
 
   get canUndo() {
@@ -43,6 +50,7 @@ export class Edits {
     const stored = this.#edits.has(id) ? (this.#edits.get(id)?.before ?? null) : before;
     if (stored === null && after === null) this.#edits.delete(id);
     else this.#edits.set(id, { before: stored, after });
+    tellListeners();
   }
 
   undo() {
@@ -58,11 +66,13 @@ export class Edits {
     if (!edits) return;
     to.push(this.#edits);
     this.#edits = edits;
+    tellListeners();
   }
 
   clear() {
     this.#edits = new Map();
     this.#forgetSteps();
+    tellListeners();
   }
 
   #forgetSteps() {
@@ -86,12 +96,12 @@ export class Edits {
     return (edit ? edit.after : stored.get(id)) ?? null;
   }
 
-  /** Sends the changes. The server refuses them if the annotation has another version by now. */
+  /** Sends the changes, which must have been rebased on `record`. The server refuses them if the annotation has another version by now. */
   async save(record: AnnotationRecord) {
     const entries = [...this.#edits];
     const put = entries.flatMap(([, { after }]) => (after ? [after] : []));
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
-    const report = await sendChanges({ ...record, _version: this.#version }, { put, remove });
+    const report = await sendChanges(record, { put, remove });
     this.#version = report._version;
     // Changes made during the request stay unsaved, and apply to the new version.
     for (const [id, sent] of entries) {
@@ -102,21 +112,28 @@ export class Edits {
       else this.#edits.set(id, { before: sent.after, after: now.after });
     }
     this.#forgetSteps();
+    tellListeners();
     return report;
   }
 
   /**
-   * Applies to a version of somebody else. Of an element that was changed there too, ours becomes a new one beside it.
+   * Applies the changes to a newer version, which somebody else has saved. If an element was changed there too, ours is added as a new one.
    *
-   * @param record the new version
-   * @returns number of new ones
+   * @param record the newer version
+   * @returns number of elements that were added so
    */
   async rebase(record: AnnotationRecord): Promise<number> {
+    if (this.#version === record._version) return 0;
     let both = 0;
-    for (const [id, { before, after }] of this.#edits) {
+    let isChanged = false;
+    for (const [id, { before }] of [...this.#edits]) {
       if (before === null) continue;
       const now = await loadElement(record, id);
-      if (JSON.stringify(now) === JSON.stringify(before)) continue;
+      // The user may have gone on editing during the request.
+      const edit = this.#edits.get(id);
+      if (!edit || JSON.stringify(now) === JSON.stringify(edit.before)) continue;
+      const { after } = edit;
+      isChanged = true;
       this.#edits.delete(id);
       // It may be there already, if the answer to an earlier attempt was lost.
       if (after === null || JSON.stringify(now) === JSON.stringify(after)) continue;
@@ -125,7 +142,9 @@ export class Edits {
       both += 1;
     }
     this.#version = record._version;
-    this.#forgetSteps();
+    // Earlier steps would bring back elements that are not stored like this any more.
+    if (isChanged) this.#forgetSteps();
+    tellListeners();
     return both;
   }
 }
@@ -145,9 +164,27 @@ export function editsOf(annotationId: string) {
 /** Forgets the unsaved changes of an annotation. */
 export function forgetEdits(annotationId: string) {
   drafts.delete(annotationId);
+  tellListeners();
+}
+
+/** Number of unsaved changes of all annotations. */
+export function unsavedChanges() {
+  return [...drafts.values()].reduce((sum, { size }) => sum + size, 0);
+}
+
+const listeners: Set<() => void> = new Set();
+
+/** Calls the listener whenever unsaved changes are made, saved or discarded, until the signal aborts. */
+export function onEdits(listener: () => void, signal?: AbortSignal) {
+  listeners.add(listener);
+  signal?.addEventListener('abort', () => listeners.delete(listener), { once: true });
+}
+
+function tellListeners() {
+  for (const listener of listeners) listener();
 }
 
 // The browser asks before the page is closed with unsaved changes.
 addEventListener('beforeunload', (event) => {
-  if ([...drafts.values()].some(({ size }) => size > 0)) event.preventDefault();
+  if (unsavedChanges() > 0) event.preventDefault();
 });

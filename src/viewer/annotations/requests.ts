@@ -132,6 +132,21 @@ export async function loadElements(
   return returned > limit || details >= maxDetails ? null : { elements: annotation.elements, orders };
 }
 
+/** All elements of several annotations of an item, by the ids of those that still have the given versions. */
+export async function loadAllElements(
+  itemId: string,
+  records: readonly AnnotationRecord[],
+  signal: AbortSignal,
+): Promise<Map<string, { elements: Element[]; orders: number[] }>> {
+  const query = { ids: JSON.stringify(records.map(({ _id }) => _id)) };
+  const found = await request<LoadedAnnotation[]>('GET', `annotation/item/${itemId}`, { query, signal });
+  const versions = new Map(records.map(({ _id, _version }) => [_id, _version]));
+  const current = found.filter(({ _id, _version }) => versions.get(_id) === _version);
+  return new Map(
+    current.map(({ _id, annotation: { elements } }) => [_id, { elements, orders: elements.map((_element, order) => order) }]),
+  );
+}
+
 /** One element as it is stored; `null` when it is gone. */
 export async function loadElement(record: AnnotationRecord, id: string): Promise<Element | null> {
   try {

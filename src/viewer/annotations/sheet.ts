@@ -1,6 +1,7 @@
 import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
+import type { SmallAnnotations } from './small-annotations.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
 import { everywhere, Patches, without } from './drawing/patches.js';
 import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
@@ -34,6 +35,8 @@ export interface SheetOptions {
   /** called when shapes of further parts of the image have arrived */
   onMore: () => void;
   onError: (error: unknown) => void;
+  /** loads annotations that are fetched completely */
+  small: SmallAnnotations;
 }
 
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
@@ -241,8 +244,10 @@ export class Sheet {
     const { signal } = asked.end;
     this.#asking.push(asked);
     try {
-      const wanted = { region: box === everywhere ? null : box, limit: maxShapes, maxDetails, signal };
-      const found = await loadElements(this.record, wanted);
+      const { record } = this;
+      const found = await (box === everywhere
+        ? this.options.small.load(record)
+        : loadElements(record, { region: box, limit: maxShapes, maxDetails, signal }));
       if (signal.aborted) return;
       // Heatmaps and the like are drawn by the server only.
       if (found?.elements.every((element) => isOverlay(element) || isOutlined(element))) {

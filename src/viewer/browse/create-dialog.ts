@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { announce } from '../dom.js';
+import { tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 
@@ -18,5 +18,5 @@ export async function removeAt(path: string) {
 
 /** Asks before something is removed. `remove` resolves with the message to show afterwards. */
 export function askToRemove({ title, text, remove }: { title: string; text: string; remove: () => Promise<string> }) {
-  ask({ title, text, action: commonTexts.delete, kind: 'danger', send: async () => announce(await remove()) });
+  ask({ title, text, action: commonTexts.delete, kind: 'danger', send: async () => tell(await remove()) });
 }

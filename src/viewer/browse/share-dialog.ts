@@ -1,9 +1,10 @@
-import { request } from '../api.js';
+import { list as listOf, request } from '../api.js';
 import { button, fill, h, icon, messageOf, tell } from '../dom.js';
 import { ask, choice } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { personSearch } from './person-search.js';
 import type { Entry } from './edit-dialog.js';
+import type { Folder } from './model.js';
 
 interface Grant {
   id: string;
@@ -40,10 +41,48 @@ export function shareDialog(options: ShareOptions) {
   void open(options).catch((error: unknown) => tell(messageOf(error)));
 }
 
+/** How many there are inside, or are known of, and how many of them are private; `null` if there are too many to count. */
+type Inside = { total: number; private: number | null; isComplete: boolean };
+
+const none: Inside = { total: 0, private: 0, isComplete: true };
+
+/** Largest number of folders or annotations whose permissions are counted. */
+const maxCounted = 500;
+
+/** Largest number of folders of a collection whose annotations are counted. */
+const maxRoots = 20;
+
+/** What is inside a folder or collection, as far as the user may share it. `roots` are the folders whose annotations these are. */
+async function insideOf(path: string) {
+  const [parentType = '', parentId = ''] = path.split('/');
+  const query = { limit: maxCounted };
+  const folders = await listOf<Folder>('folder', { query: { ...query, parentType, parentId } });
+  const roots = parentType === 'folder' ? [parentId] : folders.entries.map(({ _id }) => _id);
+  const counting = roots.slice(0, maxRoots);
+  const found = await Promise.all(
+    counting.map((root) => listOf<{ public?: boolean }>(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
+  );
+  const entries = found.flatMap((one) => one.entries);
+  const total = found.reduce((sum, one) => sum + one.total, 0);
+  return {
+    folders: counted(folders.entries, folders.total, true),
+    annotations: counted(entries, total, roots.length === counting.length),
+    roots,
+  };
+}
+
+function counted(entries: { public?: boolean }[], total: number, isComplete: boolean): Inside {
+  const hidden = entries.filter((entry) => entry.public !== true).length;
+  return { total, private: entries.length < total ? null : hidden, isComplete };
+}
+
 async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   const isTree = !path.startsWith('annotation/');
-  const isFolder = path.startsWith('folder/');
-  const { users, groups } = await request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`);
+  const [{ users, groups }, inside] = await Promise.all([
+    request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`),
+    isTree ? insideOf(path) : { folders: none, annotations: none, roots: [] },
+  ]);
+  const { folders, annotations } = inside;
   let grants = [
     ...users.map((grant) => ({ kind: 'users' as const, grant })),
     ...groups.map((grant) => ({ kind: 'groups' as const, grant })),
@@ -58,17 +97,27 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   const dialog = ask({
     title: browseTexts.permissionsOf(name),
     action: commonTexts.save,
-    content: [list, search],
+    content: [
+      folders.total + annotations.total > 0 && h('p.quiet-text.small', browseTexts.inside(folders, annotations)),
+      list,
+      search,
+    ],
     fields: [
       { name: 'public', label: browseTexts.everybody, type: 'checkbox', value: isPublic },
-      ...(isTree ? [{ name: 'recurse', label: browseTexts.alsoSubfolders, type: 'checkbox' }] : []),
-      ...(isFolder ? [{ name: 'annotations', label: browseTexts.alsoAnnotations, type: 'checkbox' }] : []),
+      ...(folders.total > 0 ? [{ name: 'recurse', label: browseTexts.alsoSubfolders(folders.total), type: 'checkbox' }] : []),
+      ...(annotations.total > 0 ? [{ name: 'annotations', label: browseTexts.alsoAnnotations, type: 'checkbox' }] : []),
     ],
-    async send({ annotations, ...values }) {
+    async send({ annotations: withAnnotations, ...values }) {
       const form = { ...values, access: JSON.stringify({ users: granted('users'), groups: granted('groups') }) };
       await request('PUT', `${path}/access`, { form });
-      if (annotations === 'true') await request('PUT', `annotation/${path}/access`, { form: { ...form, keepCreators: true } });
-      tell(browseTexts.shared);
+      if (withAnnotations === 'true')
+        for (const root of inside.roots)
+          await request('PUT', `annotation/folder/${root}/access`, { form: { ...form, keepCreators: true } });
+      const hidden = {
+        folders: values.recurse === 'true' ? 0 : (folders.private ?? 0),
+        annotations: withAnnotations === 'true' ? 0 : (annotations.private ?? 0),
+      };
+      tell(values.public === 'true' ? browseTexts.sharedBut(hidden) : browseTexts.shared);
       await onSaved();
     },
   });

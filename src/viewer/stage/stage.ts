@@ -52,6 +52,7 @@ export async function openStage(options: {
     showNavigator: true,
     navigatorElement,
     navigatorAutoFade: false,
+    navigatorOpacity: 1,
     visibilityRatio: 0.4,
     minZoomImageRatio: 0.5,
     maxZoomPixelRatio: maxZoom,

@@ -79,7 +79,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
     folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...folders.entries.map(row)),
     folderPage.links(folders.total),
     isFolder && items.element,
-    !isFolder && folders.total === 0 && empty('folder', browseTexts.noFolders, mayWrite && browseTexts.noFoldersHint),
+    !isFolder && folders.total === 0 && empty('folder', noFolders(), mayWrite && browseTexts.noFoldersHint),
     chosen.bar,
   ]);
   fill(main, page);
@@ -101,6 +101,13 @@ function ownerActions(entry: Entry, refresh: () => Promise<void>) {
 
 function empty(picture: 'folder' | 'image', title: string, hint: string | false) {
   return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
+}
+
+/** Only administrators see all folders, so others are not told that there are none. */
+function noFolders() {
+  const user = currentUser();
+  if (user === null) return browseTexts.noPublicFolders;
+  return user.admin ? browseTexts.noFolders : browseTexts.noVisibleFolders;
 }
 
 /** The items of a folder. */

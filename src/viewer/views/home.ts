@@ -40,7 +40,7 @@ function empty(user: User | null) {
   if (user === null) return notice(browseTexts.emptyPublic, browseTexts.emptyPublicMore, signIn, register);
   if (user.admin) return notice(browseTexts.emptyHome, browseTexts.collectionsHint);
   return notice(
-    browseTexts.emptyHome,
+    browseTexts.emptyHomeVisible,
     browseTexts.emptyHomeOwn,
     link(routeHash('user', user._id), accountTexts.myFolders, 'primary'),
   );

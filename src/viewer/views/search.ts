@@ -18,6 +18,9 @@ const kinds = ['collection', 'folder', 'item'] as const;
 /** Largest number of results of each kind. */
 const maxFound = 60;
 
+/** Least number of letters that are searched. */
+const minLetters = 2;
+
 /** A search for documents whose name or description contains the words, or whose name begins with them. */
 export async function searchView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const results = h('div.stack.column', { 'aria-live': 'polite' });
@@ -25,12 +28,13 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     type: 'search',
     autocomplete: 'off',
     'aria-label': browseTexts.searchAll,
-    oninput: debounced(() => void show()),
+    oninput: typed,
   });
   input.value = route.query.get('q') ?? '';
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
   input.focus();
   const begin = newestOnly();
+  const showSoon = debounced(() => void show());
   /** The words and what was found for them, as JSON. */
   let shown = '';
   await show();
@@ -43,13 +47,26 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
     },
   };
 
+  /** Replaces the results of other words at once, even if the new ones take long. */
+  function typed() {
+    begin();
+    shown = '';
+    sayWait();
+    showSoon();
+  }
+
+  function sayWait() {
+    const isShort = input.value.trim().length < minLetters;
+    fill(results, h('p.quiet-text', isShort ? browseTexts.searchHint : browseTexts.searching));
+  }
+
   async function show({ isFollowing = false } = {}) {
     const words = input.value.trim();
     const isNewest = begin();
     if (signal.aborted) return;
     replaceRoute(routeHash('search', '', { q: words || null }));
-    if (!isFollowing) shown = '';
-    if (words.length < 2) return fill(results, h('p.quiet-text', browseTexts.searchHint));
+    if (shown === '') sayWait();
+    if (words.length < minLetters) return;
     try {
       const found = await find(words, signal);
       const next = JSON.stringify([words, found]);

@@ -160,7 +160,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await said('Create large images in a folder', 'Choose a folder first.');
     await button('Slides').click();
     await button(hostile).click();
-    await page.getByText('No folders in here.').waitFor();
+    await page.getByText('No folders here that you can see.').waitFor();
     await button('Create large images').click();
     await said('Create large images in a folder', 'Done: 1 item of');
     const count = async (words: string) =>

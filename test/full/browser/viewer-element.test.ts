@@ -211,7 +211,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true);
     await page.getByRole('checkbox', { name: 'Everybody may see it' }).check();
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The permissions are saved.').waitFor();
+    await page.getByText('Permissions saved.').waitFor();
     const scheme = () => inPage<string>(`viewer.theme = 'dark'; return getComputedStyle(viewer).colorScheme`);
     expect(await scheme()).toBe('dark');
     await inPage(`viewer.panels = ''`);

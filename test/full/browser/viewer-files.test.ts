@@ -297,7 +297,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     });
     await open(`folder/${folder}`, 'Kidney Private');
     await page.getByRole('button', { name: 'Share', exact: true }).click();
-    await dialog().getByLabel('Also for the annotations in it').check();
+    await dialog().getByLabel('Apply to annotations inside').check();
     await dialog().getByLabel('Add a person or group').fill('Ott');
     await dialog().getByRole('button', { name: 'First otto (otto)' }).click();
     await dialog().getByLabel('What First otto may do').selectOption({ label: 'May see and annotate' });

@@ -6,6 +6,7 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { Reply } from '../../../http/reply.js';
 import { mayAnnotate } from '../access/authorize.js';
+import { idSet } from '../../../http/parameters.js';
 import { itemPath } from '../parameters.js';
 import { annotationListSchema, creationListSchema } from '../schemas.js';
 import { bodyChunks } from '../replies.js';
@@ -36,21 +37,23 @@ async function* listChunks(
 const get = defineRoute({
   method: 'get',
   path: '/annotation/item/:id',
-  summary: 'Get all annotations of an item that you may read, with their elements.',
+  summary: 'Get the annotations of an item that you may read, with their elements.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
   params: itemPath,
+  query: { ids: idSet({ description: 'Only these annotations: a JSON array of ids. Default: all.' }) },
   returns: { schema: annotationListSchema },
-  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
-  async handle({ granted: item, caller, headers, signal }, { annotations }) {
-    const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);
+  async handle({ granted: item, query, caller, headers, signal }, { annotations }) {
+    const listed = () => annotations.lists.ofItem(item.id, caller, query.ids);
+    const tag = await tagOfAll(annotations, listed(), caller);
     const known = answerConditional(headers, tag, annotationHeaders(tag));
     if (known !== null) return known;
     let sent: AnnotationRecord | undefined;
     const began = (annotation: AnnotationRecord) => (sent = annotation);
-    const chunks = listChunks(annotations, annotations.lists.ofItem(item.id, caller), { caller, signal, began });
+    const chunks = listChunks(annotations, listed(), { caller, signal, began });
     return Reply.stream(streamOf(await started(chunks)), 'application/json', {
       headers: annotationHeaders(tag),
       permitted: async () => sent && annotations.writer.load(sent.id, 0, caller, { deletedToo: true }),

@@ -1,4 +1,4 @@
-import { announce, button, h, messageOf, type Child } from '../../dom.js';
+import { button, h, messageOf, tell, type Child } from '../../dom.js';
 import { annotationTexts } from '../../texts.js';
 import { importAnnotations } from '../requests.js';
 
@@ -35,9 +35,9 @@ export function importControls(options: {
     const reasons: string[] = [];
     for (const file of files) {
       try {
-        const count = await importAnnotations(itemId, await withoutMark(file));
+        const count = await importAnnotations(itemId, await jsonOf(file));
         if (count === 0) throw new Error(annotationTexts.importedNone);
-        announce(annotationTexts.imported(file.name, count));
+        tell(annotationTexts.imported(file.name, count));
       } catch (error) {
         reasons.push(`${file.name}: ${messageOf(error)}`);
       }
@@ -47,8 +47,33 @@ export function importControls(options: {
   }
 }
 
-/** Removes a byte order mark, which some programs write but JSON does not allow. */
-async function withoutMark(file: File) {
-  const start = new Uint8Array(await file.slice(0, 3).arrayBuffer());
-  return start.join() === '239,187,191' ? new File([file.slice(3)], file.name) : file;
+/** Bytes at the start of a file by which text of two bytes a character is told. */
+const wideTexts: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
+
+/**
+ * The text of a file in UTF-8, without the byte order mark that some programs write but JSON does not allow.
+ *
+ * @throws if the file is not JSON, which the server could only say in the terms of its interface
+ */
+async function jsonOf(file: File): Promise<File> {
+  const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
+  const encoding = wideTexts[start.subarray(0, 2).join()] ?? 'utf-8';
+  // The last character may have been cut.
+  const text = new TextDecoder(encoding).decode(start, { stream: true });
+  if (!/^\s*[[{]/.test(text)) throw new Error(annotationTexts.importedNoJson);
+  const isMarked = start.subarray(0, 3).join() === '239,187,191';
+  try {
+    if (encoding !== 'utf-8' || isMarked) {
+      return new File([new TextDecoder(encoding, { fatal: true }).decode(await file.arrayBuffer())], file.name);
+    }
+    // Long files are not kept in memory.
+    const reader = file
+      .stream()
+      .pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))
+      .getReader();
+    while (!(await reader.read()).done);
+  } catch (error) {
+    throw error instanceof TypeError ? new Error(annotationTexts.importedNoUtf8) : error;
+  }
+  return file;
 }

@@ -1,8 +1,8 @@
-import { actions, errorNotice, fill, h, linkButton } from '../../dom.js';
+import { actions, button, errorNotice, fill, h, linkButton } from '../../dom.js';
 import { formatCount } from '../../format.js';
 import { displayOf, type Display } from '../display.js';
 import { groupFilter, groupsOf, type Group } from '../requests.js';
-import type { AnnotationRecord } from '../model.js';
+import { nameOf, type AnnotationRecord } from '../model.js';
 import { annotationTexts, commonTexts } from '../../texts.js';
 
 /** Largest number of listed groups. Further ones are found by their name. */
@@ -11,7 +11,7 @@ const maxListed = 100;
 /** Ids of annotations whose legends the user has folded. */
 const folded: Set<string> = new Set();
 
-/** The legend of an annotation: its groups with colours and counts, which can be hidden, and its opacity. */
+/** The legend of an annotation: its groups with colours and counts, which can be hidden, and its opacity. `fold` is the button that shows and hides it. */
 export function legend(
   { _id: id }: AnnotationRecord,
   { isOpen, onShow, signal }: { isOpen: boolean; onShow: (changes: Partial<Display>) => void; signal: AbortSignal },
@@ -38,22 +38,33 @@ export function legend(
     linkButton(annotationTexts.hideAll, () => hide(groups.map((group) => group.name))),
   );
   const place = h('div.column', h('label.bound.small', h('span', annotationTexts.opacity), opacity), filter, message, list, all);
-  const element = h('details.legend.small', { ontoggle: toggled }, h('summary', annotationTexts.legend), place);
   place.hidden = true;
-  element.open = isOpen && !folded.has(id);
+  const element = h('div.legend.small', place);
+  const fold = button('', () => open(isFolded()), { picture: 'next', kind: 'fold' });
+  open(isOpen && !folded.has(id), { isChosen: false });
   return {
     element,
+    /** shows and hides it */
+    fold,
     /** Shows another version. Input and open parts stay. */
     update(next: AnnotationRecord) {
       record = next;
-      if (element.open) void load();
+      const label = annotationTexts.legendOf(nameOf(next));
+      Object.assign(fold, { ariaLabel: label, title: label });
+      if (!isFolded()) void load();
     },
   };
 
-  function toggled() {
-    if (element.open) folded.delete(id);
-    else folded.add(id);
-    if (element.open) void load();
+  function isFolded() {
+    return fold.ariaExpanded !== 'true';
+  }
+
+  function open(isOpening: boolean, { isChosen = true } = {}) {
+    element.hidden = !isOpening;
+    fold.ariaExpanded = String(isOpening);
+    if (isChosen && isOpening) folded.delete(id);
+    else if (isChosen) folded.add(id);
+    if (isOpening) void load();
   }
 
   async function load() {

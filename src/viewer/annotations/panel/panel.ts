@@ -1,10 +1,11 @@
-import { announce, actions, button, errorNotice, fill, h, linkButton, messageOf, type Child } from '../../dom.js';
+import { actions, button, errorNotice, fill, h, linkButton, messageOf, tell, type Child } from '../../dom.js';
 import { ask } from '../../forms.js';
 import { formatCount } from '../../format.js';
 import { askToRemove, nameFields } from '../../browse/create-dialog.js';
 import { token } from '../../api.js';
+import { currentUser } from '../../session.js';
 import { annotationTexts, browseTexts, commonTexts } from '../../texts.js';
-import { editsOf, forgetEdits } from '../edits.js';
+import { editsOf, forgetEdits, onEdits } from '../edits.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 import {
   createAnnotation,
@@ -25,6 +26,12 @@ import type { Display } from '../display.js';
 
 /** If there are more annotations than this, their legends are folded at first. */
 const maxOpenLegends = 3;
+
+/** If there are more annotations than this, they can be found by their names, and the list scrolls. */
+const maxUnfiltered = 12;
+
+/** Number of annotations that are listed at once. */
+const maxListed = 100;
 
 export interface PanelOptions {
   item: ImageItem;
@@ -51,7 +58,27 @@ export class AnnotationPanel {
   readonly element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
   readonly #list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
   readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
+  /** For each annotation in the list, the elements that show its number of shapes and its unsaved changes. */
+  readonly #counters: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
   readonly #legends: Map<string, ReturnType<typeof legend>> = new Map();
+  readonly #filter = h('input', {
+    type: 'search',
+    placeholder: annotationTexts.find,
+    'aria-label': annotationTexts.find,
+    oninput: () => this.#showRows(),
+  });
+  readonly #finding = h(
+    'div.column',
+    { hidden: true },
+    this.#filter,
+    actions(
+      linkButton(annotationTexts.showAll, () => this.#showAll(true)),
+      linkButton(annotationTexts.hideAll, () => this.#showAll(false)),
+    ),
+  );
+  /** Number of annotations that are listed at most. */
+  #most = maxListed;
+  #isVisible: (id: string) => boolean = () => false;
   #records: AnnotationRecord[] = [];
   /** the edited annotation, and the controls for it */
   #edited: { id: string; controls: HTMLElement | null } | null = null;
@@ -59,6 +86,7 @@ export class AnnotationPanel {
   #kept: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
+    onEdits(() => this.#showUnsaved(), options.signal);
     void this.#load();
   }
 
@@ -77,10 +105,49 @@ export class AnnotationPanel {
   refresh() {
     if (this.#kept && this.#edited?.id !== this.#kept._id) this.#kept = null;
     const all = this.#kept ? [...this.#records, this.#kept] : this.#records;
-    const isVisible = this.options.onList(all);
+    this.#isVisible = this.options.onList(all);
     for (const id of this.#legends.keys()) if (!all.some(({ _id }) => _id === id)) this.#legends.delete(id);
-    const empty = all.length === 0 && h('li.quiet-text', annotationTexts.none);
-    keepingFocus(this.#list, () => fill(this.#list, ...all.map((record) => this.#row(record, isVisible(record._id))), empty));
+    this.#finding.hidden = all.length <= maxUnfiltered;
+    this.#list.classList.toggle('long', all.length > maxUnfiltered);
+    this.#showRows();
+  }
+
+  /** Shows the annotations whose names contain what the user has typed, as many as fit into the page, and always the edited one. */
+  #showRows() {
+    const all = this.#kept ? [...this.#records, this.#kept] : this.#records;
+    const wanted = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
+    const found = all.filter((record) => nameOf(record).toLowerCase().includes(wanted));
+    const first = found.slice(0, this.#most);
+    const edited = all.filter((record) => record._id === this.#edited?.id && !first.includes(record));
+    const listed = [...first, ...edited];
+    const empty = all.length === 0 && h('li.quiet-text', this.#nothing());
+    const more =
+      found.length > this.#most &&
+      h(
+        'li',
+        linkButton(annotationTexts.showMore(found.length - this.#most), () => this.#showMore()),
+      );
+    this.#counters.clear();
+    keepingFocus(this.#list, () =>
+      fill(this.#list, ...listed.map((record) => this.#row(record, this.#isVisible(record._id))), empty, more),
+    );
+    this.#showUnsaved();
+  }
+
+  #showMore() {
+    this.#most += maxListed;
+    this.#showRows();
+  }
+
+  /** Says that there are no annotations, if the user sees all; others may have annotations that are hidden from the user. */
+  #nothing() {
+    if (currentUser()?.admin) return annotationTexts.none;
+    return token() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
+  }
+
+  #showAll(visible: boolean) {
+    for (const { _id } of this.#records) this.options.onShow(_id, { visible });
+    this.refresh();
   }
 
   async #load() {
@@ -90,7 +157,7 @@ export class AnnotationPanel {
       const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
       if (signal.aborted) return;
       this.#records = records;
-      fill(this.element, this.#list, this.#message, mayCreate && this.#createControls());
+      fill(this.element, this.#finding, this.#list, this.#message, mayCreate && this.#createControls());
       this.refresh();
     } catch (error) {
       if (!signal.aborted) fill(this.element, errorNotice(error));
@@ -159,24 +226,42 @@ export class AnnotationPanel {
     const edit = () => this.#edit(edited ? null : id);
     const pencil = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
     for (const [what, control] of Object.entries({ box, download, pencil })) control.dataset.key = `${what} ${id}`;
+    const counted = h('span.count.quiet-text.small');
+    const unsaved = h('p.unsaved.amber.small');
+    this.#counters.set(id, { record, count: counted, unsaved });
     const whole = [
       linkButton(annotationTexts.renameAnnotation, () => this.#rename(record)),
       linkButton(annotationTexts.deleteAnnotation, () => void this.#remove(record)),
     ];
+    const legendOfIt = count > 0 ? this.#legendOf(record) : null;
     return h(
       'li',
       { class: edited ? 'annotation edited' : 'annotation' },
       h(
         'div.annotation-row.row',
+        legendOfIt?.fold,
         h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
-        h('span.count.quiet-text.small', { title: annotationTexts.shapes(count) }, formatCount(count)),
+        counted,
         download,
         mayEdit && pencil,
       ),
-      count > 0 && this.#legendOf(record),
+      unsaved,
+      legendOfIt?.element,
       edited?.controls,
       edited && h('div.annotation-whole.row', ...whole),
     );
+  }
+
+  /** Shows how many shapes annotations have with unsaved changes. The editor of an annotation shows its unsaved changes itself. */
+  #showUnsaved() {
+    for (const [id, { record, count, unsaved }] of this.#counters) {
+      const { size, growth } = editsOf(id);
+      const shapes = record._elementCount + growth;
+      count.textContent = formatCount(shapes);
+      count.title = annotationTexts.shapes(shapes);
+      unsaved.textContent = annotationTexts.unsaved(size);
+      unsaved.hidden = size === 0 || this.#edited?.id === id;
+    }
   }
 
   /** The legend of an annotation. It stays the same element, because the user may be typing in it while another version arrives. */
@@ -187,7 +272,8 @@ export class AnnotationPanel {
     const known = this.#legends.get(id) ?? legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
     this.#legends.set(id, known);
     known.update(record);
-    return known.element;
+    known.fold.dataset.key = `legend ${id}`;
+    return known;
   }
 
   #edit(id: string | null) {
@@ -230,7 +316,7 @@ export class AnnotationPanel {
         this.#records = [...this.#records, record];
         this.refresh();
         this.#edit(record._id);
-        announce(annotationTexts.created(name));
+        tell(annotationTexts.created(name));
       },
     });
   }

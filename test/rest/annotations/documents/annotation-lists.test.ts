@@ -283,6 +283,11 @@ describe('lists, rights and the life of annotations', () => {
     const listed = (await at.host.anonymous.send('GET', path)).body as unknown as Json[];
     expect(listed.map((entry) => elementsOf(entry).length)).toEqual([0, 1, 1]);
     expect(listed[0]).toMatchObject({ annotation: { name: 'one', attributes: { elements: [1] } }, _elementQuery: { count: 0 } });
+    const ids = [listed[2]!._id, listed[0]!._id, '0'.repeat(24)];
+    const some = (await at.host.anonymous.ok('GET', path, { query: { ids: JSON.stringify(ids) } })) as unknown as Json[];
+    expect(some).toEqual([listed[0], listed[2]]);
+    for (const wrong of ['x', '{}', '[1]', '["1"]', '[null]'])
+      expect((await at.host.anonymous.send('GET', path, { query: { ids: wrong } })).status, wrong).toBe(400);
     const bad: [unknown, RegExp][] = [
       [[{ name: 'ok', elements: [point(1)] }, { name: 5 }], /entry 1: name/],
       [[{ elements: [point(1)] }, { elements: [{}] }], /schema \(entry 1: elements\[0\]\.type/],

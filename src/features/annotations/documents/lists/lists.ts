@@ -57,11 +57,13 @@ export class AnnotationLists {
   /**
    * The active annotations of an item that the caller may read, oldest first. One batch is in memory at a time. Ids are read first, so that no
    * cursor of the database stays open while the annotations are consumed, which may take hours.
+   *
+   * @param ids only these annotations
    */
-  async *ofItem(itemId: string, caller: Caller | null, level: 0 | 1 | 2 = 0): AsyncGenerator<AnnotationRecord> {
+  async *ofItem(itemId: string, caller: Caller | null, ids?: ReadonlySet<string>): AsyncGenerator<AnnotationRecord> {
     const { model, permissions } = this.options;
-    const filter = { ...(await permissions.permitted(caller, level)), itemIds: [itemId] };
-    const keys = await model.keys(filter, [['_id', 1]], 0);
+    const filter = { ...(await permissions.permitted(caller, 0)), itemIds: [itemId] };
+    const keys = (await model.keys(filter, [['_id', 1]], 0)).filter(({ id }) => ids?.has(id) ?? true);
     for await (const annotation of model.some(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
   }
 

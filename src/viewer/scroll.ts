@@ -1,0 +1,50 @@
+import { isShown } from './router.js';
+
+/** Scroll positions by the key of their entry in the history, and the number of the newest key. */
+type Positions = { newest: number; byKey: Record<string, number> };
+
+const storageKey = 'scroll positions';
+
+/** Positions are kept while the tab is open, also across a reload. */
+const positions: Positions = read();
+
+/** Key of the entry whose view is on the page; `null` while a view is being built. */
+let shown: string | null = null;
+
+// The browser would restore a position before the view has been built.
+history.scrollRestoration = 'manual';
+
+addEventListener('scroll', () => {
+  // A link to another view may scroll before the page hears of it.
+  if (shown !== null && isShown(location.hash)) positions.byKey[shown] = scrollY;
+});
+
+addEventListener('pagehide', () => {
+  try {
+    sessionStorage.setItem(storageKey, JSON.stringify(positions));
+  } catch {
+    // Without storage, positions are lost when the page is reloaded.
+  }
+});
+
+/** Must be called when the page begins to show another view. */
+export function leaveScroll() {
+  shown = null;
+}
+
+/** Scrolls to where the user left this entry of the history, or to the top of a new one. Must be called when its view has been built. */
+export function restoreScroll() {
+  const known: unknown = history.state?.scroll;
+  const key = typeof known === 'string' ? known : String((positions.newest += 1));
+  if (known !== key) history.replaceState({ ...history.state, scroll: key }, '');
+  scrollTo(0, positions.byKey[key] ?? 0);
+  shown = key;
+}
+
+function read(): Positions {
+  try {
+    return JSON.parse(sessionStorage.getItem(storageKey) ?? '') as Positions;
+  } catch {
+    return { newest: 0, byKey: {} };
+  }
+}
