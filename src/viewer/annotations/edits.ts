@@ -126,7 +126,7 @@ export class Edits {
     if (this.#version === record._version) return 0;
     let both = 0;
     let isChanged = false;
-    for (const [id, { before }] of [...this.#edits]) {
+    for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
       const now = await loadElement(record, id);
       // The user may have gone on editing during the request.
