@@ -789,7 +789,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const input = page.locator('.annotation-panel input[type=file]');
     const message = page.getByTestId('annotation-message');
     await input.setInputFiles(empty);
-    await message.getByText('empty.json: there are no annotations in it.').waitFor();
+    await message.getByText('empty.json: it contains no annotations.').waitFor();
     await input.setInputFiles(marked);
     await message.getByText('lies on the image').waitFor();
     const own = join(folder, 'own.geojson');

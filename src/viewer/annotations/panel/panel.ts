@@ -259,8 +259,8 @@ export class AnnotationPanel {
       const shapes = record._elementCount + growth;
       count.textContent = formatCount(shapes);
       count.title = annotationTexts.shapes(shapes);
-      unsaved.textContent = annotationTexts.unsaved(size);
       unsaved.hidden = size === 0 || this.#edited?.id === id;
+      unsaved.textContent = unsaved.hidden ? '' : annotationTexts.unsaved(size);
     }
   }
 
