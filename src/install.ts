@@ -19,6 +19,7 @@ import type { JobRunner } from './features/jobs/running/runner.js';
 import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
 import { thumbnailsFeature } from './features/thumbnails/feature.js';
+import { zarrFeature } from './features/zarr/feature.js';
 import type { Host, WorkerHost } from './host.js';
 import { requireHost } from './core/host/check-host.js';
 import { serveRoutes } from './http/serving/serve.js';
@@ -77,13 +78,14 @@ async function openAll(
     cachedFiles,
     ...caching,
   });
-  await features.open(linksFeature, { core, settings, items, images });
+  const { links } = await features.open(linksFeature, { core, settings, items, images });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images, jobs });
   await features.open(overlayFeature, { core, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
+  await features.open(zarrFeature, { core, images, items, links, ...annotating });
   await features.open(plotFeature, { core, items, ...annotating });
   await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
 

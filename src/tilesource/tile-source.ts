@@ -115,6 +115,8 @@ export interface FrameBox {
   level: number;
   frame: number;
   box: { left: number; top: number; width: number; height: number };
+  /** Pixels of levels that the file does not hold are picked, and not mixed. */
+  nearest?: boolean;
 }
 
 /** Default of {@link SourceOptions.maxDecodedPixels}. */

@@ -42,6 +42,13 @@ export interface ImagesOptions {
   temporaryDirectory: string;
 }
 
+/** In whose turn and where the making of a picture waits. */
+interface MakeOptions {
+  /** Read only when the picture is not in the cache. */
+  asked: { caller: Caller | null; readonly signal: AbortSignal };
+  queue: WorkQueue;
+}
+
 /** Images of several files whose parts are remembered. */
 const maxKnownParts = 10_000;
 /** How often an image is opened to see what it is made of, while that changes. */
@@ -138,14 +145,21 @@ export class Images {
    * The picture of this key: from the cache, or made and then cached. The making stops when the signals of all requests that wait for it are
    * aborted.
    *
-   * @param asked is read only when the picture is not in the cache
-   * @param queue in which the making waits
    */
-  async picture(
+  picture(
     item: ItemRecord,
     key: string,
     make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
-    { asked, queue }: { asked: { caller: Caller | null; readonly signal: AbortSignal }; queue: WorkQueue },
+    options: MakeOptions,
+  ): Promise<CachedTile> {
+    return this.made(key, (wanted) => this.use(item, (image) => make(image, wanted), wanted), options);
+  }
+
+  /** Bytes of this key that are made of an image: from the cache, or made and then cached, like {@link Images.picture}. */
+  async made(
+    key: string,
+    make: (signal: AbortSignal) => Promise<CachedTile>,
+    { asked, queue }: MakeOptions,
   ): Promise<CachedTile> {
     const cached = this.options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
@@ -154,7 +168,7 @@ export class Images {
       key,
       async (wanted) => {
         const waiting = { signal: wanted, caller: callerName(asked.caller) };
-        const tile = await queue.run(() => this.use(item, (image) => make(image, wanted), wanted), waiting);
+        const tile = await queue.run(() => make(wanted), waiting);
         // Nobody waits for the cache, which logs its own errors.
         Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
@@ -170,8 +184,17 @@ export class Images {
    * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` where the file was replaced meanwhile
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
+    return this.#useUnchanged(item, (open) => use(open.image), signal);
+  }
+
+  /** Like {@link Images.use}, for the samples as the file has them, without styles and colour profiles. */
+  async useStored<R>(item: ItemRecord, use: (image: BorrowedImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
+    return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
+  }
+
+  async #useUnchanged<R>(item: ItemRecord, use: (open: OpenImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     const state = await this.#states.of(item);
-    const result = await this.#useOpen(item, state, (open) => use(open.image), signal);
+    const result = await this.#useOpen(item, state, use, signal);
     if (state.name === (await this.#states.of(item)).name) return result;
     throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Please try again.');
   }

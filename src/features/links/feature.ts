@@ -11,7 +11,7 @@ import { Links } from './links.js';
 
 /**
  * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.offer(kind)` once, declares routes with the
- * token in their path (`…/t/:token/…`) and `anyOrigin: 'always'`, and asks `links.grant(token, kind, request)` and
+ * token in their path (`…/t/:token/…`, `token-route.ts`), and asks `links.grant(token, kind, request)` and
  * `links.item(grant, itemId)` (or `links.folder`) in their `authorize`. `grant.caller` then takes the place of the caller of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
@@ -19,7 +19,6 @@ export const linksFeature: Feature<{ core: Core; settings: Settings; items: Item
     const model = new LinkModel(own);
     await model.createIndexes();
     const links = new Links({ model, auth: host.auth, items, images, settings, logger });
-    links.offer('zarr');
     onClose(events.on('item.removed', ({ item }) => links.removeOf({ type: 'item', id: idText(item._id) })));
     onClose(events.on('folder.removed', ({ folder }) => links.removeOf({ type: 'folder', id: idText(folder._id) })));
     onClose(events.on('user.removed', ({ userId }) => links.removeOfMaker(userId)));

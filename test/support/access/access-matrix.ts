@@ -77,6 +77,13 @@ export const kinds = {
   ),
   /** Who may read the folder. */
   read: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
+  /** Those who may read the folder. All others are answered with 401, because clients take 403 for data that are not stored. */
+  zarr: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: as401(folderDenied('Read'))(subjects) })),
+  /** Nobody without the token of a link. */
+  link: () => {
+    const denied = refused(401, 'This link is not valid, or not any more.');
+    return { anonymous: denied, limited: denied, stranger: denied, reader: denied, writer: denied, admin: denied };
+  },
   /** Who may read the item. */
   itemRead: verdicts(as401(itemDenied), (subjects) => ({ stranger: itemDenied(subjects) })),
   /** Who is signed in and may write the folder. */
@@ -171,6 +178,8 @@ const config = { body: '[a]\nb = 1\n' };
 const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg', image: 'label' };
 const iiif = { params: { region: 'full', size: '8,', rotation: '0', file: 'default.jpg' } };
 const noLink = { linkId: '0'.repeat(24) };
+const zarr = { kind: 'zarr', scope: 'core.data.read' } as const;
+const link = { kind: 'link' } as const;
 const itemRead = { kind: 'read', scope: 'core.data.read' } as const;
 const itemWrite = { kind: 'write', scope: 'core.data.write' } as const;
 const everybody = { kind: 'public', scope: 'core.data.read' } as const;
@@ -232,6 +241,14 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /iiif/:identifier/manifest.json': itemRead,
   'GET /iiif/folder/:folderId/collection.json': itemRead,
   'GET /iiif/folder/:folderId/manifest.json': itemRead,
+  'GET /item/:itemId/zarr/*': { ...zarr, params: { '*': 'a.ome.zarr/zarr.json' } },
+  'GET /item/:itemId/zarr2/*': { ...zarr, params: { '*': 'a.ome.zarr/.zgroup' } },
+  'GET /folder/:folderId/zarr/*': { ...zarr, params: { '*': 'a.ome.zarr/zarr.json' } },
+  'GET /folder/:folderId/zarr2/*': { ...zarr, params: { '*': 'a.ome.zarr/.zgroup' } },
+  'GET /item/:itemId/zarr/t/:token/*': link,
+  'GET /item/:itemId/zarr2/t/:token/*': link,
+  'GET /folder/:folderId/zarr/t/:token/*': link,
+  'GET /folder/:folderId/zarr2/t/:token/*': link,
   'GET /item/:itemId/tiles/dzi.dzi': itemRead,
   'GET /item/:itemId/tiles/dzi_files/:level/:xandy': { ...itemRead, params: tile },
   'GET /item/:itemId/tiles/item': itemRead,

@@ -118,7 +118,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       if (pattern.startsWith('/annotation/folder/')) own.id = subjects.folder;
       if (pattern.startsWith('/job/')) own.id = subjects.job;
       else if (pattern.startsWith('/folder/') || pattern.startsWith('/large_image/folder/')) own.id = subjects.folder;
-      const path = pattern.replace(/:(\w+)/g, (_, name: string) => params[name] ?? own[name] ?? `no-${name}`);
+      const path = pattern.replace(/:(\w+)|\*$/g, (rest: string, name = rest) => params[name] ?? own[name] ?? `no-${name}`);
       if (!path.endsWith('/events')) {
         const onItem = pattern === '/annotation' || pattern.endsWith('/copy') ? { query: { itemId: subjects.item } } : {};
         const { status, body } = await who.send(method, path, { ...onItem, ...sending });

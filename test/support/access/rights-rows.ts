@@ -80,6 +80,8 @@ const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg',
 const iiif: Options = {
   params: ({ item }) => ({ identifier: item, region: 'full', size: '8,', rotation: '0', file: 'default.jpg' }),
 };
+const zarr: Options = { params: { '*': 'a.ome.zarr/zarr.json' }, denied: 401 };
+const byLink: Options = { ...zarr, admitted: [401] };
 const element = { elementId: elementId(1) };
 const presets = { key: 'presets' };
 const yaml = { name: '.large_image_config.yaml' };
@@ -281,6 +283,15 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /iiif/:identifier/manifest.json': read('item', iiif),
   'GET /iiif/folder/:folderId/collection.json': read('folder'),
   'GET /iiif/folder/:folderId/manifest.json': read('folder'),
+  'GET /item/:itemId/zarr/*': read('item', zarr),
+  'GET /item/:itemId/zarr2/*': read('item', zarr),
+  'GET /folder/:folderId/zarr/*': read('folder', zarr),
+  'GET /folder/:folderId/zarr2/*': read('folder', zarr),
+  // They ask for the token of a link, which nobody has here.
+  'GET /item/:itemId/zarr/t/:token/*': open(byLink),
+  'GET /item/:itemId/zarr2/t/:token/*': open(byLink),
+  'GET /folder/:folderId/zarr/t/:token/*': open(byLink),
+  'GET /folder/:folderId/zarr2/t/:token/*': open(byLink),
   'GET /item/:itemId/tiles/dzi.dzi': read('item'),
   'GET /item/:itemId/tiles/dzi_files/:level/:xandy': read('item', { params: tile }),
   'GET /item/:itemId/tiles/item': read('item'),

@@ -185,7 +185,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
         ...(kind && { id: things[kind] }),
         ...params(things),
       };
-      return path.replace(/:(\w+)/g, (_, name: string) => values[name] ?? `no-${name}`);
+      return path.replace(/:(\w+)|\*$/g, (rest: string, name = rest) => values[name] ?? `no-${name}`);
     }
 
     /** What a caller must hear: `admitted`, or the status of a refusal. */

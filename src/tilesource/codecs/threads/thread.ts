@@ -123,9 +123,9 @@ const jpegXrLibrary = new Library(
 const zstdLibrary = new Library(async () => {
   // The library keeps its state in its module. If it is initialised a second time there it returns wrong bytes, so its modules are loaded anew.
   for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
-  const { init, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
+  const { init, compress, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
   await init();
-  return decompress;
+  return { compress, decompress };
 });
 
 function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
@@ -221,7 +221,7 @@ function zstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<Deco
     throw new Error(`${declared} bytes are declared where ${size} are expected`);
   }
   // The library allocates the size that the frame declares; if it declares none, `size`.
-  return zstdLibrary.use((decompress) => ({
+  return zstdLibrary.use(({ decompress }) => ({
     info: null,
     // The library copies the bytes out of its memory.
     data: ordered(decompress(bytes, { defaultHeapSize: size }) as Uint8Array<ArrayBuffer>, order),
@@ -295,6 +295,12 @@ const functions = {
   /** Decodes a chunk of a Zarr array. */
   async zarrChunk(chunk: ZarrChunk): Promise<Uint8Array<ArrayBuffer>> {
     const data = await decodeZarrChunk(chunk, zarrLibraries);
+    return moved(data, data);
+  },
+
+  /** Compresses bytes with zstd. */
+  async compressZstd({ bytes, level }: { bytes: Uint8Array; level: number }): Promise<Uint8Array<ArrayBuffer>> {
+    const data = await zstdLibrary.use(({ compress }) => compress(bytes, level) as Uint8Array<ArrayBuffer>);
     return moved(data, data);
   },
 

@@ -1,0 +1,12 @@
+import { required, text } from '../../http/parameters.js';
+
+/** Declarations that routes with the token of a link in their path share. */
+export const tokenRoute = {
+  method: 'get',
+  access: 'public',
+  anyOrigin: 'always',
+  errorStatus: { 'access-denied': 401 },
+} as const;
+
+/** The path parameter of these routes. */
+export const tokenPath = { token: required(text({ description: 'The token of a link.' })) };

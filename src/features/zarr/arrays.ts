@@ -1,0 +1,123 @@
+import type { FrameMetadata, ImageMetadata } from '../../tilesource/tile-source.js';
+import type { Size } from '../../tilesource/geometry.js';
+
+/** Sides that chunks may have, in pixels. Tiles of other sizes are cut or joined. */
+const chunkSides = { least: 256, most: 1024, usual: 512 };
+
+/** The names of axes, in the order that OME-Zarr asks for. */
+export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
+
+/** Lengths of the axes along which frames and bands lie. */
+export interface Lengths {
+  t: number;
+  c: number;
+  z: number;
+}
+
+/** A place along them. */
+export type Plane = Lengths;
+
+/** The frame and band of a plane. */
+export interface FrameBand {
+  frame: number;
+  band: number;
+}
+
+/**
+ * One image as arrays of t, c, z, y and x. Channels and bands both lie along c: the bands of the first channel, then those of the second.
+ */
+export interface ArrayImage {
+  name: string | null;
+  metadata: ImageMetadata;
+  axes: readonly AxisName[];
+  lengths: Lengths;
+  /** Side of chunks. */
+  side: number;
+  /** The sizes of the datasets, the finest first: each is half of the one before, rounded up. */
+  levels: readonly Size[];
+  /** The frame and band at a place; `null` where the file has none. */
+  at(plane: Plane): FrameBand | null;
+}
+
+const own = new Set(['T', 'C', 'Z']);
+
+/** Positions along the axes that OME-Zarr does not have: frames that differ in these belong to different images. */
+function positionOf({ axes }: FrameMetadata): string {
+  const others = Object.keys(axes).filter((axis) => !own.has(axis) && axes[axis] !== 0);
+  return others
+    .sort()
+    .map((axis) => `${axis}=${axes[axis]}`)
+    .join(',');
+}
+
+function planeOf({ axes }: FrameMetadata): Plane {
+  return { t: axes.T ?? 0, c: axes.C ?? 0, z: axes.Z ?? 0 };
+}
+
+/** Side of the chunks of an image. */
+export function chunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
+  const { least, most, usual } = chunkSides;
+  return tileWidth === tileHeight && tileWidth >= least && tileWidth <= most ? tileWidth : usual;
+}
+
+function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
+  const levels: Size[] = [];
+  for (let scale = 1; ; scale *= 2) {
+    const size = { width: Math.ceil(sizeX / scale), height: Math.ceil(sizeY / scale) };
+    levels.push(size);
+    if (size.width <= side && size.height <= side) return levels;
+  }
+}
+
+/** The images of a file. A file has several where its frames differ in more than time, channel and depth. */
+export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
+  const groups = new Map<string, Map<string, number>>();
+  for (const [frame, each] of (metadata.frames ?? []).entries()) {
+    const position = positionOf(each);
+    const { t, c, z } = planeOf(each);
+    const plane = `${t}/${c}/${z}`;
+    // Frames of which the file says the same are images as well.
+    let name = position;
+    for (let copy = 1; groups.get(name)?.has(plane) === true; copy += 1) name = `${position} ${copy}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, new Map([[plane, frame]]));
+    else group.set(plane, frame);
+  }
+  if (groups.size === 0) groups.set('', new Map([['0/0/0', 0]]));
+  return [...groups].map(([position, frames]) => arrayImage(metadata, frames, groups.size > 1 ? position : null));
+}
+
+function arrayImage(metadata: ImageMetadata, frames: ReadonlyMap<string, number>, name: string | null): ArrayImage {
+  const lengths = { t: 1, c: 1, z: 1 };
+  for (const frame of frames.values()) {
+    const plane = planeOf(metadata.frames?.[frame] ?? { axes: {} });
+    for (const axis of ['t', 'c', 'z'] as const) lengths[axis] = Math.max(lengths[axis], plane[axis] + 1);
+  }
+  const { bandCount } = metadata;
+  const side = chunkSide(metadata);
+  const axes: AxisName[] = [...(lengths.t > 1 ? ['t' as const] : []), 'c', ...(lengths.z > 1 ? ['z' as const] : []), 'y', 'x'];
+  return {
+    name,
+    metadata,
+    axes,
+    lengths: { ...lengths, c: lengths.c * bandCount },
+    side,
+    levels: levelsOf(metadata, side),
+    at({ t, c, z }) {
+      const frame = frames.get(`${t}/${Math.floor(c / bandCount)}/${z}`);
+      return frame === undefined ? null : { frame, band: c % bandCount };
+    },
+  };
+}
+
+/** Lengths of the axes of a dataset. */
+export function shapeOf({ axes, lengths, levels }: Pick<ArrayImage, 'axes' | 'lengths' | 'levels'>, level: number): number[] {
+  const { width, height } = levels[level]!;
+  const all = { ...lengths, y: height, x: width };
+  return axes.map((axis) => all[axis]);
+}
+
+/** The level of the tile source that a dataset shows; less than 0 where it is coarser than all of them. */
+export function sourceLevel({ metadata }: Pick<ArrayImage, 'metadata'>, level: number): number {
+  return metadata.levels - 1 - level;
+}

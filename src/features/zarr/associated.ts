@@ -1,0 +1,69 @@
+import { LRUCache } from 'lru-cache';
+import type { ImageMetadata, TileSource } from '../../tilesource/tile-source.js';
+import { levelCount } from '../../tilesource/geometry.js';
+import { SharedWork } from '../../tilesource/process/shared-work.js';
+import { asStored, Renderer } from '../../tilesource/render/renderer.js';
+import { blit } from '../../tilesource/render/pixels.js';
+import { createRaster, type Raster } from '../../tilesource/raster.js';
+import { absent } from './keys.js';
+import type { ReadBox } from './measure.js';
+
+const tileSide = 512;
+/** How long decoded associated images are kept, in milliseconds, and how many bytes of them. */
+const keptMs = 10_000;
+const keptBytes = 64 * 2 ** 20;
+
+/** An associated image that can be read like the main image of a file. */
+export interface AssociatedSource {
+  metadata: ImageMetadata;
+  populatedLevels: readonly number[];
+  samples(...where: Parameters<ReadBox>): Promise<Raster>;
+}
+
+/** Decoded associated images, each kept for a moment because clients ask for their chunks one by one. */
+export class AssociatedSources {
+  readonly #kept = new LRUCache<string, Raster>({
+    maxSize: keptBytes,
+    ttl: keptMs,
+    sizeCalculation: ({ data }) => data.byteLength + 1024,
+  });
+  readonly #reading = new SharedWork<Raster>();
+
+  /** @param key names the associated image and its state. @throws NotFoundError where the file has none of this name. */
+  async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
+    const kept = this.#kept.get(key);
+    const raster = kept ?? (await this.#reading.join(key, (wanted) => this.#read(key, read, wanted), signal));
+    return sourceOf(raster);
+  }
+
+  async #read(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<Raster> {
+    const raster = await read(signal);
+    if (raster === null) throw absent();
+    this.#kept.set(key, raster);
+    return raster;
+  }
+}
+
+function sourceOf(raster: Raster): AssociatedSource {
+  const { width: sizeX, height: sizeY, bands: bandCount, dtype } = raster;
+  const shape = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
+  const levels = levelCount(shape);
+  const metadata: ImageMetadata = { ...shape, levels, magnification: null, mmX: null, mmY: null, dtype, bandCount };
+  const source: TileSource = {
+    metadata,
+    populatedLevels: [levels - 1],
+    async readTile({ x, y }) {
+      const [left, top] = [x * tileSide, y * tileSide];
+      const tile = createRaster({
+        ...raster,
+        width: Math.min(tileSide, sizeX - left),
+        height: Math.min(tileSide, sizeY - top),
+      });
+      blit(tile, raster, { left: -left, top: -top });
+      return tile;
+    },
+    close: () => Promise.resolve(),
+  };
+  const renderer = new Renderer(source, {});
+  return { metadata, populatedLevels: source.populatedLevels, samples: (where) => renderer.samples(where, asStored) };
+}

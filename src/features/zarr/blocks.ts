@@ -1,0 +1,70 @@
+import { LRUCache } from 'lru-cache';
+import type { Box } from '../../tilesource/geometry.js';
+import { SharedWork } from '../../tilesource/process/shared-work.js';
+import { blit } from '../../tilesource/render/pixels.js';
+import { createRaster, type Raster } from '../../tilesource/raster.js';
+import { sourceLevel, type ArrayImage } from './arrays.js';
+import type { ReadBox } from './measure.js';
+
+/** How long decoded tiles are kept, in milliseconds, and how many bytes of them: clients ask for the channels of a tile at about the same time. */
+const keptMs = 5000;
+const keptBytes = 96 * 2 ** 20;
+
+/** Decoded tiles, which are kept for a moment so that the channels of a chunk decode their tile once. */
+export class Blocks {
+  readonly #kept = new LRUCache<string, Raster>({
+    maxSize: keptBytes,
+    ttl: keptMs,
+    sizeCalculation: ({ data }) => data.byteLength + 1024,
+  });
+  readonly #reading = new SharedWork<Raster>();
+
+  /**
+   * The samples of all bands of a chunk.
+   *
+   * @param state names the image and its state.
+   */
+  async chunk(
+    image: ArrayImage,
+    { state, frame, level, row, column }: { state: string; frame: number; level: number; row: number; column: number },
+    read: (signal: AbortSignal) => ReadBox,
+    signal: AbortSignal,
+  ): Promise<Raster> {
+    const { metadata, side, levels } = image;
+    const size = levels[level]!;
+    const box = boxOf(size, { left: column * side, top: row * side, width: side, height: side });
+    const from = sourceLevel(image, level);
+    const block = (part: Box): Promise<Raster> => {
+      const name = `${state}/${frame}/${from}/${part.left}/${part.top}/${part.width}`;
+      const kept = this.#kept.get(name);
+      if (kept !== undefined) return Promise.resolve(kept);
+      return this.#reading.join(
+        name,
+        async (wanted) => {
+          const raster = await read(wanted)({ frame, level: from, box: part });
+          this.#kept.set(name, raster);
+          return raster;
+        },
+        signal,
+      );
+    };
+    const { tileWidth, tileHeight } = metadata;
+    // Of tiles that are larger than chunks the whole tile is kept, and several chunks are cut out of it.
+    const isCut = from >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
+    if (!isCut) return block(box);
+    const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });
+    for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {
+      for (let x = Math.floor(box.left / tileWidth); x * tileWidth < box.left + box.width; x += 1) {
+        const tile = { left: x * tileWidth, top: y * tileHeight, width: tileWidth, height: tileHeight };
+        const raster = await block(boxOf(size, tile));
+        blit(target, raster, { left: tile.left - box.left, top: tile.top - box.top });
+      }
+    }
+    return target;
+  }
+}
+
+/** The part of a box that is inside a level. */
+function boxOf(size: { width: number; height: number }, { left, top, width, height }: Box): Box {
+  return { left, top, width: Math.min(width, size.width - left), height: Math.min(height, size.height - top) };
+}

@@ -1,0 +1,31 @@
+import { nextSlice } from '../../core/concurrency/slices.js';
+import { codecThreads } from '../../tilesource/codecs/threads/codec-threads.js';
+import { zstd } from '../../tilesource/pyramid/tiles.js';
+import { bitsOf, sampleArrays, type Raster } from '../../tilesource/raster.js';
+import { zstdLevel } from './nodes.js';
+
+/** Chunks of more bytes are compressed in a thread, because that takes tens of milliseconds. */
+const largeBytes = 2 ** 20;
+
+/** The samples of a band as a complete chunk: in rows of `side` samples, little endian, filled up with zeros. */
+export function chunkBytes({ data, width, height, bands, dtype }: Raster, band: number, side: number): Uint8Array<ArrayBuffer> {
+  const chunk = new sampleArrays[dtype](side * side);
+  const from = bitsOf(data);
+  const to = bitsOf(chunk);
+  if (bands === 1 && width === side) to.set(from.subarray(0, width * Math.min(height, side)));
+  else {
+    for (let row = 0; row < height; row += 1) {
+      let at = row * side;
+      const end = at + width;
+      for (let source = row * width * bands + band; at < end; at += 1, source += bands) to[at] = from[source]!;
+    }
+  }
+  return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength) as Uint8Array<ArrayBuffer>;
+}
+
+/** The bytes of a chunk, compressed. */
+export async function compressed(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  if (bytes.length > largeBytes) return codecThreads.call('compressZstd', { bytes, level: zstdLevel }, 'a chunk');
+  await nextSlice();
+  return (await zstd())(bytes, zstdLevel);
+}

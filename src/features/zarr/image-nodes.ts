@@ -1,0 +1,51 @@
+import type { ArrayImage, AxisName } from './arrays.js';
+import { shapeOf } from './arrays.js';
+import type { Measured } from './measure.js';
+import type { ZarrNode, ZarrNodes } from './nodes.js';
+
+const axisTypes: Readonly<Record<AxisName, string>> = { t: 'time', c: 'channel', z: 'space', y: 'space', x: 'space' };
+
+/** Metadata of the arrays of an image, for its own group and for those of its labels. */
+export function multiscale({ axes, levels, metadata: { mmX, mmY } }: ArrayImage, name: string | null): Record<string, unknown> {
+  const micrometers: Partial<Record<AxisName, number | null>> = { x: mmX && mmX * 1000, y: mmY && mmY * 1000 };
+  return {
+    ...(name !== null && { name }),
+    axes: axes.map((axis) => ({
+      name: axis,
+      type: axisTypes[axis],
+      ...(micrometers[axis] != null && { unit: 'micrometer' }),
+    })),
+    datasets: levels.map((_, level) => ({
+      path: String(level),
+      coordinateTransformations: [
+        {
+          type: 'scale',
+          scale: axes.map((axis) => (axis === 'x' || axis === 'y' ? 2 ** level * (micrometers[axis] ?? 1) : 1)),
+        },
+      ],
+    })),
+  };
+}
+
+/** Sides of the chunks of an array. */
+export function chunkOf({ axes, side }: Pick<ArrayImage, 'axes' | 'side'>): number[] {
+  return axes.map((axis) => (axis === 'y' || axis === 'x' ? side : 1));
+}
+
+/** The group of an image and its arrays. */
+export function imageNodes(image: ArrayImage, { omero, codec }: Measured, name: string): ZarrNodes {
+  const { axes, metadata } = image;
+  const nodes = new Map<string, ZarrNode>();
+  nodes.set('', { kind: 'group', ome: { multiscales: [multiscale(image, name)], omero } });
+  for (const level of image.levels.keys()) {
+    nodes.set(String(level), {
+      kind: 'array',
+      shape: shapeOf(image, level),
+      chunk: chunkOf(image),
+      axes,
+      dtype: metadata.dtype,
+      codec,
+    });
+  }
+  return nodes;
+}

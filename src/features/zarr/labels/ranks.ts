@@ -1,0 +1,29 @@
+import { sortInSlices } from '../../../tilesource/style/sorted-values.js';
+import type { ElementStore, StoredElements } from '../../annotations/elements/element-store.js';
+
+/** Tells the index of an element in its annotation from its order. */
+export interface Ranks {
+  of(order: number): number;
+}
+
+/** Reads the orders of all elements: they have gaps where elements were removed. */
+export async function ranksOf(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
+  const orders = new Float64Array(elements.count);
+  let count = 0;
+  for await (const marks of store.marks(elements)) {
+    orders.set(marks.orders.subarray(0, orders.length - count), count);
+    count += marks.orders.length;
+  }
+  const sorted = await sortInSlices(orders);
+  return {
+    of(order) {
+      let low = 0;
+      for (let high = sorted.length; low < high;) {
+        const middle = (low + high) >>> 1;
+        if (sorted[middle]! < order) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    },
+  };
+}

@@ -1,0 +1,175 @@
+import { boxCorners } from '../../../annotation-format/formats/geometry.js';
+import type { Coordinate } from '../../../annotation-format/schema/common.js';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+
+/** Labels of pixels: whole numbers, 0 where nothing is. */
+export type LabelPixels = Uint8Array | Uint16Array | Uint32Array;
+
+/** A square of pixels of a level. Positions are in pixels of the level. */
+export interface LabelView {
+  left: number;
+  top: number;
+  side: number;
+  /** Base-layer pixels per pixel of the level. */
+  scale: number;
+}
+
+/**
+ * Gives all pixels whose centre an element contains its label: no outline, no antialiasing. Points and open lines are one pixel wide. Heatmaps, grids of
+ * values, images and pixelmaps have no area of their own and are left out.
+ */
+export function paintLabel(pixels: LabelPixels, view: LabelView, element: AnnotationElement, label: number): void {
+  switch (element.type) {
+    case 'point':
+      paintPoint(pixels, view, element.center, label);
+      return;
+    case 'polyline':
+      if (element.closed === true) fillRings(pixels, view, [element.points, ...(element.holes ?? [])], label);
+      else paintLine(pixels, view, element.points, label);
+      return;
+    case 'arrow':
+      paintLine(pixels, view, element.points, label);
+      return;
+    case 'rectangle':
+    case 'rectanglegrid':
+      fillRings(pixels, view, [boxCorners(element)], label);
+      return;
+    case 'ellipse':
+      fillEllipse(pixels, view, { ...element, rotation: element.rotation ?? 0 }, label);
+      return;
+    case 'circle':
+      fillEllipse(
+        pixels,
+        view,
+        { center: element.center, width: 2 * element.radius, height: 2 * element.radius, rotation: 0 },
+        label,
+      );
+      return;
+    case 'heatmap':
+    case 'griddata':
+    case 'image':
+    case 'pixelmap':
+      return;
+  }
+}
+
+function paintPixel(pixels: LabelPixels, { left, top, side }: LabelView, x: number, y: number, label: number): void {
+  const column = x - left;
+  const row = y - top;
+  if (column >= 0 && row >= 0 && column < side && row < side) pixels[row * side + column] = label;
+}
+
+function paintPoint(pixels: LabelPixels, view: LabelView, [x, y]: Coordinate, label: number): void {
+  paintPixel(pixels, view, Math.floor(x / view.scale), Math.floor(y / view.scale), label);
+}
+
+/** Draws the pixels that Bresenham's algorithm gives between the pixels that the vertices are in. */
+function paintLine(pixels: LabelPixels, view: LabelView, points: readonly Coordinate[], label: number): void {
+  const at = ([x, y]: Coordinate) => [Math.floor(x / view.scale), Math.floor(y / view.scale)] as const;
+  for (let index = 0; index < Math.max(1, points.length - 1); index += 1) {
+    const start = points[index]!;
+    paintSegment(pixels, view, at(start), at(points[index + 1] ?? start), label);
+  }
+}
+
+type Pixel = readonly [x: number, y: number];
+
+function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1, y1]: Pixel, label: number): void {
+  const { left, top, side } = view;
+  const isOutside = (a: number, b: number, first: number) => Math.max(a, b) < first || Math.min(a, b) >= first + side;
+  if (isOutside(x0, x1, left) || isOutside(y0, y1, top)) return;
+  const isSteep = Math.abs(y1 - y0) > Math.abs(x1 - x0);
+  // Along the longer axis one pixel is drawn at each step. Only the steps inside the view are taken.
+  const [from, to, otherFrom, otherTo] = isSteep ? [y0, y1, x0, x1] : [x0, x1, y0, y1];
+  const length = Math.abs(to - from);
+  const step = Math.sign(to - from);
+  const first = isSteep ? top : left;
+  const begin = Math.max(0, step >= 0 ? first - from : from - (first + side - 1));
+  const end = Math.min(length, step >= 0 ? first + side - 1 - from : from - first);
+  const slope = length === 0 ? 0 : (otherTo - otherFrom) / length;
+  for (let taken = begin; taken <= end; taken += 1) {
+    const along = from + taken * step;
+    const across = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * taken + 0.5);
+    if (isSteep) paintPixel(pixels, view, across, along, label);
+    else paintPixel(pixels, view, along, across, label);
+  }
+}
+
+/** Fills rings together by the even-odd rule. A centre on a left or upper edge is inside, one on a right or lower edge is not. */
+function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readonly Coordinate[])[], label: number): void {
+  const { left, top, side, scale } = view;
+  let highest = Infinity;
+  let lowest = -Infinity;
+  for (const ring of rings) {
+    for (const [, y] of ring) {
+      if (y < highest) highest = y;
+      if (y > lowest) lowest = y;
+    }
+  }
+  const firstRow = Math.max(0, firstCentre(highest, scale) - top);
+  const endRow = Math.min(side, firstCentre(lowest, scale) - top);
+  if (!(firstRow < endRow)) return;
+  const crossings: number[][] = Array.from({ length: endRow - firstRow }, () => []);
+  for (const ring of rings) {
+    let [x0, y0] = ring.at(-1) ?? [0, 0];
+    for (const [x1, y1] of ring) {
+      // Rows whose centres are at or below the upper end of the edge, and above its lower end.
+      const [upper, lower] = y0 < y1 ? [y0, y1] : [y1, y0];
+      const first = Math.max(firstRow, firstCentre(upper, scale) - top);
+      const end = Math.min(endRow, firstCentre(lower, scale) - top);
+      for (let row = first; row < end; row += 1) {
+        const centre = (top + row + 0.5) * scale;
+        crossings[row - firstRow]!.push(x0 + ((centre - y0) / (y1 - y0)) * (x1 - x0));
+      }
+      [x0, y0] = [x1, y1];
+    }
+  }
+  for (const [index, found] of crossings.entries()) {
+    if (found.length < 2) continue;
+    found.sort((a, b) => a - b);
+    const row = (firstRow + index) * side;
+    for (let each = 0; each + 1 < found.length; each += 2) {
+      const begin = Math.max(0, firstCentre(found[each]!, scale) - left);
+      const end = Math.min(side, firstCentre(found[each + 1]!, scale) - left);
+      if (begin < end) pixels.fill(label, row + begin, row + end);
+    }
+  }
+}
+
+/** The first pixel of a level whose centre is at a position of the base layer or behind it. */
+function firstCentre(position: number, scale: number): number {
+  return Math.ceil(position / scale - 0.5);
+}
+
+interface Ellipse {
+  center: Coordinate;
+  width: number;
+  height: number;
+  rotation: number;
+}
+
+/** Fills all pixels whose centre is inside of an ellipse or on it. */
+function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, height, rotation }: Ellipse, label: number): void {
+  const { left, top, side, scale } = view;
+  const [a, b] = [width / 2, height / 2];
+  if (!(a > 0 && b > 0)) {
+    paintPoint(pixels, view, center, label);
+    return;
+  }
+  const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
+  // The ellipse is A x² + B x y + C y² <= 1, around its centre.
+  const [A, B, C] = [(cos / a) ** 2 + (sin / b) ** 2, 2 * cos * sin * (1 / a ** 2 - 1 / b ** 2), (sin / a) ** 2 + (cos / b) ** 2];
+  const reach = Math.sqrt((a * sin) ** 2 + (b * cos) ** 2);
+  const first = Math.max(0, firstCentre(center[1] - reach, scale) - top);
+  const last = Math.min(side - 1, Math.floor((center[1] + reach) / scale - 0.5) - top);
+  for (let row = first; row <= last; row += 1) {
+    const y = (top + row + 0.5) * scale - center[1];
+    const root = (B * y) ** 2 - 4 * A * (C * y * y - 1);
+    if (root < 0) continue;
+    const half = Math.sqrt(root) / (2 * A);
+    const middle = center[0] - (B * y) / (2 * A);
+    const begin = Math.max(0, firstCentre(middle - half, scale) - left);
+    const end = Math.min(side, Math.floor((middle + half) / scale - 0.5) + 1 - left);
+    if (begin < end) pixels.fill(label, row * side + begin, row * side + end);
+  }
+}

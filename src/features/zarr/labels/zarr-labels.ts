@@ -1,0 +1,193 @@
+import { LRUCache } from 'lru-cache';
+import { atMost } from '../../../core/concurrency/lru-options.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import type { Queues } from '../../../core/concurrency/queues.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import { LargeImageError } from '../../../errors.js';
+import type { Reply } from '../../../http/reply.js';
+import type { AnnotationServices } from '../../annotations/annotation-services.js';
+import type { AnnotationRecord } from '../../annotations/documents/annotation-record.js';
+import type { StoredElements } from '../../annotations/elements/element-store.js';
+import type { AnnotationOverlay } from '../../annotations/overlay/overlay.js';
+import type { Images } from '../../images/images.js';
+import { shapeOf, type ArrayImage } from '../arrays.js';
+import { compressed } from '../chunk-bytes.js';
+import { chunkOf, multiscale } from '../image-nodes.js';
+import { absent } from '../keys.js';
+import type { ZarrNode, ZarrNodes } from '../nodes.js';
+import { ranksOf, type Ranks } from './ranks.js';
+import { paintLabel, type LabelPixels, type LabelView } from './rasterize.js';
+import { chunkAt, replyWithChunk, type ChunkAddress, type StoreRequest } from '../store.js';
+
+/** Most annotations that are listed as labels. */
+const maxLabels = 500;
+/** Lists of groups, and tables of ranks, that are remembered. */
+const maxKnown = 1000;
+const maxRanks = 4;
+
+const objectsSuffix = '.objects';
+
+type LabelType = 'uint8' | 'uint16' | 'uint32';
+const labelArrays = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array } as const;
+
+interface GroupLabel {
+  name: string | null;
+  color: string;
+}
+
+/** What {@link ZarrLabels} works with. */
+export interface ZarrLabelsOptions {
+  annotations: AnnotationServices;
+  overlay: AnnotationOverlay;
+  images: Images;
+  queues: Queues;
+}
+
+/**
+ * Annotations as labels. `labels/<id>` has the number of the group of the last element that contains the centre of a pixel, `labels/<id>.objects` the
+ * number of that element, both counted from 1.
+ */
+export class ZarrLabels {
+  readonly #groups = new LRUCache<string, GroupLabel[]>(atMost(maxKnown));
+  readonly #ranks = new LRUCache<string, Promise<Ranks>>(atMost(maxRanks));
+
+  constructor(private readonly options: ZarrLabelsOptions) {}
+
+  /** The group `labels` with the labels that the caller may read; nothing where there are none. */
+  async nodes(item: ItemRecord, image: ArrayImage, { caller, signal }: StoreRequest): Promise<ZarrNodes> {
+    const nodes = new Map<string, ZarrNode>();
+    const names: string[] = [];
+    for await (const annotation of this.options.annotations.lists.ofItem(item.id, caller)) {
+      signal.throwIfAborted();
+      const title = annotation.head.name ?? annotation.id;
+      const groups = await this.#groupsOf(annotation.elements, signal);
+      const own = {
+        colors: groups.map(colorEntry),
+        properties: groups.map(({ name }, at) => ({ 'label-value': at + 1, group: name })),
+      };
+      names.push(annotation.id, `${annotation.id}${objectsSuffix}`);
+      add(nodes, image, { path: annotation.id, title, dtype: typeOf(groups.length), own });
+      add(nodes, image, { path: `${annotation.id}${objectsSuffix}`, title: `${title} (objects)`, dtype: 'uint32', own: {} });
+      if (names.length >= 2 * maxLabels) break;
+    }
+    if (names.length > 0) nodes.set('', { kind: 'group', ome: { labels: names } });
+    return nodes;
+  }
+
+  /** Answers the key of a chunk below `labels`. @throws NotFoundError where there is none. */
+  async chunk(
+    item: ItemRecord,
+    image: ArrayImage,
+    [path = '', ...rest]: readonly string[],
+    request: StoreRequest,
+  ): Promise<Reply> {
+    const isObjects = path.endsWith(objectsSuffix);
+    const id = isObjects ? path.slice(0, -objectsSuffix.length) : path;
+    const chunk = chunkAt(withoutChannels(image), rest, request.version);
+    if (chunk === null || !/^[0-9a-f]{24}$/.test(id)) throw absent();
+    const annotation = await this.#load(id, item, request);
+    const { elements } = annotation;
+    const { images, queues } = this.options;
+    const { level, row, column } = chunk;
+    const kind = isObjects ? 'objects' : 'groups';
+    const key = `zarr-labels/${annotation.id}/${elements.content}/${kind}/${image.side}/${level}/${row}/${column}`;
+    const { turn, signal } = request;
+    const make = async (wanted: AbortSignal) => {
+      const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: wanted });
+      return { bytes: bytes === null ? new Uint8Array(0) : await compressed(bytes), type: 'application/octet-stream' };
+    };
+    const asked = { caller: turn, signal };
+    return replyWithChunk(request, key, async () => (await images.made(key, make, { asked, queue: queues.elements })).bytes);
+  }
+
+  async #load(id: string, item: ItemRecord, { caller }: StoreRequest): Promise<AnnotationRecord> {
+    try {
+      const annotation = await this.options.annotations.writer.load(id, 0, caller);
+      if (annotation.itemId === item.id && annotation.active) return annotation;
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      // A program may have seen the label before, and would take 404 for an area without elements.
+      if (error.code === 'access-denied') throw new LargeImageError('login-required', error.message, { cause: error });
+      if (error.code !== 'unknown-id' && error.code !== 'invalid') throw error;
+    }
+    throw absent();
+  }
+
+  /** The samples of a chunk; `null` where no element meets it. */
+  async #paint(
+    elements: StoredElements,
+    image: ArrayImage,
+    { level, row, column }: ChunkAddress,
+    { isObjects, signal }: { isObjects: boolean; signal: AbortSignal },
+  ): Promise<Uint8Array<ArrayBuffer> | null> {
+    const { side } = image;
+    const view: LabelView = { left: column * side, top: row * side, side, scale: 2 ** level };
+    const pixels: LabelPixels = new labelArrays[isObjects ? 'uint32' : typeOf(elements.groups.length)](side * side);
+    const numbers = new Map(elements.groups.map((name, at) => [name, at + 1]));
+    const ranks = isObjects ? await this.#ranksOf(elements, signal) : null;
+    const [lowX, lowY, span] = [view.left * view.scale, view.top * view.scale, side * view.scale];
+    // Lines are a pixel wide, and may reach a pixel out of their boxes.
+    const margin = view.scale;
+    const conditions = [
+      { field: 'highx', operator: '$gte', value: lowX - margin },
+      { field: 'highy', operator: '$gte', value: lowY - margin },
+      { field: 'lowx', operator: '$lt', value: lowX + span + margin },
+      { field: 'lowy', operator: '$lt', value: lowY + span + margin },
+    ] as const;
+    for await (const { element, order } of this.options.annotations.store.scan(elements, { conditions, signal })) {
+      const label = ranks === null ? numbers.get(element.group ?? null)! : ranks.of(order) + 1;
+      paintLabel(pixels, view, element, label);
+      if (isSliceOver()) await nextSlice(signal);
+    }
+    const isEmpty = pixels.every((label) => label === 0);
+    return isEmpty ? null : new Uint8Array(pixels.buffer as ArrayBuffer, pixels.byteOffset, pixels.byteLength);
+  }
+
+  #ranksOf(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
+    const known = this.#ranks.get(elements.content);
+    if (known !== undefined) return known;
+    // It is made for all who wait for it, so the signal of the first does not end it.
+    signal.throwIfAborted();
+    const making = ranksOf(this.options.annotations.store, elements);
+    this.#ranks.set(elements.content, making);
+    making.catch(() => this.#ranks.delete(elements.content));
+    return making;
+  }
+
+  async #groupsOf(elements: StoredElements, signal: AbortSignal): Promise<GroupLabel[]> {
+    const known = this.#groups.get(elements.content);
+    if (known !== undefined) return known;
+    const counted = await this.options.overlay.groups(elements, { signal });
+    const groups = elements.groups.map((name) => ({ name, color: counted.get(name)?.color ?? '#000000' }));
+    this.#groups.set(elements.content, groups);
+    return groups;
+  }
+}
+
+/** The smallest type that holds the numbers of so many groups. */
+function typeOf(groups: number): LabelType {
+  return groups < 2 ** 8 ? 'uint8' : groups < 2 ** 16 ? 'uint16' : 'uint32';
+}
+
+function withoutChannels(image: ArrayImage): ArrayImage {
+  return { ...image, lengths: { ...image.lengths, c: 1 } };
+}
+
+function colorEntry({ color }: GroupLabel, at: number): Record<string, unknown> {
+  const [red, green, blue] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16));
+  return { 'label-value': at + 1, rgba: [red, green, blue, 255] };
+}
+
+function add(
+  nodes: Map<string, ZarrNode>,
+  image: ArrayImage,
+  { path, title, dtype, own }: { path: string; title: string; dtype: LabelType; own: Record<string, unknown> },
+): void {
+  const shown = withoutChannels(image);
+  const label = { ...own, source: { image: '../../../' } };
+  nodes.set(path, { kind: 'group', ome: { multiscales: [multiscale(shown, title)], 'image-label': label } });
+  for (const level of image.levels.keys()) {
+    const shape = shapeOf(shown, level);
+    nodes.set(`${path}/${level}`, { kind: 'array', shape, chunk: chunkOf(shown), axes: shown.axes, dtype, codec: 'zstd' });
+  }
+}

@@ -1,0 +1,127 @@
+import type { Box } from '../../tilesource/geometry.js';
+import { bandInterpretations } from '../../tilesource/measure/histogram.js';
+import { fullValue, leastValue, type Raster } from '../../tilesource/raster.js';
+import type { ImageMetadata } from '../../tilesource/tile-source.js';
+import { sourceLevel, type ArrayImage } from './arrays.js';
+import { chunkBytes, compressed } from './chunk-bytes.js';
+import type { ChunkCodec } from './nodes.js';
+
+/** What is known of the samples of an image without reading it finely. */
+export interface Measured {
+  omero: Record<string, unknown>;
+  codec: ChunkCodec;
+}
+
+/** Reads samples of a level of the image, which may be less than 0. */
+export type ReadBox = (where: { frame: number; level: number; box: Box }) => Promise<Raster>;
+
+/** Most channels whose contrast is measured. The windows of others show the whole range. */
+const maxMeasured = 64;
+/** The share of samples below and above a window. */
+const clipped = 0.001;
+/** Most samples that are sorted to find a window. */
+const maxSorted = 2 ** 16;
+/** A coarse level that is more steps than this from the levels in the file is not made: that could read the whole image. */
+const maxSteps = 2;
+/** Compression is used where it leaves less than this share of the bytes. */
+const worthwhile = 0.9;
+
+const colorsOfBands = ['FF0000', '00FF00', '0000FF', 'FFFFFF'];
+const colorsOfChannels = ['0000FF', '00FF00', 'FF0000', 'FF00FF', '00FFFF', 'FFFF00', 'FFFFFF'];
+
+/** Measures windows of contrast, and whether compression helps, on the coarsest dataset. */
+export async function measure(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measured> {
+  const { metadata, lengths } = image;
+  const where = coarseBox(image, populatedLevels);
+  const defaultZ = Math.floor(lengths.z / 2);
+  const channels: Record<string, unknown>[] = [];
+  let codec: ChunkCodec | null = null;
+  let samples: Raster | null = null;
+  let sampled = -1;
+  const isColor = hasColors(metadata);
+  for (let c = 0; c < lengths.c; c += 1) {
+    const place = image.at({ t: 0, c, z: defaultZ }) ?? image.at({ t: 0, c, z: 0 });
+    let window: [number, number] | null = null;
+    if (place !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
+      if (samples === null || place.frame !== sampled) samples = await read({ ...where, frame: place.frame });
+      sampled = place.frame;
+      if (codec === null) {
+        const bytes = chunkBytes(samples, place.band, image.side);
+        codec = (await compressed(bytes)).length < bytes.length * worthwhile ? 'zstd' : 'none';
+      }
+      if (!isColor) window = contrast(samples, place.band);
+    }
+    channels.push(channelOf(image, c, window));
+  }
+  const model = isColor || lengths.c > 1 ? 'color' : 'greyscale';
+  return { omero: { channels, rdefs: { model, defaultT: 0, defaultZ } }, codec: codec ?? 'zstd' };
+}
+
+/** The whole of the coarsest dataset, or of the coarsest level of the file a part that is as large as a chunk. */
+function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { level: number; box: Box } {
+  const last = image.levels.length - 1;
+  const level = sourceLevel(image, last);
+  const stored = populatedLevels[0] ?? image.metadata.levels - 1;
+  if (stored - level <= maxSteps) return { level, box: { left: 0, top: 0, ...image.levels[last]! } };
+  const size = image.levels[image.metadata.levels - 1 - stored]!;
+  const width = Math.min(size.width, image.side);
+  const height = Math.min(size.height, image.side);
+  const left = Math.floor((size.width - width) / 2);
+  return { level: stored, box: { left, top: Math.floor((size.height - height) / 2), width, height } };
+}
+
+/** Whether the bands are colours, which are shown as they are. */
+function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
+  return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
+}
+
+/** The range of a band without its most extreme samples; `null` where no sample is a number. */
+function contrast({ data, bands }: Raster, band: number): [number, number] | null {
+  const pixels = data.length / bands;
+  const step = Math.max(1, Math.ceil(pixels / maxSorted));
+  const values = new Float64Array(Math.ceil(pixels / step));
+  let count = 0;
+  for (let pixel = 0; pixel < pixels; pixel += step) {
+    const value = data[pixel * bands + band]!;
+    if (Number.isFinite(value)) values[count++] = value;
+  }
+  if (count === 0) return null;
+  const sorted = values.subarray(0, count).sort();
+  const cut = Math.floor(clipped * count);
+  return [sorted[cut]!, sorted[count - 1 - cut]!];
+}
+
+function channelOf({ metadata }: ArrayImage, c: number, window: [number, number] | null): Record<string, unknown> {
+  const { bandCount, channels, frames, dtype, white } = metadata;
+  const channel = Math.floor(c / bandCount);
+  const band = c % bandCount;
+  const frame = frames?.find(({ axes }) => (axes.C ?? 0) === channel);
+  const isAlpha = band === bandCount - 1 && (bandCount === 2 || bandCount === 4);
+  const own = channels?.[channel] ?? frame?.channel;
+  const ofBand = bandCount > 1 ? bandInterpretations(bandCount)[band] : undefined;
+  const label = [own ?? (bandCount > 1 && channel === 0 ? undefined : `Channel ${channel + 1}`), ofBand]
+    .filter(Boolean)
+    .join(' ');
+  const most = white ?? fullValue(dtype);
+  const isFloat = dtype.startsWith('float');
+  const least = white === undefined ? leastValue(dtype) : dtype.startsWith('int') ? -white - 1 : 0;
+  const [start, end] = window ?? [least, most];
+  return {
+    label,
+    color: colorOf({ own: frame?.color, band, bandCount, channel, isOnly: (frames?.length ?? 1) === 1 }),
+    active: !isAlpha,
+    window: {
+      start,
+      end: end > start ? end : start + 1,
+      min: isFloat ? Math.min(start, least) : least,
+      max: isFloat ? Math.max(end, start + 1) : most,
+    },
+  };
+}
+
+function colorOf(of: { own: string | undefined; band: number; bandCount: number; channel: number; isOnly: boolean }): string {
+  const own = /^#([0-9a-f]{6})/i.exec(of.own ?? '')?.[1];
+  if (own !== undefined) return own.toUpperCase();
+  if (of.bandCount > 2) return colorsOfBands[of.band % colorsOfBands.length]!;
+  return of.isOnly || of.bandCount === 2 ? 'FFFFFF' : colorsOfChannels[of.channel % colorsOfChannels.length]!;
+}

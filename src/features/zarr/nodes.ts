@@ -1,0 +1,131 @@
+import type { SampleType } from '../../tilesource/raster.js';
+import type { AxisName } from './arrays.js';
+
+/** The version of Zarr: 3 for OME-Zarr 0.5, 2 for 0.4. */
+export type ZarrVersion = 2 | 3;
+
+/** How chunks are compressed. */
+export type ChunkCodec = 'zstd' | 'none';
+
+/** A group or an array, in a form that both versions are written from. */
+export type ZarrNode =
+  | { kind: 'group'; /** Members of the OME metadata. */ ome: Readonly<Record<string, unknown>> }
+  | {
+      kind: 'array';
+      shape: readonly number[];
+      chunk: readonly number[];
+      axes: readonly AxisName[];
+      dtype: SampleType;
+      codec: ChunkCodec;
+    };
+
+/** Groups and arrays by their paths, `''` for the root. */
+export type ZarrNodes = ReadonlyMap<string, ZarrNode>;
+
+const version2Types: Readonly<Record<SampleType, string>> = {
+  uint8: '|u1',
+  int8: '|i1',
+  uint16: '<u2',
+  int16: '<i2',
+  uint32: '<u4',
+  int32: '<i4',
+  float32: '<f4',
+  float64: '<f8',
+};
+
+/** The level of zstd. Higher ones take several times as long and save little. */
+export const zstdLevel = 1;
+
+const omeVersions = { 2: '0.4', 3: '0.5' } as const;
+/** Members of the metadata that state the version of OME-Zarr themselves in 0.4. */
+const versioned = ['omero', 'image-label'];
+
+function attributes(node: ZarrNode, version: ZarrVersion): Record<string, unknown> {
+  if (node.kind === 'array' || Object.keys(node.ome).length === 0) return {};
+  if (version === 3) return { ome: { version: omeVersions[3], ...node.ome } };
+  const stated = { version: omeVersions[2] };
+  return Object.fromEntries(
+    Object.entries(node.ome).map(([name, value]) => {
+      if (name === 'multiscales') return [name, (value as object[]).map((each) => ({ ...stated, ...each }))];
+      return [name, versioned.includes(name) ? { ...stated, ...(value as object) } : value];
+    }),
+  );
+}
+
+function document3(node: ZarrNode): Record<string, unknown> {
+  if (node.kind === 'group') return { zarr_format: 3, node_type: 'group', attributes: attributes(node, 3) };
+  const zstd = { name: 'zstd', configuration: { level: zstdLevel, checksum: false } };
+  return {
+    zarr_format: 3,
+    node_type: 'array',
+    shape: node.shape,
+    data_type: node.dtype,
+    chunk_grid: { name: 'regular', configuration: { chunk_shape: node.chunk } },
+    chunk_key_encoding: { name: 'default', configuration: { separator: '/' } },
+    fill_value: 0,
+    codecs: [{ name: 'bytes', configuration: { endian: 'little' } }, ...(node.codec === 'zstd' ? [zstd] : [])],
+    dimension_names: node.axes,
+    attributes: {},
+  };
+}
+
+function array2({ shape, chunk, dtype, codec }: ZarrNode & { kind: 'array' }): Record<string, unknown> {
+  return {
+    zarr_format: 2,
+    shape,
+    chunks: chunk,
+    dtype: version2Types[dtype],
+    compressor: codec === 'zstd' ? { id: 'zstd', level: zstdLevel } : null,
+    fill_value: 0,
+    order: 'C',
+    filters: null,
+    dimension_separator: '/',
+  };
+}
+
+const join = (path: string, name: string) => (path === '' ? name : `${path}/${name}`);
+
+/** The documents of a node in Zarr 2, by name. */
+function documents2(node: ZarrNode): Record<string, unknown> {
+  if (node.kind === 'array') return { '.zarray': array2(node), '.zattrs': {} };
+  return { '.zgroup': { zarr_format: 2 }, '.zattrs': attributes(node, 2) };
+}
+
+/** The names of documents in each version. Nothing of the other version is there. */
+export const documentNames: Readonly<Record<ZarrVersion, readonly string[]>> = {
+  2: ['.zgroup', '.zarray', '.zattrs', '.zmetadata'],
+  3: ['zarr.json'],
+};
+
+/**
+ * A document of a node.
+ *
+ * @param consolidated the nodes that the metadata of the root name as well; `null` where they name none.
+ * @returns `null` where the node has no such document.
+ */
+export function documentOf(
+  nodes: ZarrNodes,
+  path: string,
+  name: string,
+  { version, consolidated }: { version: ZarrVersion; consolidated: ZarrNodes | null },
+): Record<string, unknown> | null {
+  const node = nodes.get(path);
+  if (node === undefined) return null;
+  const isRoot = path === '' && consolidated !== null;
+  if (version === 3) {
+    if (!isRoot) return document3(node);
+    const metadata = Object.fromEntries([...consolidated].filter(([at]) => at !== '').map(([at, each]) => [at, document3(each)]));
+    return { ...document3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
+  }
+  if (name !== '.zmetadata') return (documents2(node)[name] as Record<string, unknown> | undefined) ?? null;
+  if (!isRoot) return null;
+  const metadata = Object.fromEntries(
+    [...consolidated].flatMap(([at, each]) => Object.entries(documents2(each)).map(([file, value]) => [join(at, file), value])),
+  );
+  return { zarr_consolidated_format: 1, metadata };
+}
+
+/** Puts nodes below a path. */
+export function below(path: string, nodes: ZarrNodes): [string, ZarrNode][] {
+  return [...nodes].map(([at, node]) => [at === '' ? path : join(path, at), node]);
+}

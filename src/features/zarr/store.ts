@@ -1,0 +1,77 @@
+import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
+import { replyWithRange } from '../../http/ranges.js';
+import type { Reply } from '../../http/reply.js';
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../host.js';
+import { shapeOf, type ArrayImage, type Plane } from './arrays.js';
+import { absent, indexOf } from './keys.js';
+import type { ZarrVersion } from './nodes.js';
+
+/** A request for a key of a store. */
+export interface StoreRequest {
+  version: ZarrVersion;
+  headers: IncomingMessage['headers'];
+  /** The caller whose rights count. */
+  caller: Caller | null;
+  /** The caller who takes turns with others in queues. */
+  turn: Caller | null;
+  /** Whether the caller may see associated images. */
+  associated: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Answers with a document. */
+export function replyWithText({ headers }: StoreRequest, text: string, type = 'application/json'): Reply {
+  const bytes = Buffer.from(text);
+  const tag = entityTag(bytes);
+  return (
+    answerConditional(headers, tag, cacheHeaders(tag)) ??
+    replyWithRange(headers, bytes, { type, tag, headers: cacheHeaders(tag) })
+  );
+}
+
+/**
+ * Answers with a chunk. It is not made for a client that has it already.
+ *
+ * @param key names its bytes exactly.
+ * @param make gives no bytes where the chunk holds nothing but the fill value.
+ */
+export async function replyWithChunk({ headers }: StoreRequest, key: string, make: () => Promise<Uint8Array>): Promise<Reply> {
+  const tag = entityTag(key);
+  const unchanged = answerConditional(headers, tag, cacheHeaders(tag));
+  if (unchanged !== null) return unchanged;
+  const bytes = await make();
+  if (bytes.length === 0) throw absent();
+  return replyWithRange(headers, bytes, { type: 'application/octet-stream', tag, headers: cacheHeaders(tag) });
+}
+
+/** A chunk of a dataset. */
+export interface ChunkAddress {
+  level: number;
+  plane: Plane;
+  row: number;
+  column: number;
+}
+
+/** The chunk that segments of a key name; `null` where there is none. */
+export function chunkAt(
+  image: Pick<ArrayImage, 'axes' | 'lengths' | 'levels' | 'side'>,
+  segments: readonly string[],
+  version: ZarrVersion,
+): ChunkAddress | null {
+  const [first, ...rest] = segments;
+  const level = indexOf(first);
+  if (level === null || level >= image.levels.length) return null;
+  if (version === 3 && rest.shift() !== 'c') return null;
+  const shape = shapeOf(image, level);
+  if (rest.length !== shape.length) return null;
+  const at = { t: 0, c: 0, z: 0, y: 0, x: 0 };
+  for (const [position, axis] of image.axes.entries()) {
+    const index = indexOf(rest[position]);
+    const chunk = axis === 'x' || axis === 'y' ? image.side : 1;
+    if (index === null || index * chunk >= shape[position]!) return null;
+    at[axis] = index;
+  }
+  const { y: row, x: column, ...plane } = at;
+  return { level, plane, row, column };
+}

@@ -1,0 +1,266 @@
+import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/concurrency/lru-options.js';
+import type { ItemRecord } from '../../core/host/records.js';
+import { enqueueFor, type Queues } from '../../core/concurrency/queues.js';
+import { FailedReadError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
+import type { Reply } from '../../http/reply.js';
+import type { BorrowedImage } from '../../tilesource/tile-source.js';
+import type { Images } from '../images/images.js';
+import { imagesOf, type ArrayImage } from './arrays.js';
+import { AssociatedSources } from './associated.js';
+import { Blocks } from './blocks.js';
+import { chunkBytes, compressed } from './chunk-bytes.js';
+import { imageNodes } from './image-nodes.js';
+import { absent, indexOf } from './keys.js';
+import type { ZarrLabels } from './labels/zarr-labels.js';
+import { measure, type Measured, type ReadBox } from './measure.js';
+import { below, documentNames, documentOf, type ZarrNode, type ZarrNodes } from './nodes.js';
+import { omeXml } from './ome-xml.js';
+import { chunkAt, replyWithChunk, replyWithText, type StoreRequest } from './store.js';
+
+/** Most images in a store. */
+export const maxImages = 500;
+
+/** Images whose arrays are remembered, and images whose windows are. */
+const maxKnown = 1000;
+
+/** What is known of an image file in one state. */
+interface Layout {
+  /** Another text as soon as samples of the image may be different. */
+  state: string;
+  images: readonly ArrayImage[];
+  populatedLevels: readonly number[];
+  associated: readonly string[];
+}
+
+/** An image with what is needed to read it. */
+export interface Readable {
+  /** Names the image and its state. */
+  state: string;
+  image: ArrayImage;
+  populatedLevels: readonly number[];
+  /** Opens the source of the image for one use. */
+  use<R>(work: (read: ReadBox) => Promise<R>, signal: AbortSignal): Promise<R>;
+}
+
+/** Large images of items as OME-Zarr. */
+export class ZarrImages {
+  readonly #layouts = new LRUCache<string, Layout>(atMost(maxKnown));
+  readonly #measured = new LRUCache<string, Measured>(atMost(maxKnown));
+  readonly #blocks = new Blocks();
+  readonly #associated = new AssociatedSources();
+
+  constructor(private readonly options: { images: Images; queues: Queues; labels: ZarrLabels }) {}
+
+  /** Answers a key of the store of an item. */
+  async file(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Reply> {
+    const layout = await this.layout(item, segments, request);
+    const { images } = layout;
+    if (segments[0] === 'associated') return this.#associatedFile(item, layout, segments.slice(1), request);
+    if (images.length === 1) return this.imageFile(item, layout, 0, segments, request);
+    if (images.length > maxImages) throw tooMany(images.length);
+    const [first, ...rest] = segments;
+    const index = indexOf(first);
+    if (index !== null) return this.imageFile(item, layout, index, rest, request);
+    const nodes = collectionNodes(images.length);
+    if (first === 'OME' && rest.length === 1 && rest[0] === 'METADATA.ome.xml') {
+      return replyWithText(request, omeXml(images.map((image) => ({ name: nameOf(item, image), image }))), 'application/xml');
+    }
+    const all = async (): Promise<ZarrNodes> => {
+      const parts: [string, ZarrNode][] = [...nodes];
+      for (const number of images.keys()) parts.push(...below(String(number), await this.#nodes(item, layout, number, request)));
+      return new Map(parts);
+    };
+    return this.#document(nodes, segments, request, all);
+  }
+
+  /** The arrays of the image of an item. */
+  async layout(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Layout> {
+    try {
+      const state = await this.options.images.pictureKey(item, 'zarr', {});
+      const known = this.#layouts.get(state);
+      if (known !== undefined) return known;
+      const made = await this.options.images.useStored(
+        item,
+        ({ source }): Layout => ({
+          state,
+          images: imagesOf(source.metadata),
+          populatedLevels: source.populatedLevels,
+          associated: source.associatedImages ?? [],
+        }),
+        request.signal,
+      );
+      this.#layouts.set(state, made);
+      return made;
+    } catch (error) {
+      const isChunk = indexOf(segments.at(-1)) !== null;
+      // A program that asks for a chunk has seen an image. It would take 404 for samples that are zero.
+      if (error instanceof NoLargeImageError && isChunk) throw new LargeImageError('conflict', error.message, { cause: error });
+      // Reading may succeed the next time. A file that was read and is no image stays none.
+      if (error instanceof TileSourceError && !(error instanceof FailedReadError)) {
+        throw new LargeImageError('corrupt-tile', error.message, { cause: error });
+      }
+      throw error;
+    }
+  }
+
+  /** Answers a key of one image of an item. */
+  async imageFile(
+    item: ItemRecord,
+    layout: Layout,
+    index: number,
+    segments: readonly string[],
+    request: StoreRequest,
+  ): Promise<Reply> {
+    const readable = this.#readable(item, layout, index);
+    if (readable === null) throw absent();
+    const isDocument = documentNames[request.version].includes(segments.at(-1) ?? '');
+    if (!isDocument && segments[0] === 'labels')
+      return this.options.labels.chunk(item, readable.image, segments.slice(1), request);
+    const chunk = chunkAt(readable.image, segments, request.version);
+    if (chunk !== null) return this.#chunk(readable, chunk, request);
+    if (!isDocument) throw absent();
+    const nodes = await this.#nodes(item, layout, index, request);
+    return this.#document(nodes, segments, request, async () => nodes);
+  }
+
+  /** The nodes of an image, with its labels below it. */
+  async #nodes(item: ItemRecord, layout: Layout, index: number, request: StoreRequest): Promise<ZarrNodes> {
+    const readable = this.#readable(item, layout, index)!;
+    const name = nameOf(item, readable.image);
+    const own = imageNodes(readable.image, await this.#measure(readable, request), name);
+    return new Map([...own, ...below('labels', await this.options.labels.nodes(item, readable.image, request))]);
+  }
+
+  #document(
+    nodes: ZarrNodes,
+    segments: readonly string[],
+    request: StoreRequest,
+    consolidate: () => Promise<ZarrNodes>,
+  ): Promise<Reply> | Reply {
+    const path = segments.slice(0, -1).join('/');
+    const name = segments.at(-1) ?? '';
+    const { version } = request;
+    if (!documentNames[version].includes(name)) throw absent();
+    const isConsolidated = path === '' && (version === 3 || name === '.zmetadata');
+    const write = (consolidated: ZarrNodes | null): Reply => {
+      const document = documentOf(nodes, path, name, { version, consolidated });
+      if (document === null) throw absent();
+      return replyWithText(request, JSON.stringify(document));
+    };
+    return isConsolidated ? consolidate().then(write) : write(null);
+  }
+
+  #readable(item: ItemRecord, { state, images, populatedLevels }: Layout, index: number): Readable | null {
+    const image = images[index];
+    if (image === undefined) return null;
+    const use: Readable['use'] = async (work, signal) => {
+      const result = await this.options.images.useStored(
+        item,
+        (opened: BorrowedImage) =>
+          work((where) => opened.samples({ ...where, nearest: image.metadata.indexed === true }, signal)),
+        signal,
+      );
+      if ((await this.options.images.pictureKey(item, 'zarr', {})) === state) return result;
+      throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Please try again.');
+    };
+    return { state: `${state}#${index}`, image, populatedLevels, use };
+  }
+
+  async #chunk(readable: Readable, chunk: NonNullable<ReturnType<typeof chunkAt>>, request: StoreRequest): Promise<Reply> {
+    const { image, state } = readable;
+    const { level, plane, row, column } = chunk;
+    const place = image.at(plane);
+    if (place === null) throw absent();
+    const { codec } = await this.#measure(readable, request);
+    const key = `${state}/${level}/${place.frame}/${place.band}/${row}/${column}/${codec}`;
+    const make = async (signal: AbortSignal): Promise<Uint8Array> => {
+      const read =
+        (wanted: AbortSignal): ReadBox =>
+        (where) =>
+          readable.use((samples) => samples(where), wanted);
+      const raster = await this.#blocks.chunk(image, { state, frame: place.frame, level, row, column }, read, signal);
+      const bytes = chunkBytes(raster, place.band, image.side);
+      return codec === 'zstd' ? compressed(bytes) : bytes;
+    };
+    return replyWithChunk(request, key, () => this.#made(key, make, request));
+  }
+
+  /** Makes bytes in the turn of the caller, or takes them from the tile cache. */
+  async #made(
+    key: string,
+    make: (signal: AbortSignal) => Promise<Uint8Array>,
+    { turn, signal }: StoreRequest,
+  ): Promise<Uint8Array> {
+    const { images, queues } = this.options;
+    const type = 'application/octet-stream';
+    const tile = await images.made(key, async (wanted) => ({ bytes: await make(wanted), type }), {
+      asked: { caller: turn, signal },
+      queue: queues.tiles,
+    });
+    return tile.bytes;
+  }
+
+  /** Windows and codec of an image: measured once for each state of it. */
+  async #measure(readable: Readable, request: StoreRequest): Promise<Measured> {
+    const { image, populatedLevels, state } = readable;
+    const known = this.#measured.get(state);
+    if (known !== undefined) return known;
+    const make = async (signal: AbortSignal): Promise<Uint8Array> =>
+      Buffer.from(JSON.stringify(await readable.use((read) => measure(image, populatedLevels, read), signal)));
+    const measured = JSON.parse(Buffer.from(await this.#made(`${state}/measured`, make, request)).toString()) as Measured;
+    this.#measured.set(state, measured);
+    return measured;
+  }
+
+  async #associatedFile(item: ItemRecord, layout: Layout, segments: readonly string[], request: StoreRequest): Promise<Reply> {
+    if (!request.associated) throw absent();
+    const [name = '', ...rest] = segments;
+    if (!layout.associated.includes(name)) {
+      if (layout.associated.length === 0) throw absent();
+      const nodes: ZarrNodes = new Map([['', { kind: 'group', ome: {} }]]);
+      return this.#document(nodes, segments, request, async () => nodes);
+    }
+    const { state } = layout;
+    const read = async (signal: AbortSignal) =>
+      this.options.images.useStored(
+        item,
+        async ({ source }) => (await source.readAssociatedImage?.(name, { signal })) ?? null,
+        signal,
+      );
+    const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.turn, signal: request.signal });
+    const decode = async (signal: AbortSignal) => (await enqueue(() => read(signal), signal))?.raster ?? null;
+    const source = await this.#associated.get(`${state}/associated/${name}`, decode, request.signal);
+    const [image] = imagesOf(source.metadata);
+    const readable: Readable = {
+      state: `${state}/associated/${name}`,
+      image: image!,
+      populatedLevels: source.populatedLevels,
+      use: (work) => work((where) => source.samples(where)),
+    };
+    const chunk = chunkAt(readable.image, rest, request.version);
+    if (chunk !== null) return this.#chunk(readable, chunk, request);
+    if (!documentNames[request.version].includes(rest.at(-1) ?? '')) throw absent();
+    const nodes = imageNodes(readable.image, await this.#measure(readable, request), name);
+    return this.#document(nodes, rest, request, async () => nodes);
+  }
+}
+
+/** The root of several images, and the group that lists them. */
+export function collectionNodes(count: number): ZarrNodes {
+  return new Map<string, ZarrNode>([
+    ['', { kind: 'group', ome: { 'bioformats2raw.layout': 3 } }],
+    ['OME', { kind: 'group', ome: { series: Array.from({ length: count }, (_, index) => String(index)) } }],
+  ]);
+}
+
+export function tooMany(count: number): LargeImageError {
+  return new LargeImageError(
+    'too-large',
+    `There are ${count} images here; a store has at most ${maxImages}. Open them one by one.`,
+  );
+}
+
+export function nameOf(item: ItemRecord, { name }: ArrayImage): string {
+  return name === null ? item.name : `${item.name} (${name})`;
+}

@@ -1,0 +1,182 @@
+import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
+import type { Caller } from '../../host.js';
+import { id, required, text } from '../../http/parameters.js';
+import { routeDefiner, type RouteRequest } from '../../http/route.js';
+import { scopes } from '../../http/scopes.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { LinkGrant, Links } from '../links/links.js';
+import { tokenPath, tokenRoute } from '../links/token-route.js';
+import { segmentsOf } from './keys.js';
+import type { ZarrVersion } from './nodes.js';
+import type { StoreRequest } from './store.js';
+import type { ZarrFolders } from './zarr-folders.js';
+import type { ZarrImages } from './zarr-images.js';
+
+interface ZarrContext {
+  images: Images;
+  items: Items;
+  links: Links;
+  zarrImages: ZarrImages;
+  zarrFolders: ZarrFolders;
+}
+
+const defineRoute = routeDefiner<ZarrContext>();
+
+/** What a request may read, and as whom. */
+interface Granted<Subject> {
+  subject: Subject;
+  caller: Caller | null;
+  turn: Caller | null;
+  associated: boolean;
+}
+
+/**
+ * Refusals. Clients take 404 and 403 for chunks that are not stored, and fill in zeros, so whoever may not read gets 401, also for items that do not
+ * exist.
+ */
+const errorStatus = {
+  'access-denied': 401,
+  'unknown-id': 401,
+  invalid: 404,
+  'no-large-image': 404,
+  'tile-source': 503,
+} as const;
+
+const shared = {
+  method: 'get',
+  errors: [
+    'not-found',
+    'no-large-image',
+    'access-denied',
+    'login-required',
+    'unknown-id',
+    'tile-source',
+    'corrupt-tile',
+    'too-large',
+    'busy',
+    'unavailable',
+  ],
+  returns: { types: ['application/json', 'application/octet-stream', 'application/xml'] },
+} as const;
+
+const signedIn = { ...shared, access: 'public', scope: scopes.read, cookie: true, anyOrigin: true, errorStatus } as const;
+const byToken = { ...shared, ...tokenRoute, errorStatus: { ...errorStatus, ...tokenRoute.errorStatus } } as const;
+
+const key = {
+  '*': required(
+    text({ description: 'Name of the store, which ends in `.ome.zarr` and may be anything else, and the key in it.' }),
+  ),
+};
+const itemPath = { itemId: required(id({ description: 'The id of the item.' })), ...key };
+const folderPath = { folderId: required(id({ description: 'The id of the folder.' })), ...key };
+
+type Asked<Params> = Pick<RouteRequest, 'caller' | 'address'> & { params: Params };
+
+async function mayRead({ params, caller }: Asked<{ itemId: string }>, { images }: ZarrContext): Promise<Granted<ItemRecord>> {
+  const subject = await images.load(params.itemId, caller);
+  return { subject, caller, turn: caller, associated: await images.showsAssociated(subject, caller) };
+}
+
+async function mayReadFolder(
+  { params, caller }: Asked<{ folderId: string }>,
+  { items }: ZarrContext,
+): Promise<Granted<FolderRecord>> {
+  return { subject: await items.loadFolder(params.folderId, 0, caller), caller, turn: caller, associated: false };
+}
+
+/** Requests of a link do not take the turns of its maker. */
+function turnOf({ caller, link }: LinkGrant): Caller {
+  return { ...caller, id: `link ${link._id.toHexString()}` };
+}
+
+async function mayReadByLink(
+  { params: { token, itemId }, address }: Asked<{ token: string; itemId: string }>,
+  { links }: ZarrContext,
+): Promise<Granted<ItemRecord>> {
+  const grant = await links.grant(token, 'zarr', { address });
+  const subject = await links.item(grant, itemId);
+  const associated = await links.showsAssociated(grant, subject);
+  return { subject, caller: grant.caller, turn: turnOf(grant), associated };
+}
+
+async function mayReadFolderByLink(
+  { params: { token, folderId }, address }: Asked<{ token: string; folderId: string }>,
+  { links }: ZarrContext,
+): Promise<Granted<FolderRecord>> {
+  const grant = await links.grant(token, 'zarr', { address });
+  return { subject: await links.folder(grant, folderId), caller: grant.caller, turn: turnOf(grant), associated: false };
+}
+
+interface Handled<Subject> extends Pick<RouteRequest, 'headers' | 'signal'> {
+  params: { '*': string };
+  granted: Granted<Subject>;
+}
+
+function storeRequest<Subject>(asked: Handled<Subject>, version: ZarrVersion): StoreRequest {
+  const { caller, turn, associated } = asked.granted;
+  return {
+    version,
+    headers: asked.headers,
+    caller,
+    turn,
+    associated,
+    // It is made when it is first read.
+    get signal() {
+      return asked.signal;
+    },
+  };
+}
+
+const imageOf =
+  (version: ZarrVersion) =>
+  (asked: Handled<ItemRecord>, { zarrImages }: ZarrContext) =>
+    zarrImages.file(asked.granted.subject, segmentsOf(asked.params['*']), storeRequest(asked, version));
+
+const folderOf =
+  (version: ZarrVersion) =>
+  (asked: Handled<FolderRecord>, { zarrFolders }: ZarrContext) =>
+    zarrFolders.file(asked.granted.subject, segmentsOf(asked.params['*']), storeRequest(asked, version));
+
+const stores = [
+  { version: 3, at: 'zarr', format: 'OME-Zarr 0.5 (Zarr 3)' },
+  { version: 2, at: 'zarr2', format: 'OME-Zarr 0.4 (Zarr 2)' },
+] as const;
+
+/** Routes that serve images and folders as OME-Zarr, for callers with a token of their own and for links. */
+export const zarrRoutes = stores.flatMap(({ version, at, format }) => [
+  defineRoute({
+    ...signedIn,
+    path: `/item/:itemId/${at}/*`,
+    summary: `Read the image of an item as ${format}.`,
+    description: 'Absent keys are answered with 404, every key that the caller may not read with 401.',
+    params: itemPath,
+    authorize: mayRead,
+    handle: imageOf(version),
+  }),
+  defineRoute({
+    ...byToken,
+    path: `/item/:itemId/${at}/t/:token/*`,
+    summary: `Read the image of an item as ${format}, by a link.`,
+    params: { ...itemPath, ...tokenPath },
+    authorize: mayReadByLink,
+    handle: imageOf(version),
+  }),
+  defineRoute({
+    ...signedIn,
+    path: `/folder/:folderId/${at}/*`,
+    summary: `Read the images of a folder as one ${format}, \`0/\` and so on.`,
+    description: 'At most 500 images.',
+    params: folderPath,
+    authorize: mayReadFolder,
+    handle: folderOf(version),
+  }),
+  defineRoute({
+    ...byToken,
+    path: `/folder/:folderId/${at}/t/:token/*`,
+    summary: `Read the images of a folder as one ${format}, by a link.`,
+    params: { ...folderPath, ...tokenPath },
+    authorize: mayReadFolderByLink,
+    handle: folderOf(version),
+  }),
+]);
