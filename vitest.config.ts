@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { foldersOf, groups, longest } from './test/support/run/groups.js';
+import { askedGroups, filesOf, groups, longest } from './test/support/run/groups.js';
 
 const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -28,7 +28,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     // `npm test` and `npm run test:full` name groups (test/support/run/suite.ts); `npx vitest run FILE` finds every file.
-    include: foldersOf(process.env.TEST_GROUPS).map((folder) => `${folder}/**/*.test.ts`),
+    include: filesOf(askedGroups()),
     setupFiles: ['test/support/run/setup.ts'],
     globalSetup: ['test/support/run/global-setup.ts'],
     // Deadlines only end what hangs: on an idle machine no test takes more than a minute.

@@ -14,6 +14,7 @@ const benches: Readonly<Record<string, string>> = {
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',
   'sample-kinds': 'sample-kinds.ts',
+  costly: 'costly.ts',
 };
 
 const name = process.argv[2] ?? '';

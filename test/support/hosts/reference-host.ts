@@ -1,10 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReferenceHost, type ReferenceHost, type ReferenceHostOptions } from '../../../src/reference-host/index.js';
-import { answerCheck, type AnswerCheck } from '../access/answers.js';
+import { answerCheck } from '../access/answers.js';
+import { Client } from './client.js';
 import { startTestDatabase } from './database.js';
+
+export { Client, type Answer, type Sending } from './client.js';
 
 /** A reference host on a port, with an empty database and data directory of its own. */
 export interface TestHost {
@@ -17,109 +19,6 @@ export interface TestHost {
   /** Registers a user, the first being administrator, and signs in. */
   register(login: string): Promise<Client>;
   close(): Promise<void>;
-}
-
-/** What a request is made of. */
-export interface Sending {
-  query?: Record<string, string | number | boolean> | [string, string][];
-  json?: unknown;
-  body?: string | Uint8Array;
-  form?: Record<string, string>;
-  headers?: Record<string, string>;
-}
-
-/** An answer with its body read as JSON, where it is JSON. */
-export interface Answer {
-  status: number;
-  headers: Headers;
-  // Bodies of every route: tests look at members and fail where they are not what they should be.
-  body: Record<string, unknown> & unknown[];
-  bytes: Buffer;
-}
-
-const agent = new Agent({ keepAlive: true });
-
-/** Asks by Node's client of HTTP: `fetch`, with its streams, takes three times as much of the processor. */
-function ask(
-  address: URL,
-  method: string,
-  headers: Readonly<Record<string, string>>,
-  body: string | Uint8Array | undefined,
-): Promise<Pick<Answer, 'status' | 'headers' | 'bytes'>> {
-  return new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
-    const sent = request(address, { agent, method, headers: { Accept: '*/*', ...length, ...headers } });
-    let isAnswered = false;
-    sent.on('response', (response) => {
-      isAnswered = true;
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const found = new Headers();
-        for (const [name, values] of Object.entries(response.headersDistinct)) {
-          for (const value of values ?? []) found.append(name, value);
-        }
-        resolve({ status: response.statusCode!, headers: found, bytes: Buffer.concat(chunks) });
-      });
-    });
-    // A server that has answered need not read the rest of a body.
-    sent.on('error', (error) => {
-      if (!isAnswered) reject(error);
-    });
-    sent.end(body);
-  });
-}
-
-/** Sends requests with one token. */
-export class Client {
-  constructor(
-    readonly url: string,
-    readonly token: string | null,
-    readonly id: string | null,
-    /** Headers of each request. */
-    readonly headers: Readonly<Record<string, string>> = {},
-    readonly check: AnswerCheck | null = null,
-  ) {}
-
-  async send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
-    const address = new URL(`${this.url}/api/v1${path}`);
-    const pairs = Array.isArray(sending.query) ? sending.query : Object.entries(sending.query ?? {});
-    for (const [name, value] of pairs) address.searchParams.append(name, String(value));
-    const headers: Record<string, string> = { ...this.headers, ...(this.token && { 'Girder-Token': this.token }) };
-    let body: string | Uint8Array | undefined = sending.body;
-    if (sending.json !== undefined) {
-      body = JSON.stringify(sending.json);
-      headers['Content-Type'] = 'application/json';
-    } else if (sending.form !== undefined) {
-      body = new URLSearchParams(sending.form).toString();
-      headers['Content-Type'] = 'application/x-www-form-urlencoded';
-    } else if (body !== undefined) headers['Content-Type'] = 'application/octet-stream';
-    const answered = await ask(address, method, { ...headers, ...sending.headers }, body);
-    const isJson = answered.headers.get('content-type')?.includes('json') === true && answered.bytes.length > 0;
-    const answer = { ...answered, body: isJson ? (JSON.parse(answered.bytes.toString()) as Answer['body']) : (null as never) };
-    const sentAs = sending.headers?.['X-HTTP-Method-Override'] ?? method;
-    const wrong = this.check?.(sentAs, address.pathname.slice('/api/v1'.length), answer) ?? null;
-    if (wrong !== null) throw new Error(`An answer is not what the description of the API says: ${wrong}`);
-    return answer;
-  }
-
-  /** The body of an answer that must be a success. */
-  async ok(method: string, path: string, sending: Sending = {}): Promise<Answer['body']> {
-    const answer = await this.send(method, path, sending);
-    if (answer.status >= 400) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.bytes.toString()}`);
-    return answer.body;
-  }
-
-  /** Status and body of an answer. */
-  async fails(method: string, path: string, sending: Sending = {}): Promise<Record<string, unknown>> {
-    const { status, body } = await this.send(method, path, sending);
-    return { status, ...(body as Record<string, unknown>) };
-  }
-
-  async create(path: string, query: NonNullable<Sending['query']>): Promise<string> {
-    return String((await this.ok('POST', path, { query }))._id);
-  }
 }
 
 /** Options of a host for tests. */

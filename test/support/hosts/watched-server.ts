@@ -1,29 +1,36 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { builtProgram } from '../run/programs.js';
-import type { LoopStretches } from '../run/loop-stretches.js';
+import { join } from 'node:path';
+import type { ServerWork } from '../programs/loop-watch.js';
 import { until } from '../run/until.js';
 
-/** `npm start -- --bare` as a process of its own that measures its event loop. */
+/** `npm start -- --bare` as a process of its own that measures its event loop and counts its work. */
 export interface WatchedServer {
   url: string;
   process: ChildProcess;
-  /** The longest stretches of its event loop since this was last called. */
-  stretches(): Promise<LoopStretches>;
+  /** What it has done since this was last called. */
+  work(): Promise<ServerWork>;
   /** What it has written so far. */
   output(): string;
   close(): Promise<void>;
 }
 
-/** Starts one with a database and a data folder that are the test's. */
-export async function startWatchedServer(options: { databaseUri: string; dataDirectory: string }): Promise<WatchedServer> {
-  const child = fork(builtProgram('main'), ['--bare'], {
-    execArgv: ['--import', builtProgram('loop-watch')],
+interface Options {
+  /** Folder of the programs that were built (`run/built-program.ts`). */
+  programs: string;
+  databaseUri: string;
+  dataDirectory: string;
+}
+
+/** Starts one with a database and a data folder that are the caller's. */
+export async function startWatchedServer({ programs, databaseUri, dataDirectory }: Options): Promise<WatchedServer> {
+  const child = fork(join(programs, 'main.js'), ['--bare'], {
+    execArgv: ['--import', join(programs, 'loop-watch.js')],
     env: {
       ...process.env,
       PORT: '0',
-      MONGODB_URI: options.databaseUri,
-      DATA_DIR: options.dataDirectory,
+      MONGODB_URI: databaseUri,
+      DATA_DIR: dataDirectory,
       LOG_LEVEL: 'warn',
       WATCH_LOOP: '1',
     },
@@ -39,9 +46,9 @@ export async function startWatchedServer(options: { databaseUri: string; dataDir
     url,
     process: child,
     output: () => text,
-    async stretches() {
-      child.send('stretches');
-      const [answer] = (await once(child, 'message')) as [LoopStretches];
+    async work() {
+      child.send('work');
+      const [answer] = (await once(child, 'message')) as [ServerWork];
       return answer;
     },
     async close() {

@@ -1,14 +1,69 @@
-import { isMainThread } from 'node:worker_threads';
-import { watchLoop } from '../run/loop-stretches.js';
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { isMainThread, MessagePort, Worker } from 'node:worker_threads';
+import { watchLoop, type LoopStretches } from '../run/loop-stretches.js';
+
+/** What a server has done since it was last asked. */
+export interface ServerWork {
+  /** How often work on the event loop has looked at the clock, as it does to let other work run. */
+  looks: number;
+  /** Messages to threads. */
+  toThreads: number;
+  /** Commands to the database. */
+  commands: number;
+  /** Bytes that were read of requests. */
+  bytesRead: number;
+  stretches: LoopStretches;
+}
 
 /*
- * Loaded with `--import` into a server process that a test forks: measures how long its event loop goes without a turn. Every message from
- * the test is answered with the stretches since the message before.
+ * Loaded with `--import` into a server process that a test forks: counts its work, and measures how long its event loop goes without a turn. Every
+ * message from the test is answered with the work since the message before.
  */
 if (isMainThread && process.send !== undefined && process.env.WATCH_LOOP === '1') {
   // Children and workers have loops of their own.
   delete process.env.WATCH_LOOP;
+  const counts = { looks: 0, toThreads: 0, commands: 0 };
   const loop = watchLoop();
-  process.on('message', () => process.send?.(loop.take()));
+  const now = performance.now.bind(performance);
+  performance.now = () => {
+    counts.looks += 1;
+    return now();
+  };
+  for (const sender of [MessagePort.prototype, Worker.prototype]) {
+    const send = sender.postMessage as (...words: unknown[]) => void;
+    sender.postMessage = function (this: unknown, ...words: unknown[]) {
+      counts.toThreads += 1;
+      send.apply(this, words);
+    } as typeof sender.postMessage;
+  }
+  const databasePort = Number(/:(\d+)(?:\/|$)/.exec(process.env.MONGODB_URI ?? '')?.[1]);
+  const write = Socket.prototype.write as (...words: unknown[]) => boolean;
+  Socket.prototype.write = function (this: Socket, ...words: unknown[]) {
+    if (this.remotePort === databasePort) counts.commands += 1;
+    return write.apply(this, words);
+  } as typeof write;
+  const sockets = new Map<Socket, number>();
+  subscribe('http.server.request.start', (message) => {
+    // The channel is documented to carry it.
+    const { socket } = (message as { request: IncomingMessage }).request;
+    if (sockets.has(socket)) return;
+    sockets.set(socket, 0);
+  });
+  const bytesRead = (): number => {
+    let sum = 0;
+    for (const [socket, before] of sockets) {
+      sum += socket.bytesRead - before;
+      if (socket.destroyed) sockets.delete(socket);
+      else sockets.set(socket, socket.bytesRead);
+    }
+    return sum;
+  };
+  process.on('message', () => {
+    const work: ServerWork = { ...counts, bytesRead: bytesRead(), stretches: loop.take() };
+    Object.assign(counts, { looks: 0, toThreads: 0, commands: 0 });
+    process.send?.(work);
+  });
   process.channel?.unref();
 }

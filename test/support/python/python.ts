@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { askedGroups } from '../run/groups.js';
 
 const python = process.env.PYTHON ?? 'python3';
 
-/** Whether Python 3 is at hand; prints once why referee tests skip when it is not. */
+/** Whether Python 3 is at hand, in runs with the group `writers`; prints once why referee tests skip when it is not. */
 export function hasPython(): boolean {
+  if (!askedGroups().includes('writers')) return false;
   const found = spawnSync(python, ['--version'], { encoding: 'utf8' });
   if (found.status === 0) return true;
   console.warn(

@@ -15,7 +15,21 @@ export const groups = {
   /** `npm start` as a process. */
   start: ['test/full/start'],
   /** Files and requests that programs by other people have written, most of them in Python. */
-  writers: ['test/full/writers'],
+  writers: [
+    'test/full/writers',
+    // Also what else these test, since they share samples and helpers with it.
+    'test/rest/images/iiif.test.ts',
+    'test/unit/configuration-text/referee.test.ts',
+    'test/unit/tilesource/codecs/scanlines.test.ts',
+    'test/unit/tilesource/codecs/whole-pictures.test.ts',
+    'test/unit/tilesource/copied-tiles.test.ts',
+    'test/unit/tilesource/sources/czi.test.ts',
+    'test/unit/tilesource/sources/dicom.test.ts',
+    'test/unit/tilesource/sources/geotiff.test.ts',
+    'test/unit/tilesource/sources/jpeg2000.test.ts',
+    'test/unit/tilesource/sources/openslide.test.ts',
+    'test/unit/tilesource/sources/zarr.test.ts',
+  ],
   /** What uses a database, on one that keeps its data on disk (`durable-database.ts`). */
   database: ['test/contract', 'test/rest', 'test/full/kills'],
 } as const satisfies Record<string, readonly string[]>;
@@ -24,10 +38,16 @@ export type Group = keyof typeof groups;
 
 export const isGroup = (word: string): word is Group => Object.hasOwn(groups, word);
 
-/** Folders of the groups that are named in `TEST_GROUPS`, with commas between them; all folders where nothing is. */
-export function foldersOf(names: string | undefined): string[] {
-  const asked = names === undefined ? Object.keys(groups) : names.split(',');
-  return [...new Set(asked.filter(isGroup).flatMap((name) => groups[name]))];
+/** The groups that this run was asked for in `TEST_GROUPS`, with commas between them; all where that is not set. */
+export function askedGroups(): Group[] {
+  const names = process.env.TEST_GROUPS;
+  return names === undefined ? (Object.keys(groups) as Group[]) : names.split(',').filter(isGroup);
+}
+
+/** Patterns of the test files of groups. */
+export function filesOf(asked: readonly Group[]): string[] {
+  const paths = asked.flatMap((name): readonly string[] => groups[name]);
+  return [...new Set(paths)].map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`));
 }
 
 /** Files that take longest begin first, whatever their size: one that begins late would run on alone. */

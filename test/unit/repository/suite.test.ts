@@ -8,9 +8,10 @@ import { groups, longest } from '../../support/run/groups.js';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => `test/${name}`);
+  .map((name) => `test/${name}`)
+  .toSorted();
 
-/** Names of the groups that run a file: its folder says which. `database` runs files of others once more. */
+/** Names of the groups that run a file: its folder says which. `database` and `writers` run files of others once more. */
 function groupsOf(file: string): string[] {
   const { database: _database, ...others } = groups;
   return Object.entries(others)
@@ -34,6 +35,13 @@ it('finds every test file in one group', () => {
   expect(files.length).toBeGreaterThan(100);
   expect(files.filter((file) => groupsOf(file).length !== 1)).toEqual([]);
   expect(longest.filter((file) => !files.includes(file))).toEqual([]);
+});
+
+it('has Python write files in the group for that only', () => {
+  const named: readonly string[] = groups.writers;
+  const writing = ['images/fixtures', 'python/python'].map((name) => `test/support/${name}.ts`);
+  const expected = files.filter((file) => writing.some((path) => supportOf(file).has(path)));
+  expect(expected.filter((file) => !file.startsWith('test/full/writers/'))).toEqual(named.slice(1));
 });
 
 it('starts a browser, `npm start` and what is killed at a step in no test of the core but those of `test/e2e`', () => {

@@ -1,16 +1,7 @@
-import {
-  asGet,
-  json,
-  list,
-  mebibyte,
-  plain,
-  repeated,
-  tilesComeDuring,
-  type CostlyRow,
-} from '../../support/run/costly-inputs.js';
+import { asGet, json, list, mebibyte, plain, repeated, type CostlyRow } from './place.js';
 
 /** Texts of every kind, at their limits. */
-const rows: CostlyRow[] = [
+export const costlyTexts: readonly CostlyRow[] = [
   [
     'a number of 15 000 digits that is none',
     400,
@@ -181,5 +172,3 @@ const rows: CostlyRow[] = [
     ({ item }, send) => send('DELETE', `/item/${item}/metadata`, { body: list('"abcdef"', mebibyte - 100), headers: json }),
   ],
 ];
-
-tilesComeDuring(rows);

@@ -1,0 +1,67 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Client } from '../hosts/client.js';
+import { startTestDatabase } from '../hosts/database.js';
+import { startWatchedServer, type WatchedServer } from '../hosts/watched-server.js';
+import type { ServerWork } from '../programs/loop-watch.js';
+import type {} from '../run/global-setup.js';
+import { furnish, type CostlyRow, type Place } from './place.js';
+
+type Counts = Omit<ServerWork, 'stretches'>;
+
+/** What the server did for each request when it was last counted: `COUNT_WORK=1 npm run test:full -- costly --no-file-parallelism` writes them anew. */
+const countsFile = new URL('counts.json', import.meta.url);
+/** Below this, most looks are those of the server's own tasks. */
+const fewLooks = 10_000;
+const isCounting = process.env.COUNT_WORK === '1';
+
+/**
+ * Sends costly requests, one after another, and counts the work of the server. These numbers are the same on every machine, but for what the server
+ * does on its own meanwhile: work on the event loop looks as often whether others wait, what is done in threads is done there, and neither more
+ * commands nor, where the request is refused, more bytes are needed than before. `npm run bench -- costly` measures how long the loop is kept.
+ */
+export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
+  describe(title, () => {
+    let database: Awaited<ReturnType<typeof startTestDatabase>>;
+    let server: WatchedServer;
+    let dataDirectory: string;
+    let admin: Client;
+    let place: Place;
+    const known: Record<string, Counts> = {};
+    const counted: Record<string, Counts> = {};
+    beforeAll(async () => {
+      Object.assign(known, JSON.parse(await readFile(countsFile, 'utf8')));
+      database = await startTestDatabase();
+      dataDirectory = await mkdtemp(join(tmpdir(), 'costly-'));
+      server = await startWatchedServer({ programs: inject('programs'), databaseUri: database.uri, dataDirectory });
+      const query = { login: 'admin', email: 'admin@example.org', firstName: 'A', lastName: 'B', password: 'admin.password' };
+      const user = await new Client(server.url, null, null).ok('POST', '/user', { query });
+      admin = new Client(server.url, (user.authToken as { token: string }).token, String(user._id));
+      place = await furnish(admin);
+    });
+    afterAll(async () => {
+      await server?.close();
+      await database?.stop();
+      if (dataDirectory !== undefined) await rm(dataDirectory, { recursive: true, force: true });
+      if (!isCounting) return;
+      const all = Object.entries({ ...(JSON.parse(await readFile(countsFile, 'utf8')) as typeof known), ...counted });
+      await writeFile(countsFile, `${JSON.stringify(Object.fromEntries(all.toSorted()), null, 2)}\n`);
+    });
+
+    it.each([...rows])('%s', async (what, status, send) => {
+      await server.work();
+      const answer = await send(place, (method, path, sending) => admin.send(method, path, sending));
+      const { stretches: _time, ...counts } = await server.work();
+      expect(answer.status).toBe(status);
+      counted[what] = counts;
+      if (isCounting) return;
+      const { looks, toThreads, commands, bytesRead } = known[what]!;
+      if (looks >= fewLooks) expect(counts.looks).toBeGreaterThanOrEqual(looks * 0.8);
+      if (toThreads > 1) expect(counts.toThreads).toBeGreaterThan(0);
+      expect(counts.commands).toBeLessThanOrEqual(Math.ceil(commands * 1.25) + 100);
+      if (status >= 400) expect(counts.bytesRead).toBeLessThanOrEqual(Math.ceil(bytesRead * 1.25) + 256 * 1024);
+    });
+  });
+}
