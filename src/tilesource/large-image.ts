@@ -227,7 +227,8 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   const edge = parseEdge(request.edge);
   const appearance = { ...(await renderer.shownAs(request, frame, signal)), opaque: !options.alpha };
   const address = { level, x, y, frame };
-  const untouched = !appearance.style && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
+  const isPlain = !appearance.style && metadata.white === undefined;
+  const untouched = isPlain && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
     // Stored tiles lie wholly inside the image, so `edge` changes nothing about them.
     const stored = await source.readStoredTile(address, signal && { signal });

@@ -1,11 +1,20 @@
 import type { TileSource } from '../tile-source.js';
-import { createRaster, type Raster, type SampleType } from '../raster.js';
+import { createRaster, fullValue, leastValue, sampleBytes, type Raster, type SampleType } from '../raster.js';
 
 /** How samples of any type become the unsigned integers of 8 or 16 bits that are written. */
 export interface SampleMapping {
   dtype: 'uint8' | 'uint16';
   /** Computes a new sample; `null` if samples stay unchanged. */
   convert: ((sample: number) => number) | null;
+}
+
+/** Samples that use only some bits of their type are spread over 8 or 16 bits, so that the copy shows the same. */
+function whiteMapping(dtype: SampleType, white: number): SampleMapping {
+  const black = leastValue(dtype) === 0 ? 0 : -white - 1;
+  const to = sampleBytes(dtype) === 1 ? 'uint8' : 'uint16';
+  const most = fullValue(to);
+  const factor = most / (white - black);
+  return { dtype: to, convert: (sample) => Math.max(0, Math.min(most, Math.round((sample - black) * factor))) };
 }
 
 const fixedMappings: { [T in SampleType]?: SampleMapping } = {
@@ -36,6 +45,7 @@ export async function mapSamples(
   options: { signal?: AbortSignal } = {},
 ): Promise<SampleMapping> {
   const { metadata } = source;
+  if (metadata.white !== undefined) return whiteMapping(metadata.dtype, metadata.white);
   const fixed = fixedMappings[metadata.dtype];
   if (fixed !== undefined) return fixed;
   let [low, high] = [Infinity, -Infinity];

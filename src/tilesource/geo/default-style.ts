@@ -45,8 +45,8 @@ export async function defaultStyle({ geo, bandCount }: ImageMetadata, measured: 
 }
 
 /** The style as JSON, with a band for the alpha of an image that has one. */
-export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype }: ImageMetadata): string {
-  const most = dtype.startsWith('float') ? 255 : fullValue(dtype);
+export function withOpacity(bands: readonly StyleBand[], { bandCount, dtype, white }: ImageMetadata): string {
+  const most = dtype.startsWith('float') ? 255 : (white ?? fullValue(dtype));
   const alpha: StyleBand = { band: 'alpha', min: leastValue(dtype), max: most };
   return JSON.stringify({ bands: bandCount === 2 || bandCount === 4 ? [...bands, alpha] : bands });
 }

@@ -5,7 +5,7 @@ import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { Style } from '../style/parse.js';
 import { thresholdRange } from '../style/range.js';
 import { stylePixel } from '../style/render.js';
-import { isPicture } from '../render/pixels.js';
+import { isShown } from '../render/pixels.js';
 import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
 import { pickSamples } from './measured-samples.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
@@ -81,7 +81,9 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
     return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(shown) };
   }
   const raster = await renderer.samples(where, appearance, signal);
-  const shown = isPicture(raster) ? raster : await renderer.box(where, await renderer.shownAs(request, frame, signal), signal);
+  const shown = isShown({ ...metadata, bands: raster.bands })
+    ? raster
+    : await renderer.box(where, await renderer.shownAs(request, frame, signal), signal);
   return { value: Array.from(raster.data), ...channels([...shown.data]) };
 }
 

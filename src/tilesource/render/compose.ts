@@ -171,7 +171,8 @@ export class TileReader {
   /** The JPEG tiles that the file holds of a box, undecoded; `null` where the first of them is none. */
   async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
     const { metadata, populatedLevels } = this.#source;
-    if (!this.#source.readStoredTile || metadata.dtype !== 'uint8' || !populatedLevels.includes(where.level)) return null;
+    const isBytes = metadata.dtype === 'uint8' && metadata.white === undefined;
+    if (!this.#source.readStoredTile || !isBytes || !populatedLevels.includes(where.level)) return null;
     const { tiles, columns } = this.#tilesOf(where);
     const [first, ...others] = tiles;
     const probe = first && (await this.#storedJpeg(first, signal));

@@ -2,7 +2,7 @@ import { inDoubles } from '../doubles.js';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { type Rgba, luma } from '../color.js';
 import type { Box, Size, Window } from '../geometry.js';
-import { bitsOf, createRaster, type Raster } from '../raster.js';
+import { bitsOf, createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 
 /** A raster of bytes with 1 to 4 bands: gray, gray and alpha, RGB, RGB and alpha. What can be encoded. */
 export interface Picture extends Raster {
@@ -17,8 +17,8 @@ export function isPicture(raster: Raster): raster is Picture {
 }
 
 /** Whether samples of this kind are those of a {@link Picture}. */
-export function isShown({ dtype, bands }: Pick<Raster, 'dtype' | 'bands'>): boolean {
-  return dtype === 'uint8' && bands >= 1 && bands <= 4;
+export function isShown({ dtype, bands, white }: Pick<Raster, 'dtype' | 'bands'> & { white?: number }): boolean {
+  return dtype === 'uint8' && bands >= 1 && bands <= 4 && white === undefined;
 }
 
 /** Whether the last band is alpha. */
@@ -26,33 +26,35 @@ export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
   return raster.bands === 2 || raster.bands === 4;
 }
 
-/** Maps samples of each type to bytes: the high byte of whole numbers, signed ones shifted to start at 0, others clipped. */
-const displayByte: { [T in Raster['dtype']]: (sample: number) => number } = {
-  uint8: (sample) => sample,
-  int8: (sample) => sample + 128,
-  uint16: (sample) => sample >> 8,
-  int16: (sample) => (sample + 32_768) >> 8,
-  uint32: (sample) => Math.floor(sample / 2 ** 24),
-  int32: (sample) => Math.floor((sample + 2 ** 31) / 2 ** 24),
-  // A clamped array rounds; display values are cut off, and NaN is 0.
-  float32: (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0),
-  float64: (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0),
-};
-
-/** One sample as it is displayed, 0 to 255. */
-export function toDisplayByte(sample: number, dtype: Raster['dtype']): number {
-  return displayByte[dtype](sample);
+/**
+ * Maps samples to bytes. The range from black to white is divided into 256 equal parts: of 16 bits the high byte is taken, of 10 bits the upper eight.
+ * Floats are cut off below 0 and above 255, and NaN is 0.
+ *
+ * @param white the sample that is shown as white, when it is not the largest of the type.
+ */
+export function displayByte(dtype: SampleType, white?: number): (sample: number) => number {
+  if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
+  const most = white ?? fullValue(dtype);
+  const least = leastValue(dtype) === 0 ? 0 : -most - 1;
+  // Of fewer than 256 samples the largest is white, too.
+  if (most - least < 255) {
+    return (sample) => Math.max(0, Math.min(255, Math.round(((sample - least) * 255) / (most - least))));
+  }
+  const factor = 256 / (most - least + 1);
+  // A larger sample than white, and a smaller one than black, can only occur where white is stated.
+  if (white === undefined) return (sample) => Math.floor((sample - least) * factor);
+  return (sample) => Math.max(0, Math.min(255, Math.floor((sample - least) * factor)));
 }
 
 /** Pixels that are changed between two checks of the time. */
 const pixelsAtOnce = 16_384;
 
-/** A raster as it is displayed: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
-export async function toPicture(raster: Raster): Promise<Picture> {
-  if (isPicture(raster)) return raster;
+/** A raster as {@link displayByte} shows it: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
+export async function toPicture(raster: Raster, white?: number): Promise<Picture> {
+  if (isPicture(raster) && white === undefined) return raster;
   const { width, height } = raster;
   const bands = raster.bands > 4 ? 3 : (raster.bands as Picture['bands']);
-  const convert = displayByte[raster.dtype];
+  const convert = displayByte(raster.dtype, white);
   const out = new Uint8Array(width * height * bands);
   await inDoubles(raster, (samples, first) => {
     let at = first * bands;

@@ -151,7 +151,7 @@ export class RegionMaker {
       sameSize(canvas, plan.output) &&
       appearance.style === null &&
       holdsSamples(encoding) &&
-      !isShown({ dtype: metadata.dtype, bands: metadata.bandCount });
+      !isShown({ ...metadata, bands: metadata.bandCount });
     const wanted = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
     // Values that are picked are those of full resolution, as far as that can be read: a coarser level may hold others.
     const isFinest = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;

@@ -294,7 +294,8 @@ export class Renderer {
   }
 
   #inputs(appearance: Appearance, frame: number, rasters: Map<number, Raster>, signal: AbortSignal | undefined): StyleInputs {
-    return { frame, rasters, survey: (each) => this.survey(each, appearance, signal), memo: this.#memo };
+    const { white } = this.metadata;
+    return { frame, rasters, survey: (each) => this.survey(each, appearance, signal), white, memo: this.#memo };
   }
 
   async #show(
@@ -304,7 +305,7 @@ export class Renderer {
     signal: AbortSignal | undefined,
   ): Promise<Picture> {
     const { style } = appearance;
-    if (!style) return this.#correct(await toPicture(await read(frame)), frame, appearance);
+    if (!style) return this.#correct(await toPicture(await read(frame), this.metadata.white), frame, appearance);
     const corrected = async (each: number): Promise<Raster> => {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, appearance) : raster;
@@ -314,7 +315,7 @@ export class Renderer {
     const picture =
       style.bands.length > 0
         ? await styleRaster(style, this.#inputs(appearance, frame, rasters, signal), options)
-        : await this.#correct(await toPicture(await read(frame)), frame, appearance);
+        : await this.#correct(await toPicture(await read(frame), this.metadata.white), frame, appearance);
     return applyFunctions(style.functions, picture, async () => rasters.get(frame) ?? corrected(frame), signal);
   }
 

@@ -2,7 +2,7 @@ import { BadValueError, TileSourceError } from '../../errors.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { encodePicture, parseEncoding } from './encode.js';
-import { blit, solidPicture, toDisplayByte, withAlpha, withColor, type Picture } from './pixels.js';
+import { blit, displayByte, solidPicture, withAlpha, withColor, type Picture } from './pixels.js';
 import type { RegionMaker } from './region.js';
 import { backgroundOf, type Renderer } from './renderer.js';
 import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
@@ -69,7 +69,7 @@ export async function tileFrames(
   const padded = cell.width !== plan.output.width || cell.height !== plan.output.height;
   const colored = padded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
   // Samples of 0 are not black in every type.
-  const empty = prepared.appearance.style ? 0 : toDisplayByte(0, renderer.metadata.dtype);
+  const empty = prepared.appearance.style ? 0 : displayByte(renderer.metadata.dtype, renderer.metadata.white)(0);
   let sprite: Picture | undefined;
   const places = new Map<number, number[]>();
   for (const [position, frame] of frames.entries()) {

@@ -46,18 +46,18 @@ export type SampleRange = readonly [min: number, max: number];
 /**
  * The range that a style gives to a band.
  *
- * @param index band of the raster, or -1 for the constant alpha of an image that has none.
+ * @param index band of the raster, or -1 for the constant alpha of an image that has none; `white` is the sample that is shown as white.
  * @param survey called only where something has to be measured.
  */
 export async function resolveRange(
   band: BandStyle,
-  { index, dtype }: { index: number; dtype: Raster['dtype'] },
+  { index, dtype, white }: { index: number; dtype: Raster['dtype']; white?: number | undefined },
   survey: () => Promise<FrameSurvey>,
 ): Promise<SampleRange> {
   if (index < 0) return [0, 255];
   const resolve = async (bound: StyleBound, isMin: boolean): Promise<number> => {
     if (bound.kind === 'number') return bound.value;
-    if (bound.kind === 'full') return isMin ? 0 : fullScale(dtype);
+    if (bound.kind === 'full') return isMin ? 0 : (white ?? fullScale(dtype));
     if (bound.kind === 'threshold') {
       const fractions = [band.min, band.max].map((each) => (each.kind === 'threshold' ? each : bound).fraction) as [
         number,

@@ -33,6 +33,8 @@ export interface StyleInputs {
   rasters: ReadonlyMap<number, Raster>;
   /** Called only for frames whose range has to be measured. */
   survey(frame: number): Promise<FrameSurvey>;
+  /** The sample that is shown as white, when it is not the largest of its type. */
+  white?: number | undefined;
   /** Belongs to one image: frames of another have other ranges. */
   memo: StyleMemo;
 }
@@ -298,7 +300,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
     const channel = { raster, band: chooseBand(band.band, raster.bands) };
     const dtype = channel.band < 0 ? 'uint8' : raster.dtype;
     const range = await inputs.memo.range(band, frame, () =>
-      resolveRange(band, { index: channel.band, dtype }, () => inputs.survey(frame)),
+      resolveRange(band, { index: channel.band, dtype, white: inputs.white }, () => inputs.survey(frame)),
     );
     const colors = new Colors(band, range);
     // More colours than pixels are not worth making.

@@ -42,8 +42,10 @@ class Profiles {
 function factsOf({ source }: BorrowedImage, { entry }: Member, profiles: Profiles): MemberFacts {
   const { metadata, populatedLevels, associatedImages = [] } = source;
   const isStyled = entry.style !== undefined;
+  const { white, ...others } = metadata;
   return {
-    ...metadata,
+    ...others,
+    ...(white !== undefined && !isStyled && { white }),
     ...(isStyled && { dtype: 'uint8' as const, bandCount: 3 }),
     populatedLevels,
     associatedImages,

@@ -51,13 +51,17 @@ function describe(description: MultiDescription, members: readonly MultiMember[]
     throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which cannot be.`);
   }
   const { frames, channels } = table;
+  const dtype = description.dtype ?? first.dtype;
+  // If the sources differ in it, their samples are scaled to all of the type.
+  const isSame = members.every(({ facts }) => facts.dtype === dtype && facts.white === first.white);
   return {
     ...size,
+    ...(isSame && first.white !== undefined && { white: first.white }),
     levels: levelCount(size),
     magnification: scale.magnification ?? first.magnification,
     mmX: scale.mm_x ?? first.mmX,
     mmY: scale.mm_y ?? first.mmY,
-    dtype: description.dtype ?? first.dtype,
+    dtype,
     bandCount: description.singleBand === true ? 1 : Math.max(...members.map(({ facts }) => facts.bandCount)),
     ...(frames.length > 1 && { frames }),
     ...(channels.length > 0 && { channels }),
@@ -139,7 +143,9 @@ class MultiTileSource implements TileSource {
       const some = parts.slice(from, from + sideBySide);
       const read = await mapConcurrently(some, sideBySide, async ({ member, frame }) => {
         signal?.throwIfAborted();
-        return this.#named(member, () => readPart(target, window, { member, frame, corrected: this.#isMixed }, signal));
+        return this.#named(member, () =>
+          readPart(target, window, { member, frame, corrected: this.#isMixed, white: this.metadata.white }, signal),
+        );
       });
       for (const part of read) if (part !== null) await paint(target, part, signal);
     }

@@ -22,6 +22,8 @@ interface Wanted {
   frame: number;
   /** Whether its colour profile is applied. */
   corrected: boolean;
+  /** The sample of the image that is shown as white, when it is not the largest of its type. */
+  white: number | undefined;
 }
 
 /** Most pixels of a source that are read for one tile. */
@@ -127,7 +129,7 @@ export async function readPart(target: Raster, window: Window, wanted: Wanted, s
     ...window,
     within,
     samples: most / scale > 1 + tolerance ? samplesOfShrunk : 1,
-    change: sampleChange(raster.dtype, target.dtype, entry),
+    change: sampleChange({ dtype: raster.dtype, white: facts.white }, { dtype: target.dtype, white: wanted.white }, entry),
   };
 }
 

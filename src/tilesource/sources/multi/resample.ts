@@ -54,22 +54,32 @@ const pixelsAtOnce = 16_384;
 /** Distance, in pixels of the target, of the points at which a warp is computed. It is interpolated between them. */
 const meshStep = 16;
 
+/** A type of samples, and the sample that is shown as white when it is not the largest of them. */
+interface SampleRange {
+  dtype: SampleType;
+  white?: number | undefined;
+}
+
+function whiteOf({ dtype, white }: SampleRange): number {
+  return white ?? fullValue(dtype);
+}
+
 /** The conversion of samples of one type to another. */
 export function sampleChange(
-  from: SampleType,
-  to: SampleType,
+  from: SampleRange,
+  to: SampleRange,
   { sampleOffset, sampleScale }: { sampleOffset?: number | undefined; sampleScale?: number | undefined },
 ): SampleChange {
-  const isInteger = !to.startsWith('float');
+  const isInteger = !to.dtype.startsWith('float');
   const isGiven = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
   return {
     offset: sampleOffset ?? 0,
     // A scale in the description is taken as a scale to the samples of the image, so the types are not converted in addition.
-    divisor: isGiven ? sampleScale || 1 : from === to ? 1 : fullValue(from) / fullValue(to),
-    least: isInteger ? leastValue(to) : -Infinity,
-    most: isInteger ? fullValue(to) : Infinity,
+    divisor: isGiven ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
+    least: isInteger ? leastValue(to.dtype) : -Infinity,
+    most: isInteger ? fullValue(to.dtype) : Infinity,
     isInteger,
-    opaque: fullValue(from),
+    opaque: whiteOf(from),
   };
 }
 

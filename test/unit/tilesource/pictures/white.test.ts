@@ -1,0 +1,64 @@
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { convertSamples, mapSamples } from '../../../../src/tilesource/convert/samples.js';
+import { openLargeImage } from '../../../../src/tilesource/large-image.js';
+import { displayByte } from '../../../../src/tilesource/render/pixels.js';
+import { whiteOfBits, type SampleType } from '../../../../src/tilesource/raster.js';
+import { paint, rasterSource } from '../../../support/images/raster-source.js';
+
+const depths: [SampleType, number][] = [
+  ['uint8', 5],
+  ['uint8', 7],
+  ['int8', 6],
+  ...[9, 10, 11, 12, 13, 14, 15].flatMap((bits): [SampleType, number][] => [
+    ['uint16', bits],
+    ['int16', bits],
+  ]),
+  ['uint32', 20],
+  ['int32', 31],
+];
+
+describe('samples that use only some bits of their type', () => {
+  it.each(depths)('of %s with %i bits are shown from black to white, in tiles and regions', async (dtype, bits) => {
+    const { white = 0 } = whiteOfBits(dtype, bits);
+    const black = dtype.startsWith('int') ? -white - 1 : 0;
+    const middle = Math.floor((white + black + 1) / 2);
+    const samples = [black, white, middle];
+    const raster = paint({ width: 3, height: 1, bands: 1, dtype }, (x) => samples[x]!);
+    const image = openLargeImage(rasterSource(raster, { white, tileWidth: 3, tileHeight: 1 }).source);
+    const tile = await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG' });
+    const region = await image.region({ encoding: 'PNG' });
+    for (const picture of [tile, region]) {
+      if (picture.kind !== 'bytes') throw new Error('no bytes');
+      const { data } = await sharp(picture.bytes).toColourspace('b-w').raw().toBuffer({ resolveWithObject: true });
+      expect([...data]).toEqual([0, 255, bits < 8 ? Math.round(((middle - black) * 255) / (white - black)) : 128]);
+    }
+    expect(await image.pixel({ left: 1, top: 0 })).toEqual({ value: [white], l: 255 });
+    const full = JSON.stringify({ min: 0, max: 'full' });
+    expect(await image.pixel({ left: 1, top: 0, style: full })).toMatchObject({ l: 255 });
+  });
+
+  it.each(depths)('of %s with %i bits show the same in a converted copy', async (dtype, bits) => {
+    const { white = 0 } = whiteOfBits(dtype, bits);
+    const black = dtype.startsWith('int') ? -white - 1 : 0;
+    const step = Math.max(1, Math.floor((white - black) / 4099));
+    const width = Math.floor((white - black) / step) + 1;
+    const raster = paint({ width, height: 1, bands: 1, dtype }, (x) => black + x * step);
+    const mapping = await mapSamples(rasterSource(raster, { white }).source, [0]);
+    const copy = convertSamples(raster, mapping);
+    const [shown, copied] = [displayByte(dtype, white), displayByte(mapping.dtype)];
+    const differing = [...copy.data].filter((sample, x) => copied(sample) !== shown(raster.data[x]!));
+    // Eight bits of fewer bits, and all of fractions, are rounded instead of cut off.
+    expect(differing.length).toBeLessThanOrEqual(mapping.dtype === 'uint8' ? width : bits > 16 ? width / 100 : 0);
+    expect(differing.every((sample) => Number.isInteger(sample))).toBe(true);
+    expect([
+      copied(copy.data[0]!),
+      copied(
+        convertSamples(
+          paint({ width: 1, height: 1, bands: 1, dtype }, () => white),
+          mapping,
+        ).data[0]!,
+      ),
+    ]).toEqual([0, 255]);
+  });
+});
