@@ -2,8 +2,8 @@
 export type ErrorType = 'rest' | 'validation' | 'access' | 'internal';
 
 /**
- * The one table from error code to HTTP status and reply type. `access-denied` and `login-required` answer 401 to anonymous
- * callers whatever is written here (`http/serving/respond.ts`).
+ * Maps each error code to its HTTP status and reply type. For anonymous callers, `access-denied` and `login-required` always answer
+ * 401 (`http/serving/respond.ts`).
  */
 export const errorReplies = {
   'bad-parameter': { status: 400, type: 'rest' },
@@ -98,7 +98,7 @@ export class NotFoundError extends LargeImageError {
 
 interface TileSourceErrorOptions {
   cause?: unknown;
-  /** What is wrong with the file, in a sentence that does not name it. Default: the message. */
+  /** The problem with the file, as a sentence that does not name the file. Default: the message. */
   reason?: string;
   code?: 'tile-source' | 'corrupt-tile';
   /** Further members of the reply. */
@@ -107,7 +107,7 @@ interface TileSourceErrorOptions {
 
 /** A file that a tile source cannot read, or stops being able to read: corrupt, truncated, unsupported. */
 export class TileSourceError extends LargeImageError {
-  /** What is wrong with the file, in a sentence that does not name it. */
+  /** The problem with the file, as a sentence that does not name the file. */
   readonly reason: string;
 
   constructor(message: string, { reason = message, code = 'tile-source', ...options }: TileSourceErrorOptions = {}) {

@@ -5,13 +5,13 @@ import type { Connection, Mongoose } from 'mongoose';
 import type { RouteOutline } from './http/route.js';
 import type { SettingDefinition } from './features/settings/definition.js';
 
-/** A document as it lies in MongoDB. */
+/** A document as stored in MongoDB. */
 export type StoredDocument = Record<string, unknown> & { _id: unknown };
 
 /** Levels of permission: none, read, write, administer. */
 export type AccessLevel = -1 | 0 | 1 | 2;
 
-/** Who makes a request, as {@link HostAuth} says. */
+/** The user or session that makes a request, as returned by {@link HostAuth}. */
 export interface Caller {
   /** The user's id as text; `null` for an anonymous session with a token. */
   id: string | null;
@@ -31,7 +31,7 @@ export interface HostStrategy {
 /** How the host says whom a token belongs to. */
 export type HostTokens =
   | {
-      /** Who a token belongs to; `null` when it is unknown, expired or revoked. */
+      /** Returns the owner of a token, or `null` when it is unknown, expired or revoked. */
       verify(token: string): Promise<Caller | null>;
       strategies?: undefined;
     }
@@ -49,10 +49,10 @@ export type HostTokens =
       verify?: undefined;
     };
 
-/** Who may sign in, and how requests carry their tokens. */
+/** Verifies tokens, and names the places where requests carry them. */
 export type HostAuth = HostTokens & HostAuthOptions;
 
-/** What is optional in {@link HostAuth}. */
+/** Optional members of {@link HostAuth}. */
 export interface HostAuthOptions {
   /**
    * The user as they are now, without scopes; `null` when they no longer exist or may not sign in. Called before work starts that the user
@@ -61,15 +61,15 @@ export interface HostAuthOptions {
   user?(id: string): Promise<Caller | null>;
   /** Name of the cookie that may carry a token. Default `girderToken`. */
   cookieName?: string;
-  /** Name of a further request header that may carry a token, beside `Authorization: Bearer`. Default `Girder-Token`. */
+  /** Name of another request header for tokens, in addition to `Authorization: Bearer`. Default `Girder-Token`. */
   headerName?: string;
 }
 
-/** What one user or group may do, in a list of permissions. */
+/** The permissions of one user or group, in an access list. */
 export interface AccessEntry {
   id: string;
   level: 0 | 1 | 2;
-  /** Rights beside the level, e.g. `large_image_create_annotations`. */
+  /** Permissions that no level includes, such as `large_image_create_annotations`. */
   flags?: readonly string[];
 }
 
@@ -77,9 +77,9 @@ export interface AccessEntry {
 export interface AccessList {
   users: readonly AccessEntry[];
   groups: readonly AccessEntry[];
-  /** Whether everybody may read. */
+  /** Whether everyone can read. */
   public: boolean;
-  /** Flags that everybody has. */
+  /** Flags that everyone has. */
   publicFlags?: readonly string[];
 }
 
@@ -109,8 +109,9 @@ export interface HostDirectory {
     asker?: Caller | null,
   ): Promise<{ id: string; login: string; name: string; isDisabled?: boolean }[]>;
   /**
-   * The groups among `ids` that exist; with `asker`, only those that the asker may see. `hasMembers`: whether anybody who can sign in belongs to the
-   * group. Only such a group counts as an administrator of a document. Where the member is absent, the groups of the caller count.
+   * The groups among `ids` that exist; with `asker`, only those that the asker can see. `hasMembers` says whether someone who can
+   * sign in belongs to the group; only such a group counts as an administrator. If it is absent, only the caller's own groups
+   * count.
    */
   groups(
     ids: readonly string[],
@@ -120,7 +121,7 @@ export interface HostDirectory {
   groupsOf(userId: string): Promise<readonly string[]>;
 }
 
-/** What a file to be created is called and belongs to. */
+/** Name, type, size and owner of a file to be created. */
 export interface NewFile {
   name: string;
   mimeType: string;
@@ -170,7 +171,7 @@ export interface HostFiles {
   downloadPath?(file: StoredDocument): string | null;
 }
 
-/** What the host announces to the plugin. Payloads hold stored documents. */
+/** Events from the host to the plugin. Payloads contain stored documents. */
 export interface HostEventPayloads {
   'item.saved': { item: StoredDocument };
   'item.removed': { item: StoredDocument };
@@ -178,7 +179,7 @@ export interface HostEventPayloads {
     source: StoredDocument;
     item: StoredDocument;
     fileIds: ReadonlyMap<string, string>;
-    /** Who copied it. */
+    /** Id of the user who copied it. */
     userId?: string | null;
     /** Whether the annotations are copied too. Default true. */
     copyAnnotations?: boolean;
@@ -194,7 +195,7 @@ export interface HostEventPayloads {
   'folder.removed': { folder: StoredDocument };
   'user.removed': { userId: string };
   'group.removed': { groupId: string };
-  /** Permissions of anybody on anything may have changed. */
+  /** Permissions may have changed, for any user and any document. */
   'access.changed': Record<string, never>;
   /** A token has stopped being valid; without `token`, any of them may have. */
   'token.revoked': { token?: string };
@@ -234,7 +235,7 @@ export interface HostFields {
   folder: { name: string; parentId: string; meta: string };
 }
 
-/** What the plugin's router is mounted on: an Express application, or one of its routers. */
+/** The place where the plugin's router is mounted: an Express application or one of its routers. */
 export interface HostApp {
   use(path: string, handler: RequestHandler): unknown;
 }
@@ -247,9 +248,7 @@ export interface HostModel {
   countDocuments(filter: never): PromiseLike<number>;
 }
 
-/**
- * What `install` needs from the server it is installed on. Everything marked optional has a default in the plugin.
- */
+/** Everything `install` needs from the server. Each optional member has a default in the plugin. */
 export interface Host {
   /**
    * The Express application, or a router of it. `install` mounts the plugin's router here, so add catch-all routes afterwards.
@@ -292,13 +291,13 @@ export interface Host {
   restart?: () => void;
   /** Default: silent. */
   logger?: HostLogger;
-  /** Further settings of the host, stored beside the plugin's and served by the same routes. */
+  /** Additional settings of the host, stored with the plugin's and served by the same routes. */
   settings?: readonly SettingDefinition[];
-  /** The host's own routes, which the description of the API lists beside the plugin's. */
+  /** The host's own routes, to be listed in the API description. */
   routes?: readonly RouteOutline[];
   /** Directory for temporary files. Default: the system's. */
   temporaryDirectory?: string;
 }
 
-/** What a process needs that only runs jobs: a host without the parts that answer requests. */
+/** The host of a process that only runs jobs: without the members that answer requests. */
 export type WorkerHost = Omit<Host, 'app' | 'restart' | 'routes'> & Partial<Pick<Host, 'restart' | 'routes'>>;

@@ -3,7 +3,7 @@ export type { MetricsRegistry, InstallOptions, Installation } from './installati
 export { startWorker, type Worker } from './worker.js';
 export { InvalidHostError } from './core/host/check-host.js';
 
-// What a host implements
+// Implemented by hosts
 export type {
   AccessEntry,
   AccessLevel,
@@ -44,11 +44,11 @@ export { parseSortOrder, type SortOrder } from './features/items/item-list-reque
 export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
 export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
 
-// What a tile cache implements
+// Implemented by tile caches
 export type { CachedTile, CacheReport, TileCache } from './features/caches/tile-cache.js';
 export type { CacheBackend } from './features/caches/open-tile-cache.js';
 
-// What a tile source implements
+// Implemented by tile sources
 export {
   priorities,
   type AssociatedImage,
@@ -87,7 +87,7 @@ export { readAccessList, readFlags, type GrantedAccess } from './http/access-lis
 // The id of a request, for hosts that answer in other ways too
 export { identifyRequests } from './http/serving/identify-requests.js';
 
-// Conditions that clients send, for hosts with queries of their own
+// Conditions sent by clients, for hosts with their own queries
 export { checkFilter } from './features/items/item-list-request.js';
 export { explained } from './features/items/item-queries.model.js';
 

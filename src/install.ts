@@ -49,7 +49,7 @@ export async function assemble(
   try {
     return await openAll(features, host, options, app);
   } catch (error) {
-    // What was opened before the failure must not stay open.
+    // Close everything that was opened before the failure.
     await features.close();
     throw error;
   }

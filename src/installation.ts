@@ -17,7 +17,7 @@ export interface MetricsRegistry {
   removeSingleMetric(name: string): void;
 }
 
-/** What may be given to `install` beside the host. */
+/** Options of `install`, in addition to the host. */
 export interface InstallOptions {
   /** Further tile sources. One with the name of a built-in source replaces it. */
   tileSources?: readonly TileSourceDefinition[];
@@ -33,9 +33,7 @@ export interface InstallOptions {
   maxOpenSources?: number;
   /** Memory that open image files may retain together, in bytes. Default: a 32nd of the memory, or as the configuration says. */
   maxOpenSourceBytes?: number;
-  /**
-   * Memory for parts of files that do not lie on this machine (`localPath` is `null`), in bytes. Default: as much as open image files may retain.
-   */
+  /** Memory for blocks of remote files (`localPath` is `null`), in bytes. Default: the same as for open image files. */
   remoteBytes?: number;
   /**
    * Milliseconds between cleanups of annotations, which remove old versions and what killed writes have left. Each is done by one of the processes on
@@ -45,8 +43,8 @@ export interface InstallOptions {
   /** Other limits than usual for work that waits in queues (docs/operations.md), such as `{ pictures: { running: 8, waiting: 2000 } }`. */
   queues?: Partial<Record<QueueName, QueueLimits>>;
   /**
-   * What the names of the plugin's collections begin with. Default `large_image_`. All processes on a database must give the same prefix, because data
-   * stored under one are not found under another.
+   * Prefix of the plugin's collection names. Default `large_image_`. All processes on a database must use the same prefix, because
+   * data stored under one is not found under another.
    */
   collectionPrefix?: string;
   /** A registry of prom-client 15, which gets metrics of requests, queues, caches, child processes and jobs (docs/operations.md). Default: there are none. */
@@ -64,7 +62,7 @@ export interface InstallOptions {
 
 /** A running installation. */
 export interface Installation {
-  /** The settings of the plugin and those that the host put beside them. */
+  /** The settings of the plugin and of the host. */
   settings: Settings;
   /** Job records and their changes. */
   jobs: JobStore;

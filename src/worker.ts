@@ -10,7 +10,7 @@ export interface Worker {
   settings: Settings;
   /** Job records and their changes. */
   jobs: JobStore;
-  /** Begins no more jobs. The running ones go back into the queue, and another process begins them anew. */
+  /** Stops starting jobs. Running jobs return to the queue, and another process starts them again. */
   close(): Promise<void>;
 }
 

@@ -154,7 +154,7 @@ function withinNumbers(box: BoundingBox): BoundingBox {
   return { ...box, lowx, lowy, highx, highy, size: finite(Math.hypot(highx - lowx, highy - lowy)) };
 }
 
-/** The box around both. `size` is that of the union, and `details` is the sum. `null` stands for no box. */
+/** The box around both. `size` is that of the union, and `details` is the sum. `null` means no box. */
 export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   if (a === null) return b;
   const union = {

@@ -32,7 +32,7 @@ export class CentroidPropTable {
   }
 }
 
-/** What a record holds. */
+/** The values of a record. */
 export interface Centroid {
   /** 24 hexadecimal digits. */
   id: string;
@@ -57,8 +57,8 @@ export function writePositionAndAppearance(target: Buffer, offset: number, box: 
 }
 
 /**
- * Cuts the JSON text of a record, whose last empty list of elements is where the centroids belong, into the text before and
- * the text after them. A zero byte stands between each part and the centroids; JSON text never holds one.
+ * Splits the JSON text of a record at its last empty list of elements, where the centroids belong. A zero byte separates the
+ * centroids from the text before and after; JSON text never contains one.
  *
  * @param head the record without `annotation`, `annotation` without `elements`, and `_elementQuery`, each as an object.
  */

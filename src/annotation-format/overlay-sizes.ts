@@ -5,7 +5,7 @@ import type { AnnotationElement } from './schema/document.js';
 /** Size in pixels of an item's large image, `null` when it has none; for image and pixelmap elements. */
 export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
 
-/** Sizes of overlays' large images, asked for once. */
+/** Sizes of the large images of overlays, each looked up once. */
 export class KnownOverlaySizes {
   readonly #field: string;
   readonly #known = new Map<string, OverlaySize | null>();
@@ -17,7 +17,7 @@ export class KnownOverlaySizes {
     this.#field = itemField(brand);
   }
 
-  /** Whether the size of an element's image must be asked for first. */
+  /** Whether the size of an element's image must be looked up first. */
   isMissing(element: AnnotationElement): boolean {
     return isOverlay(element) && !this.#known.has(this.#item(element));
   }
@@ -27,7 +27,7 @@ export class KnownOverlaySizes {
     if (!this.#known.has(item)) this.#known.set(item, await this.overlaySizes(item));
   }
 
-  /** The items that were asked about. */
+  /** The items that were looked up. */
   items(): Iterable<string> {
     return this.#known.keys();
   }

@@ -8,7 +8,7 @@ export interface PatchTarget {
   elements: ReadonlyMap<string, Readonly<JsonObject>>;
 }
 
-/** What a patch does to one element. Nothing is checked against the schema yet. */
+/** The effect of a patch on one element, not yet checked against the schema. */
 type ElementChange =
   | { kind: 'add'; id: string; element: JsonObject }
   | { kind: 'replace'; id: string; element: JsonObject }

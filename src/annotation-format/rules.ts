@@ -5,7 +5,7 @@ import type { HeatmapElement } from './schema/heatmap.js';
 
 /** How deep objects and lists may be nested in `user` and `attributes`, which is level 1. */
 const maxFreeFormDepth = 64;
-/** Most keys of one object in them: an object of more is slow to read and write for everybody. */
+/** Maximum number of keys of an object in them. Larger objects are slow to read and write. */
 const maxFreeFormKeys = 10_000;
 
 /** A rule that was broken: the property, and what is wrong, as `.values: …`. */

@@ -11,7 +11,7 @@ import {
   type AnnotationHead,
 } from './schema/document.js';
 
-/** What messages call the nth of several elements. */
+/** The name of the nth of several elements, for messages. */
 export type ElementName = (index: number) => string;
 
 export const nameByIndex: ElementName = (index) => `elements[${index}]`;

@@ -38,7 +38,7 @@ export async function convertTo(
   if (isSame) throw new CommandError(`${to} is the file that is to be converted.`);
   if (there !== null && (!overwrite || !there.isFile()))
     throw new CommandError(`${to} is there already${there.isFile() ? ': --overwrite replaces it' : ', and is no file'}.`);
-  // The temporary folder is beside the result, so that the file can be renamed to it atomically.
+  // The temporary folder is in the same folder as the result, so that the file can be renamed to it atomically.
   const directory = await temporaryDirectory(dirname(output));
   const { opened, refusal } = await openedHere(input);
   try {

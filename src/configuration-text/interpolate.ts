@@ -3,7 +3,7 @@ import { defaultSection, optionText, type ConfigOption } from './parse.js';
 /** Largest depth of references to options that contain references. */
 const maxReferenceDepth = 10;
 
-/** What remains of the work allowed for interpolating one text, in steps plus characters. */
+/** The remaining budget for interpolating one text, in steps plus characters. */
 export interface InterpolationBudget {
   remaining: number;
 }

@@ -3,7 +3,7 @@ import type { PythonValue } from './python-value.js';
 /** Largest number of bits of an integer that `+` or `*` computes; larger results are refused. */
 const maxComputedBits = 33_000n;
 
-/** What remains of the work allowed for parsing the values of one text. All values share it, so that time and memory are bounded. */
+/** The remaining budget for parsing the values of one text. All values share it, so that time and memory are bounded. */
 export interface LiteralBudget {
   /** Remaining steps of the parser, about one per token. */
   steps: number;

@@ -41,7 +41,7 @@ export interface SettingProblem {
   key: string;
   /** Where the setting was found: the environment variable, or the section with the zero-based line of the file. */
   source: string;
-  /** What is wrong, and which values are allowed. */
+  /** The problem, and the allowed values. */
   message: string;
 }
 

@@ -14,7 +14,7 @@ import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
-/** What every feature is built on: the host, as the plugin sees it. */
+/** The foundation of every feature: the host, as the plugin sees it. */
 export interface Core {
   host: WorkerHost;
   logger: HostLogger;
@@ -22,7 +22,7 @@ export interface Core {
   brand: string;
   /** The connection on which the host's models are compiled. */
   connection: Connection;
-  /** The collections that the plugin keeps beside those of the host. */
+  /** The plugin's own collections. */
   own: OwnCollections;
   /** Leases of work that only one process does at a time. */
   leases: Leases;

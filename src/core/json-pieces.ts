@@ -21,7 +21,7 @@ export function isLong(value: unknown): boolean {
   return !isSmall(value, longSize);
 }
 
-/** What is left of a size after that of a value; below 0 as soon as it is too large. */
+/** The remaining size after subtracting that of a value; below 0 as soon as the value is too large. */
 function sizeLeft(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;
   let rest = left - 1;

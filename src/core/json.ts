@@ -48,7 +48,10 @@ function invalid(content: string, cause: unknown): BadParameterError {
   return new BadParameterError('Invalid JSON passed in request body.', { cause, details: { extra } });
 }
 
-/** What is wrong with the encoding of a text, if that is why it is no JSON. A message that quoted the text would not show such characters. */
+/**
+ * The encoding problem of a text that is not valid JSON, if there is one. A message that quoted the text would not show such
+ * characters.
+ */
 function encodingHint(content: string): string | null {
   if (content.startsWith('\ufeff')) return 'it begins with a byte order mark; send UTF-8 without one';
   return content.slice(0, 2).includes('\0') ? 'it looks like UTF-16 or UTF-32; send UTF-8' : null;

@@ -48,7 +48,8 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
     const owner = namePattern.exec(name)?.[1];
     if (owner === undefined) continue;
     const path = join(directory, name);
-    // In a folder that everybody may write to, files of other users are not touched, because they might change while they are removed.
+    // In a folder that everyone can write to, files of other users are not touched, because they might change while they are
+    // removed.
     if (!(await isOurs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
     if (await rm(path, { recursive: true, maxRetries: 2 }).then(...yesOrNo)) removed += 1;
   }

@@ -87,7 +87,8 @@ const schema = FAILSAFE_SCHEMA.extend({
 });
 
 /**
- * Most characters and values that a text may have after its aliases are expanded, because ten bytes of aliases can stand for any number of values.
+ * Maximum number of characters and values in a text after its aliases are expanded, because ten bytes of aliases can represent any
+ * number of values.
  */
 const maxSize = 30_000_000;
 const maxDepth = 500;

@@ -6,7 +6,7 @@ import type { JobDefinition } from './jobs/running/definition.js';
 
 /** A feature that is open. */
 interface OpenFeature<Offers> {
-  /** What other features may use of it. */
+  /** The services that other features can use. */
   offers: Offers;
   routes?: readonly BoundRoute[];
   jobs?: readonly JobDefinition<unknown>[];

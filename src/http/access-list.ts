@@ -10,7 +10,7 @@ export interface GrantedAccess {
 interface AccessListContext {
   /** Users and groups of the host; `undefined` where the host does not offer them, and has no groups. */
   directory: HostDirectory | undefined;
-  /** Who changes the list. Unless they are a site administrator, somebody must have ADMIN by the new list. */
+  /** The caller who changes the list. Unless this is a site administrator, the new list must have someone with ADMIN. */
   caller: Caller | null;
   /** Flags that are known; others are dropped. */
   knownFlags: ReadonlySet<string>;
@@ -27,10 +27,10 @@ const listMembers: ReadonlySet<string> = new Set(['users', 'groups']);
 const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'login', 'name', 'description']);
 
 /**
- * Checks an access list that a client sends. It replaces the former list completely.
+ * Checks an access list from a client. It replaces the previous list completely.
  *
- * @throws InvalidError with field `access` for a malformed list, one that names somebody twice or somebody who does not exist, or one that leaves
- * nobody with ADMIN; BadParameterError.
+ * @throws InvalidError with field `access` for a malformed list, one that names someone twice or someone who does not exist, or one
+ * that leaves no one with ADMIN; BadParameterError.
  */
 export async function readAccessList(sent: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
   refuseOthers(sent, listMembers);
@@ -89,7 +89,7 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
   return [...entries.values()];
 }
 
-/** The users or groups of a list that exist, as far as they are on the former list or the caller may see them. */
+/** The users or groups of a list that exist and are on the previous list or visible to the caller. */
 async function found<T extends { id: string }>(
   entries: readonly { id: string }[],
   former: readonly { id: string }[] = [],

@@ -9,8 +9,8 @@ export function entityTag(key: string | Uint8Array): string {
 }
 
 /**
- * Headers of an answer that a browser may keep, but revalidates before each use: a public document may become private, and somebody else may use
- * the browser next. Shared caches keep nothing.
+ * Headers of an answer that a browser can store but must revalidate before each use, because a public document may become private
+ * and another person may use the browser next. Shared caches store nothing.
  */
 export function cacheHeaders(tag: string): ReplyHeaders {
   return { ETag: tag, 'Cache-Control': 'private, no-cache' };

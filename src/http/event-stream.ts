@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Reply } from './reply.js';
 
-/** Silence after which a comment is sent, so that proxies keep the connection and a gone client is noticed. */
+/** A comment is sent after this much silence, so that proxies keep the connection open and a disconnected client is noticed. */
 const defaultHeartbeatMs = 15_000;
 
 /**
@@ -31,7 +31,7 @@ async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number
       next = iterator.next();
     }
   } finally {
-    // The client has gone, so the event that is still awaited is dropped, even if waiting for it fails.
+    // The client has disconnected, so the pending event is dropped, even if waiting for it fails.
     next.catch(() => undefined);
     void iterator.return?.()?.catch(() => undefined);
   }

@@ -13,8 +13,8 @@ export interface ParameterSchema {
 }
 
 /**
- * A parameter of a route. It comes as text, in a query string, a form or the path. `parse` turns the text into the value the handler sees; `absent`
- * stands in when it was not sent.
+ * A parameter of a route. It arrives as text, in a query string, a form or the path. `parse` turns the text into the value for the
+ * handler; `absent` is used if the parameter was not sent.
  */
 export interface Parameter<T> {
   readonly schema: ParameterSchema;
@@ -190,13 +190,13 @@ export function idSet(options: Describe = {}): Parameter<ReadonlySet<string> | u
   };
 }
 
-/** The same parameter with a default value. */
+/** Makes a parameter with a default value from an optional one. */
 export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): Parameter<T> {
   const schema = { ...parameter.schema, default: value };
   return { ...parameter, schema, absent: value, parse: (raw, name) => parameter.parse(raw, name) ?? value };
 }
 
-/** The same parameter, which must be sent. */
+/** Makes a required parameter from an optional one. */
 export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
   // `absent` is never used, because the absence of a required parameter is an error.
   return { ...(parameter as Parameter<T>), required: true };

@@ -4,11 +4,11 @@ import type { Readable } from 'node:stream';
 export type ReplyHeaders = Readonly<Record<string, string | number>>;
 
 /**
- * What a handler answers with when a plain JSON value with status 200 is not enough.
+ * The result of a handler, when a plain JSON value with status 200 is not enough.
  * - `json`: a value, with another status or headers;
- * - `content`: bytes or text, complete;
- * - `stream`: bytes as they come; the stream is destroyed when the client goes away. `permitted` is called every second beside the route's
- *   `authorize`, and rejects when the caller may not have the rest any more;
+ * - `content`: complete bytes or text;
+ * - `stream`: bytes as they arrive. The stream is destroyed when the client disconnects. `permitted` is called every second, in
+ *   addition to the route's `authorize`, and rejects when the caller loses permission;
  * - `empty`: no body (204, 304, redirects).
  */
 export type ReplyContent =

@@ -6,9 +6,9 @@ import type { Parameters, ParameterValues } from './parameters.js';
 import type { RouteSchema } from './schemas.js';
 
 /**
- * Who may call a route at all; what they may do to a document is checked by {@link RouteDefinition.authorize}, or by the handler.
- * `public`: anybody. `user`: signed-in users. `token`: anybody with a valid token, also that of an anonymous session; the token of a user needs the
- * scope of the route, if it has one. `admin`: site administrators.
+ * Who can call a route at all. {@link RouteDefinition.authorize} or the handler checks permissions on documents. `public`:
+ * everyone. `user`: signed-in users. `token`: everyone with a valid token, including anonymous sessions; a user's token needs the
+ * scope of the route, if there is one. `admin`: site administrators.
  */
 export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
 
@@ -29,7 +29,7 @@ export interface RouteBodyValues {
   stream: Readable;
 }
 
-/** What is known of a request before its body: parsed and checked values, never the Express objects. */
+/** The parts of a request that are available before its body: parsed and checked values, never the Express objects. */
 export interface RouteRequest<P extends Parameters = Parameters, Q extends Parameters = Parameters> {
   /** Path parameters. */
   params: ParameterValues<P>;
@@ -39,7 +39,7 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   sent: Readonly<Record<string, string>>;
   /** `null`: anonymous, or the token lacks the scope of the route. */
   caller: Caller | null;
-  /** Who the token belongs to, whatever its scopes are; for routes that accept scopes of single documents. */
+  /** The owner of the token, whatever its scopes are; for routes that accept scopes of single documents. */
   verified: Caller | null;
   /** The token as sent, valid or not. */
   token: string | null;
@@ -63,13 +63,13 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   signal: AbortSignal;
 }
 
-/** What a handler gets. */
+/** The input of a handler. */
 export interface RouteInput<P extends Parameters, Q extends Parameters, B extends RouteBody, A = unknown> extends RouteRequest<
   P,
   Q
 > {
   body: RouteBodyValues[B];
-  /** What {@link RouteDefinition.authorize} has given. */
+  /** The result of {@link RouteDefinition.authorize}. */
   granted: A;
 }
 
@@ -113,7 +113,9 @@ export interface RouteDefinition<
   bodyOptional?: boolean;
   /** Name of the JSON body in messages, as existing clients know it. Default `body`. */
   bodyName?: string;
-  /** What a successful answer holds: a JSON schema, with its media types where JSON has others, or the media types of a binary one. */
+  /**
+   * The content of a successful answer: a JSON schema (with its media types, if not JSON's), or the media types of a binary answer.
+   */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
   /** The schema of a JSON body, for the documentation. The handler checks the body against it. */
   accepts?: RouteSchema;

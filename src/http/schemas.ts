@@ -61,7 +61,7 @@ export function objectOf(required: Readonly<Record<string, Schema>>, optional: R
 /** Levels of permission as documents show them. */
 export const shownAccess = { type: 'integer', enum: [-1, 0, 1, 2] } as const;
 
-/** A list of permissions, with the names of those who stand on it. */
+/** An access list, with the names of its users and groups. */
 export const accessSchema = component(
   'AccessList',
   objectOf({

@@ -12,7 +12,7 @@ import type { NotificationFeed } from './notifications/notification-feed.js';
 import type { ProcessLife } from './upkeep/process-life.js';
 import type { CoreSettings } from './system/settings.js';
 
-/** What the services and routes of one host work with. Nothing of it is shared between hosts. */
+/** Everything that the services and routes of one host use. Hosts share none of it. */
 export interface HostContext {
   models: Models;
   store: ByteStore;

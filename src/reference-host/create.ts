@@ -51,7 +51,7 @@ export interface ReferenceHost {
   jobs: Installation['jobs'];
   /** Every route, of plugin and host. */
   routes: readonly RouteOutline[];
-  /** What the services of the reference host work with. */
+  /** Everything that the services of the reference host use. */
   context: HostContext;
   /** Makes an item whose file is a file on this machine, without copying it. */
   registerFileInPlace(file: InPlaceFile): ReturnType<typeof registerFileInPlace>;
@@ -153,7 +153,7 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
   return app;
 }
 
-/** What the plugin is given. */
+/** Builds the `Host` that the plugin gets. */
 function hostFor(
   options: ReferenceHostOptions,
   { app, agenda, context, mongoose }: { app: Express; agenda: Agenda; context: HostContext; mongoose: Mongoose },

@@ -19,8 +19,8 @@ export interface ReferenceHostOptions {
   /** Restarts the server. Default: routes that ask for it answer 501. */
   restart?: () => void;
   /**
-   * Which proxies are believed when they say who their client is and how it came (`X-Forwarded-For`, `-Proto` and `-Host`): how many stand
-   * before the server, or their addresses and networks, as Express's `trust proxy` has it. Default: none.
+   * Trusted proxies, whose `X-Forwarded-For`, `-Proto` and `-Host` headers are used: their number, or their addresses and networks,
+   * as in Express's `trust proxy`. Default: none.
    */
   trustProxy?: number | string;
   /** Memory for hashing a password, in KiB. The time for hashing grows with it. Default 19456 (Argon2id, two passes: 20 to 40 ms). */

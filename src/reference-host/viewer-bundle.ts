@@ -2,7 +2,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The sources of the page and of the element, beside this folder; a built package has no sources. */
+/** The sources of the page and the element. A built package does not have them. */
 export const viewerSources = fileURLToPath(new URL('../viewer/', import.meta.url));
 
 /**

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Application, Request, Response } from 'express';
 import { bundleViewer, viewerSources } from './viewer-bundle.js';
 
-/** What the page is told about the host. */
+/** Facts about the host for the page. */
 export interface ViewerOptions {
   /** Path of the REST API, without trailing slash. */
   apiRoot: string;
@@ -14,7 +14,7 @@ export interface ViewerOptions {
   title: () => Promise<string>;
 }
 
-/** Kinds of files that are served; what else lies in the folder is not. */
+/** Types of the files that are served; other files in the folder are not. */
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -43,7 +43,7 @@ const securityHeaders = {
 /** The address of an asset changes with its bytes, so a copy never grows old. */
 const foreverHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
 
-/** What this process has bundled, for all hosts in it. */
+/** The bundle, shared by all hosts in this process. */
 let bundled: Promise<Map<string, Buffer>> | null = null;
 
 interface Asset {

@@ -27,8 +27,8 @@ export interface S3FileRecords {
   /** Moves a file to another item. Its object does not change. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Called when another object has the key of a file, or with `null` when there is none. The server should record the new size and entity
-   * tag through the model (or emit `file.saved`), so that the image is opened anew.
+   * Called when another object has the key of a file, or with `null` when there is none. The server should record the new size and
+   * entity tag through the model (or emit `file.saved`), so that the image is reopened.
    */
   replaced?(file: StoredDocument, now: ObjectState | null): Promise<void>;
 }

@@ -95,7 +95,7 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
   );
 }
 
-/** What is wrong with the shape of an opened image: every test needs these members. */
+/** The problem with the shape of an opened image; every test needs these members. */
 function imageFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `open gives a tile source, not ${String(source)}`;
   const { metadata, populatedLevels, readTile, close } = source as Record<string, unknown>;

@@ -93,7 +93,7 @@ export async function openFileReader(path: string): Promise<ByteReader> {
   }
 }
 
-/** What a tile source opens, for a file at `path` on this machine. The name defaults to the last part of the path. */
+/** The input for a tile source, for a file at `path` on this machine. The name defaults to the last part of the path. */
 export function fileInput(path: string, options: { name?: string; mimeType?: string } = {}): SourceInput {
   return {
     name: options.name ?? basename(path),

@@ -4,7 +4,7 @@ import { BadValueError } from '../errors.js';
 /** Red, green, blue and alpha, each 0 to 255. */
 export type Rgba = readonly [red: number, green: number, blue: number, alpha: number];
 
-/** Names beside those of CSS; unlike in CSS, green is the full one. */
+/** Names in addition to those of CSS; unlike in CSS, green is the full one. */
 const shortNames: Readonly<Record<string, Rgba>> = {
   r: [255, 0, 0, 255],
   red: [255, 0, 0, 255],
@@ -55,7 +55,7 @@ export function parseColor(text: string): Rgba {
 /** How a picture smaller than its box is completed. */
 export interface Fill {
   color: Rgba;
-  /** Where the picture lies: in the middle, or at the upper left. */
+  /** Position of the picture: in the middle, or at the upper left. */
   anchor: 'center' | 'corner';
 }
 
@@ -70,7 +70,7 @@ export function parseFill(text: string | undefined): Fill | null {
   return { color: parseColor(corner ? text.slice('corner:'.length) : text), anchor: corner ? 'corner' : 'center' };
 }
 
-/** What to do with a tile at the border. */
+/** Treatment of tiles at the border. */
 export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
 
 /**

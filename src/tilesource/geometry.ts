@@ -96,8 +96,9 @@ export function finerLevel(populated: readonly number[], level: number): number 
 }
 
 /**
- * The level to read for a wanted one: between stored levels the nearest finer one with data, or one at most two levels finer than wanted when data
- * are further away. What is coarser than all stored levels is made by averaging, so that it is the same whichever levels a reader makes.
+ * The level to read for a requested one: between stored levels, the nearest finer one with data, or one at most two levels finer
+ * than requested if data are further away. Levels coarser than all stored ones are made by averaging, so that they are the same
+ * whichever levels a reader makes.
  */
 export function preferredLevel(populated: readonly number[], wanted: number): number {
   if (wanted < (populated[0] ?? 0)) return wanted;
@@ -105,7 +106,7 @@ export function preferredLevel(populated: readonly number[], wanted: number): nu
   return stored > wanted ? stored - largestStep * Math.floor((stored - wanted) / largestStep) : stored;
 }
 
-/** The coarsest level, as wanted by a picture, that is at least as fine as a rectangle of base-layer pixels scaled to a size; below 0 for the smallest. */
+/** The coarsest level that is at least as fine as a rectangle of base-layer pixels scaled to a size; below 0 for the smallest. */
 export function neededLevel({ levels }: Pick<PyramidShape, 'levels'>, base: Size, output: Size): number {
   const octaves = Math.log2(Math.min(output.width / base.width, output.height / base.height));
   return levels - 1 + Math.min(0, Math.ceil(roundedOctaves(octaves)));
@@ -123,7 +124,7 @@ export function roundHalfEven(value: number): number {
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
-/** What region coordinates are measured in. `length` units are multiples of a millimetre. */
+/** Units of region coordinates. `length` units are multiples of a millimeter. */
 export type Units = { kind: 'base' } | { kind: 'magnified' } | { kind: 'fraction' } | { kind: 'length'; mm: number };
 
 const lengthUnits: Readonly<Record<string, number>> = {
@@ -174,14 +175,14 @@ export function nativeMagnification(image: Calibration): number | null {
   return image.mmX == null ? null : 0.01 / image.mmX;
 }
 
-/** Octaves between the base layer and a wanted scale: 0 is full resolution, -1 half. `null` where nothing says a scale. */
+/** Octaves between the base layer and a requested scale: 0 is full resolution, -1 half. `null` if no scale was requested. */
 export interface WantedScale {
   octaves: number | null;
   /** Whether all statements agree on a whole number of octaves. */
   exact: boolean;
 }
 
-/** Scale asked for by magnification and pixel size, as far as the image's own are known. */
+/** The scale requested by magnification and pixel size, as far as the image's own are known. */
 export function wantedScale(image: Calibration, wanted: { magnification?: number; mmX?: number; mmY?: number }): WantedScale {
   const octaves: number[] = [];
   const add = (ratio: number) => {

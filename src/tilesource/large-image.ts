@@ -105,7 +105,7 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
       const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
-      // The last pixel of a level may stand for less of the image than the others. It must not be stretched.
+      // The last pixel of a level may represent less of the image than the others. It must not be stretched.
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
       const box = { ...shown, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
@@ -230,7 +230,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   const isPlain = !appearance.style && metadata.white === undefined;
   const untouched = isPlain && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
-    // Stored tiles lie wholly inside the image, so `edge` changes nothing about them.
+    // Stored tiles are completely inside the image, so `edge` does not change them.
     const stored = await source.readStoredTile(address, signal && { signal });
     if (stored) {
       const fits = answers(stored, options);

@@ -39,7 +39,7 @@ export interface LargeImageMetadata {
   bands?: Record<string, { interpretation: string; nodata?: number }>;
 }
 
-/** What has been made by {@link wireMetadata}. */
+/** Results of {@link wireMetadata}. */
 const made = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
 /** Facts of an image in the form they have on the wire. They are made once, because there may be 100 000 frames. */
@@ -167,7 +167,7 @@ function* numberFrames(frames: readonly FrameMetadata[], channels: readonly stri
   return numbered;
 }
 
-/** Whether a frame continues the set of the former one: it is not the first frame, and only its channel differs. */
+/** Whether a frame continues the set of the previous one: it is not the first frame, and only its channel differs. */
 function isSameSet(axes: Readonly<Record<string, number>>, former: Readonly<Record<string, number>>): boolean {
   let isAtStart = true;
   for (const axis of Object.keys(axes)) {

@@ -2,7 +2,7 @@ import { inRuns, isSliceOver, nextSlice } from '../core/concurrency/slices.js';
 import { BadValueError } from '../errors.js';
 import { axisRange, type LargeImageMetadata } from './metadata.js';
 
-/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …) that stands for its range. */
+/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …) for its range. */
 type CountOrAxis = number | string;
 
 /** Options of {@link quadInfo}; all optional. */
@@ -218,7 +218,7 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
   }
 }
 
-/** The frames that are covered, and the grid in which they lie. */
+/** The frames in the mosaic, and their grid. */
 interface Fit {
   frames: number[];
   /** Frames of the image. */

@@ -52,12 +52,12 @@ const fullValues: Readonly<Record<SampleType, number>> = {
   float64: 1,
 };
 
-/** The largest value of samples, which stands for white or opaque; 1 for floats. */
+/** The largest value of samples, which means white or opaque; 1 for floats. */
 export function fullValue(dtype: SampleType): number {
   return fullValues[dtype];
 }
 
-/** The least value of samples, which stands for black or transparent. */
+/** The least value of samples, which means black or transparent. */
 export function leastValue(dtype: SampleType): number {
   return dtype.startsWith('int') ? -fullValue(dtype) - 1 : 0;
 }
@@ -74,8 +74,8 @@ export function sampleBytes(dtype: SampleType): number {
 }
 
 /**
- * The same memory as unsigned integers or doubles of the same size, for loops that only move samples. The compiler makes fast code for up to four
- * kinds of arrays, and code that is twenty times slower for more.
+ * The same memory as unsigned integers or doubles of the same size, for loops that only move samples. The compiler makes fast code
+ * for up to four kinds of arrays, and code that is twenty times slower for more.
  */
 export function bitsOf(samples: Samples): Uint8Array | Uint16Array | Uint32Array | Float64Array {
   const { buffer, byteOffset, length, BYTES_PER_ELEMENT: size } = samples;

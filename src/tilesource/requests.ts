@@ -109,7 +109,7 @@ export interface BandFacts {
   stdev: number;
 }
 
-/** The same region of several frames side by side. */
+/** A request for the same region of several frames side by side. */
 export interface TileFramesRequest extends RegionRequest {
   /** Default: all frames. Numbers outside the image are dropped; an empty list means all. */
   frameList?: readonly number[];
@@ -229,8 +229,8 @@ export interface LargeImage {
 }
 
 /**
- * Version of how pictures look and histograms are counted. It is a part of the keys of tile caches, of entity tags, and of the notes of stored
- * thumbnails. It must be raised in each release in which the same request for the same file is answered with a visibly different picture, or other
- * numbers; otherwise caches, browsers and stored files go on showing the former ones.
+ * Version of how pictures look and histograms are counted. It is part of the keys of tile caches, of entity tags, and of the
+ * records of stored thumbnails. Every release in which the same request for the same file gives a visibly different picture, or
+ * other numbers, must increment it; otherwise caches, browsers and stored files keep showing the old ones.
  */
 export const rendering: { readonly version: number } = { version: 2 };

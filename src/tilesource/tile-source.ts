@@ -42,7 +42,7 @@ export interface ByteReader {
   close(): Promise<void>;
 }
 
-/** The file that a tile source is to open, with the files around it. */
+/** The file that a tile source should open, with the files around it. */
 export interface SourceInput {
   /** File name with extension. */
   name: string;
@@ -64,7 +64,7 @@ export interface SourceInput {
   folder?(): SourceFolder;
 }
 
-/** A folder as seen from a file in it: the files beside that file and in the folders below, and nothing above. */
+/** A folder as seen from a file in it: the other files there and in its subfolders, and nothing above. */
 export interface SourceFolder {
   /** The file at a path relative to this folder, with `/` between names; `null` where there is none. */
   file(path: string): Promise<FolderFile | null>;
@@ -83,7 +83,7 @@ export interface SourceFolder {
   item?(id: string): Promise<FolderFile | null>;
 }
 
-/** A file beside another one. */
+/** Another file in the folder. */
 export interface FolderFile extends SourceInput {
   /** Equal for the same file only. */
   readonly id: string;
@@ -103,9 +103,9 @@ export interface BorrowedImage {
   /** Name of the source that reads it. */
   readonly sourceName: string;
   readonly source: Omit<TileSource, 'close'>;
-  /** Samples of a rectangle of any level, in pixels of the level, as the file has them. The rectangle lies inside the level. */
+  /** Samples of a rectangle of any level, in pixels of the level, as stored in the file. The rectangle is inside the level. */
   samples(where: FrameBox, signal?: AbortSignal): Promise<Raster>;
-  /** The same rectangle rendered with a style, in samples of 8 bits. */
+  /** The same rectangle rendered with a style, in 8-bit samples. */
   styled(where: FrameBox, style: object, signal?: AbortSignal): Promise<Raster>;
 }
 
@@ -199,7 +199,7 @@ export interface EncodedImage {
   content?: { width: number; height: number };
 }
 
-/** A small picture that belongs to the file beside its main image: label, macro, thumbnail. */
+/** A small picture in the file besides its main image: label, macro, thumbnail. */
 export interface AssociatedImage {
   raster: Raster;
   /** Codec the file stores it in, for information. */
@@ -217,7 +217,7 @@ export interface TileSource {
    * list.
    */
   readonly populatedLevels: readonly number[];
-  /** Of how many parts of the file a tile is made where it is more than one: chunks or frames that are smaller than tiles. */
+  /** The number of parts of the file that make up a tile, if it is more than one: chunks or frames that are smaller than tiles. */
   readonly partsPerTile?: number;
   /**
    * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right and bottom border.
@@ -257,11 +257,11 @@ export interface TileSourceDefinition {
   readonly extensions: Readonly<Record<string, Priority>> & { readonly default: Priority };
   /** Priority by mime type; `default` for unlisted ones. */
   readonly mimeTypes: Readonly<Record<string, Priority>> & { readonly default: Priority };
-  /** Whether an image may consist of several files of an item. It is opened anew when one of them comes or goes. */
+  /** Whether an image can consist of several files of an item. It is reopened when one of them is added or removed. */
   readonly readsCompanions?: boolean;
   /**
-   * Whether an image may consist of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. The image is shown only to
-   * callers who may read all of them, and is opened anew when one of them comes, changes or goes.
+   * Whether an image can consist of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. The
+   * image is shown only to callers who can read all of them, and is reopened when one of them is added, changed or removed.
    */
   readonly readsFolder?: 'files' | 'images';
   /**

@@ -57,9 +57,9 @@ export function childText(element: XmlElement, name: string): string | undefined
 }
 
 /**
- * An element for people and JSON: attributes stand under their names beside the children, text under `text`.
+ * Converts an element to a plain object: attributes and children under their names, text under `text`.
  *
- * @param lists names of children that are lists also where there is only one, so that what reads them need not tell the cases apart.
+ * @param lists names of children that are always lists, even with one entry, so that readers need not distinguish the cases.
  */
 export function plainElement(element: XmlElement, lists: ReadonlySet<string>): Record<string, unknown> {
   const plain = (value: unknown): unknown => {

@@ -34,7 +34,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether an error means that the user may not see what was asked for, or that it does not exist. */
+/** Whether an error means that the document does not exist, or that the user cannot see it. */
 export function isRefused(error: unknown) {
   // Requests of this page are valid, so 400 means that an id does not exist any more.
   return error instanceof ApiError && [400, 403, 404].includes(error.status);
@@ -217,7 +217,7 @@ export function pause(milliseconds: number, signal: AbortSignal) {
   });
 }
 
-/** Interval in milliseconds at which the server is asked for changes of others. */
+/** Interval in milliseconds at which the page looks for changes by others. */
 const followMs = 5000;
 
 /** Asks every few seconds while the page is visible, until the answer is yes or the signal aborts. */

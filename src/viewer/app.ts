@@ -52,18 +52,18 @@ function isInUse() {
   );
 }
 
-/** Shows the view anew when others have changed it, or access to it, while the page is visible. */
+/** Refreshes the view when others have changed it, or access to it, while the page is visible. */
 async function follow(hasChanged: () => Promise<boolean>, signal: AbortSignal) {
   await whenTrue(async () => !isInUse() && (await hasChanged()) && !isInUse(), signal);
   if (!signal.aborted) await show({ focus: false, rebuild: true });
 }
 
-/** Whether an error of a request that had been answered before means that access was taken, or that the document is gone. */
+/** Whether an error of a request that succeeded before means that access was withdrawn or the document was removed. */
 function isLost(error: unknown) {
   return isRefused(error) || (error instanceof ApiError && error.status === 401);
 }
 
-/** What finds a control again after its view was built anew. */
+/** A key that identifies a control after its view was rebuilt. */
 function keyOf(control: Element) {
   return `${control.tagName} ${control.getAttribute('href') ?? control.ariaLabel ?? control.textContent}`;
 }
@@ -71,7 +71,7 @@ function keyOf(control: Element) {
 /**
  * Shows the view of the address.
  *
- * @param options `rebuild`: builds the view anew, even if the present one could apply the change
+ * @param options `rebuild`: rebuilds the view, even if the current one could apply the change
  */
 async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
   const route = parseRoute();
@@ -112,7 +112,7 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;
     const page = h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error));
-    // The same page again would take the focus from the user.
+    // Showing the same page again would take the focus from the user.
     if (main.innerHTML !== page.outerHTML) fill(main, page);
     if (mayPass(error)) void follow(async () => true, leave.signal);
   } finally {
@@ -192,7 +192,7 @@ async function leaveSession() {
   // The present view is ended first, because it may still be loading tiles, which would be refused.
   current?.leave.abort();
   fill(main);
-  // The former view must not be built again without a user, because its private contents would be refused.
+  // The previous view must not be rebuilt without a user, because its private contents would be refused.
   setAddress('#');
   try {
     await signOut();
@@ -218,7 +218,7 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   goTo(routeHash('search'));
 });
-// A file that is dropped beside its target must not take the place of the page.
+// A file that is dropped outside its target must not replace the page.
 for (const type of ['dragover', 'drop'] as const)
   addEventListener(type, (event) => event.dataTransfer?.types.includes('Files') && event.preventDefault());
 onSession(() => (showAccount(), showSessionNotice()));

@@ -187,7 +187,7 @@ export function debounced(call: () => void, ms = 250) {
   };
 }
 
-/** Begins requests of which only the newest may be answered. The function that is returned tells whether the request is still the newest. */
+/** Starts requests of which only the newest may be used. The returned function tells whether a request is still the newest. */
 export function newestOnly() {
   let newest = {};
   return () => {
@@ -227,7 +227,7 @@ function say(message: string, look: string) {
   announcer.textContent = message;
 }
 
-/** What went wrong, in words. */
+/** The message of an error, for people. */
 export function messageOf(error: unknown) {
   return error instanceof Error ? error.message : String(error);
 }

@@ -63,7 +63,7 @@ export class LargeImageViewer extends HTMLElement {
   declare view: string;
   /** `light` or `dark`; `null`: that of the user's system. */
   declare theme: string | null;
-  /** Panels beside the image, by names separated by spaces: `frames look annotations image`. Default all; empty for none. */
+  /** Panels next to the image, as names separated by spaces: `frames look annotations image`. Default all; empty for none. */
   declare panels: string;
 
   static {

@@ -1,7 +1,7 @@
 import { h, plainDialog } from './dom.js';
 import { helpTexts } from './texts.js';
 
-/** Lists the keys where somebody presses `?`. */
+/** Lists the keyboard shortcuts when the user presses `?`. */
 export function offerHelp(root: Node, signal?: AbortSignal) {
   const listen = (event: Event) => {
     const { key, target } = event as KeyboardEvent;

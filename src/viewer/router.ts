@@ -15,7 +15,8 @@ export interface Route {
 export type View = { title: string; update?: (route: Route) => void; hasChanged?: () => Promise<boolean> };
 
 /**
- * What a view is built with: `main` is the element to fill, `signal` aborts when the user leaves the view, and `refresh` builds the view anew.
+ * The environment of a view: `main` is the element to fill, `signal` aborts when the user leaves the view, and `refresh` rebuilds
+ * the view.
  */
 export type ViewContext = { main: HTMLElement; signal: AbortSignal; refresh: () => Promise<void> };
 

@@ -35,7 +35,7 @@ export function acceptEnd() {
   ended = false;
 }
 
-/** Called whenever somebody signs in or out. */
+/** Calls a function whenever a user signs in or out. */
 export function onSession(listener: () => void) {
   listeners.add(listener);
 }

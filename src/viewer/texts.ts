@@ -6,7 +6,7 @@ import { formatCount, plural } from './format.js';
  * value. Texts are never read as HTML. What the server says (reasons of refusals, descriptions of settings) comes from the server.
  */
 
-/** What several areas say. */
+/** Texts used in several places. */
 export const commonTexts = {
   cancel: 'Cancel',
   close: 'Close',
@@ -232,7 +232,7 @@ export const uploadTexts = {
   waiting: 'Waiting…',
 };
 
-/** An open image and what is beside it. */
+/** Texts of an open image and its panels. */
 export const imageTexts = {
   about: 'About this image',
   asInFile: 'As in the file',
@@ -295,7 +295,7 @@ export const imageTexts = {
 const changedTwice = (count: number) =>
   ` You have changed ${plural(count, 'shape')} that ${count === 1 ? 'is' : 'are'} changed there too: yours ${count === 1 ? 'lies' : 'lie'} beside theirs as new.`;
 
-/** What lies on an image. */
+/** Texts about annotations. */
 export const annotationTexts = {
   addGroup: 'Add group',
   allSaved: 'All changes are saved.',
@@ -404,7 +404,7 @@ export const compareTexts = {
   unlocked: 'Each image moves alone.',
 };
 
-/** What can be done by keys, listed under `?`. */
+/** Keyboard shortcuts, listed under `?`. */
 export const helpTexts = {
   keys: 'Keys',
   list: [

@@ -61,11 +61,11 @@ function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
 }
 
 /**
- * The shape that a ring stands for. If the properties have lengths and rotation and agree with the ring, they are used, because they are exact. If
- * another program has moved or changed the ring, the ring is used.
+ * The shape represented by a ring. If the properties have lengths and rotation and agree with the ring, they are used, because they
+ * are exact. If another program has moved or changed the ring, the ring is used.
  *
  * @param ring vertices without the repeated first one: the corners, or for circles and ellipses also an outline.
- * @returns `null` when the ring cannot stand for such a shape.
+ * @returns `null` when the ring cannot represent such a shape.
  */
 export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxShape | null {
   const isRound = type === 'circle' || type === 'ellipse';

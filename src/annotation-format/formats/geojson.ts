@@ -4,7 +4,7 @@ import type { Coordinate } from '../schema/common.js';
 import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
 import { boxCorners, closedRing, meanPosition, samePosition, type Geometry } from './geometry.js';
 
-/** A GeoJSON feature that stands for one element. */
+/** A GeoJSON feature that represents one element. */
 export interface Feature {
   type: 'Feature';
   id?: string;
@@ -29,7 +29,7 @@ export interface FeaturePart {
 
 /** Options of {@link geoJsonText}. */
 export interface GeoJsonOptions {
-  /** Sizes of the large images that image and pixelmap elements show; asked for when such an element comes. Default: unknown. */
+  /** Sizes of the large images that image and pixelmap elements show, looked up when such an element arrives. Default: unknown. */
   overlaySizes?: KnownOverlaySizes;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
@@ -134,7 +134,7 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
   }
   if (element.type !== geometry.type.toLowerCase()) properties.type = element.type;
   if (layerTypes.has(element.type)) properties.annotationType = element.type;
-  // A line is read as a polyline with `closed: false`. Null stands for a polyline without `closed`.
+  // A line is read as a polyline with `closed: false`. Null represents a polyline without `closed`.
   if (element.type === 'polyline' && element.closed === undefined) properties.closed = null;
   if (element.type === 'heatmap') properties.pointValues = element.points.map((point) => point[3]);
   return { type: 'Feature', geometry, properties };
@@ -144,9 +144,10 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
 const pieceLength = 65_536;
 
 /**
- * An annotation as the text of a FeatureCollection, piece by piece; the head is in the properties of the first feature.
+ * An annotation as the text of a FeatureCollection, piece by piece; name, description and so on are in the properties of the first
+ * feature.
  *
- * @param elements in the order in which they are to appear; one is held at a time.
+ * @param elements in the order in which they appear; one is held at a time.
  */
 export async function* geoJsonText(
   head: AnnotationHead,
@@ -195,7 +196,7 @@ interface OpenFeature {
   ids: (string | null)[];
 }
 
-/** What follows the coordinates. */
+/** The text after the coordinates. */
 function endOf({ feature, ids }: OpenFeature): string {
   const { type: _type, geometry, properties, ...rest } = feature;
   const { type: _kind, coordinates: _coordinates, ...further } = geometry;

@@ -9,7 +9,7 @@ export type Geometry = (
   | { type: 'MultiLineString' | 'Polygon'; coordinates: Coordinate[][] }
   | { type: 'MultiPolygon'; coordinates: Coordinate[][][] }
 ) & {
-  /** QuPath: the polygon stands for the ellipse that fills its box. */
+  /** QuPath: the polygon represents the ellipse that fills its box. */
   isEllipse?: boolean;
   /** QuPath: channel, z and t of the image plane. */
   plane?: unknown;
@@ -107,7 +107,7 @@ export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: B
   return offsets.map(([dx, dy]) => [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z]);
 }
 
-/** Vertices of the polygon that stands for an ellipse where a true outline is wanted; as many as QuPath uses. */
+/** Vertices of the polygon for an ellipse where a true outline is needed; as many as QuPath uses. */
 const ellipseVertices = 96;
 
 /** The outline of an ellipse as a polygon, by default of 96 vertices, beginning at the end of its first axis. */

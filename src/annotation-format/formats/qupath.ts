@@ -72,9 +72,9 @@ function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject 
 }
 
 /**
- * The properties of a QuPath feature in the words of elements: the classification becomes `group` and `lineColor` (for points
- * `fillColor` too), the name the label, the measurements `user.measurements`, everything else `user.qupath`. What our own
- * export has put beside them is exact and stays.
+ * Converts the properties of a QuPath feature to those of elements: the classification becomes `group` and `lineColor` (for points
+ * also `fillColor`), the name the label, the measurements `user.measurements`, everything else `user.qupath`. Properties from our
+ * own export are exact and stay.
  */
 export function quPathProperties(feature: JsonObject, properties: JsonObject, geometry: Geometry): JsonObject {
   const result: JsonObject = { ...properties };
@@ -82,7 +82,7 @@ export function quPathProperties(feature: JsonObject, properties: JsonObject, ge
   if (group !== null) result.group ??= group;
   const color = colorOf(properties) ?? colorOf(properties.classification);
   const isPoint = geometry.type === 'Point' || geometry.type === 'MultiPoint';
-  // What our own export wrote carries `user`, `group` and colours wherever the element has them.
+  // Our own export includes `user`, `group` and colors if the element has them.
   const isOurs = properties.elementType !== undefined;
   if (color !== null && !isOurs) {
     result.lineColor ??= rgbText(color);
@@ -107,7 +107,7 @@ export function quPathPart(properties: JsonObject, { type }: Geometry, part: num
   };
 }
 
-/** Which part of which kind of Multi geometry an element came as; `null` for all others. */
+/** The part and kind of the Multi geometry from which an element came; `null` for all others. */
 function multiOf({ user }: AnnotationElement): { type: string; part: number } | null {
   const multi = isObject(user?.qupath) ? user.qupath.multi : undefined;
   if (!isObject(multi) || typeof multi.type !== 'string' || typeof multi.part !== 'number') return null;

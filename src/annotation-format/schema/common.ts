@@ -10,7 +10,7 @@ interface ElementLabel {
   color?: string;
 }
 
-/** What every element may hold. */
+/** The fields of every element. */
 export interface ElementBase {
   /** 24 lowercase hexadecimal digits, unique among the elements of an annotation. */
   id?: string;
@@ -19,14 +19,14 @@ export interface ElementBase {
   user?: Record<string, unknown>;
 }
 
-/** What every drawn shape may hold. */
+/** The fields of every drawn shape. */
 export interface VectorElement extends ElementBase {
   lineColor?: string;
   lineWidth?: number;
   fillColor?: string;
 }
 
-/** Placement of an overlay: a point (x, y) of it lies at `[x, y] · matrix + [xoffset, yoffset]` (row vector). */
+/** Placement of an overlay: its point (x, y) is at `[x, y] · matrix + [xoffset, yoffset]` (row vector). */
 export interface OverlayTransform {
   xoffset?: number;
   yoffset?: number;

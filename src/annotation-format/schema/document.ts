@@ -58,7 +58,7 @@ export function elementSchemas(brand: string): ReadonlyMap<ElementType, Schema> 
   ]);
 }
 
-/** Properties of the document beside its elements. */
+/** Properties of the document, without its elements. */
 export const headProperties = {
   name: { type: 'string', minLength: 1 },
   description: { type: 'string' },

@@ -1,6 +1,6 @@
 import { itemField, overlayProperties, shape, type ElementBase, type OverlayTransform, type Schema } from './common.js';
 
-/** What image and pixelmap share, beside the field that names the item. */
+/** Fields shared by image and pixelmap, without the field that names the item. */
 export interface OverlayElement extends ElementBase {
   opacity?: number;
   hasAlpha?: boolean;

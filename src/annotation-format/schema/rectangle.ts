@@ -1,6 +1,6 @@
 import { boxProperties, shape, type Coordinate, type VectorElement } from './common.js';
 
-/** What rectangle, ellipse and rectanglegrid share: lengths in base-layer pixels, rotation in radians counterclockwise. */
+/** Fields shared by rectangle, ellipse and rectanglegrid: lengths in base-layer pixels, rotation in radians counterclockwise. */
 export interface BoxElement extends VectorElement {
   center: Coordinate;
   width: number;

@@ -13,12 +13,12 @@ export interface FreshCacheOptions {
 
 interface Answer<Value> {
   value: Value;
-  /** When the question was asked, on the clock of `performance`. */
+  /** When the request was made, on the clock of `performance`. */
   askedAt: number;
   isRenewed: boolean;
 }
 
-/** Gives an answer. @param former the last one, which may be too old to be valid. */
+/** Fetches a value. @param former the last one, which may be too old to be valid. */
 type Ask<Value> = (former: Value | undefined) => Promise<Value>;
 
 /**

@@ -8,7 +8,10 @@ const maxMembers = 100_000;
 /** A list or object whose text is longer than {@link partLength}, cut between its members. */
 interface Cut {
   isObject: boolean;
-  /** Ranges of text, each with some members, without the commas between the ranges. A member that is itself cut has a range of its own. */
+  /**
+   * Ranges of text, each with some members, without the commas between the ranges. A member that is itself divided has a separate
+   * range.
+   */
   parts: { from: number; to: number; inner: Inner | null }[];
 }
 
@@ -70,9 +73,10 @@ export async function parseInSlices(
 }
 
 /**
- * Finds where a text is to be cut; `null` where it is short, or neither a list nor an object.
+ * Finds where to divide a text; `null` if it is short, or neither a list nor an object.
  *
- * @throws SyntaxError where brackets do not match. The parser would only find that after it has read everything before them without a pause.
+ * @throws SyntaxError where brackets do not match. The parser would only notice after it has read everything before them without a
+ * pause.
  */
 async function cutText(
   text: string,

@@ -8,7 +8,7 @@ export interface Program {
 }
 
 /**
- * Finds the program of a thread or process: a TypeScript file in the sources, a JavaScript file of its own in the built package.
+ * Finds the program of a thread or process: a TypeScript file in the sources, a separate JavaScript file in the built package.
  *
  * @param besides `import.meta.url` of the calling module.
  * @param source path of the program from that module, such as `./thread.ts`.

@@ -71,8 +71,8 @@ function afterResumed(): void {
 }
 
 /**
- * Begins with a request: at once, or in a later turn of the event loop. Otherwise requests that come together would make one long turn, and all other
- * requests would wait for such turns at each of their steps.
+ * Starts a request: now, or in a later turn of the event loop. Otherwise, requests that arrive together would make one long turn,
+ * and all other requests would wait for such turns at each of their steps.
  */
 export function beginInTurn(begin: () => void): void {
   if (arrivals.size === 0 && !isSliceOver()) {

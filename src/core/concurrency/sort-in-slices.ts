@@ -7,10 +7,10 @@ const comparedRun = 4096;
 const mergedAtOnce = 8192;
 
 /**
- * Sorts numbers in slices, so that other work has the event loop meanwhile. It sorts runs of limited length, and then merges them.
+ * Sorts numbers in slices, so that other work can run. It sorts runs of limited length, and then merges them.
  *
  * @param compare default: by value.
- * @returns the sorted numbers, which may lie in the array given or in another one.
+ * @returns the sorted numbers, in the given array or in another one.
  * @throws the reason of the signal.
  */
 export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(

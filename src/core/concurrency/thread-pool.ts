@@ -25,7 +25,7 @@ export interface ThreadCallOptions {
   what: string;
   /** When it is aborted, the thread is ended. */
   signal?: AbortSignal | undefined;
-  /** What is handed over instead of being copied. */
+  /** Objects that are transferred instead of being copied. */
   transfer?: readonly (MessagePort | ArrayBuffer)[];
 }
 

@@ -28,7 +28,7 @@ interface Entry {
 
 /** Weight of the last duration in the moving average of durations. */
 const smoothing = 0.1;
-/** Longest time in seconds after which a refused client is asked to come back. */
+/** Maximum `Retry-After` in seconds. */
 const longestPause = 60;
 
 /**
@@ -106,7 +106,7 @@ export class WorkQueue {
     });
   }
 
-  /** Begins the first piece of work of the next caller, and puts that caller at the end of the turns. */
+  /** Starts the first piece of work of the next caller, and moves that caller to the end of the order. */
   #next(): void {
     for (const [caller, line] of this.#lines) {
       const [entry] = line as Iterable<Entry>;

@@ -1,7 +1,7 @@
 import { LargeImageError } from '../../errors.js';
 import { isFullDisk } from '../full-disk.js';
 
-/** What the driver and Mongoose raise while the database cannot be reached, by name. */
+/** Names of the errors that the driver and Mongoose throw while the database cannot be reached. */
 const unreachable: ReadonlySet<string> = new Set([
   'MongoNetworkError',
   'MongoNetworkTimeoutError',

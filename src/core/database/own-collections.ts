@@ -3,7 +3,7 @@ import { BadParameterError, LargeImageError } from '../../errors.js';
 import { durable } from './durable.js';
 import { repeatCollisions } from './refused-writes.js';
 
-/** Begins the names of the plugin's collections unless `install` is told otherwise. */
+/** Default prefix of the plugin's collection names. */
 const defaultCollectionPrefix = 'large_image_';
 
 /** The plugin's collections, without their prefix. `docs/hosts.md` says what each holds. */
@@ -31,7 +31,7 @@ export const collectionNames = [
 /** A name of {@link collectionNames}. */
 export type CollectionName = (typeof collectionNames)[number];
 
-/** Every document of the plugin carries this mark. A document without it belongs to somebody else, in whatever collection it is. */
+/** Every document of the plugin has this mark. A document without it belongs to someone else, in whatever collection it is. */
 export const ownMark = { plugin: 'large_image' } as const;
 
 /**

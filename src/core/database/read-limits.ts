@@ -11,8 +11,8 @@ interface Readable {
 }
 
 /**
- * The documents of a query, one by one as they are asked for. Other work has the event loop between them, because each may be as large as its
- * users are allowed to make it.
+ * The documents of a query, one by one, on demand. Other work can run between them, because each may be as large as users are
+ * allowed to make it.
  */
 export async function* eachInSlices<D>(query: Readable, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);

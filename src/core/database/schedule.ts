@@ -5,7 +5,7 @@ interface ScheduleDocument {
   _id: string;
   /** When it is due again. */
   next: Date;
-  /** Who took it last. */
+  /** The process that took it last. */
   owner: string;
 }
 

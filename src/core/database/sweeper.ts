@@ -52,7 +52,7 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #askedAt = -Infinity;
-  /** A sweep that has failed because the database was away, and is to be repeated: whether it was a full one. */
+  /** A sweep that failed because the database was unreachable and must be repeated: whether it was a full one. */
   #owed: boolean | null = null;
   #running: Promise<void> | null = null;
 
@@ -73,7 +73,7 @@ export class Sweeper {
     await this.#sweep('start', this.options.fullAtStart);
   }
 
-  /** Begins work unless other work goes on. */
+  /** Starts work unless other work is running. */
   #run(work: () => Promise<void>): void {
     if (this.#closing.signal.aborted) return;
     this.#running ??= this.#attempt(work).then(() => {

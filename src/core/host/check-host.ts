@@ -98,9 +98,9 @@ export function requireHost(host: WorkerHost): void {
 const literalPath = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
 
 /**
- * Checks the host that `install` was given, before anything is changed.
+ * Checks the host given to `install`, before anything is changed.
  *
- * @param isServing whether routes are to be mounted.
+ * @param isServing whether routes will be mounted.
  * @throws InvalidHostError
  */
 export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boolean): void {

@@ -23,7 +23,7 @@ interface TraceParts {
 export class ConfigurationTraces {
   constructor(private readonly parts: TraceParts) {}
 
-  /** Behind its queries. */
+  /** Indexes for its queries. */
   readonly indexes = {
     items: [{ key: { [unfinishedField]: 1 }, sparse: true }],
     files: [{ key: { [replacesField]: 1 }, sparse: true }],
@@ -33,19 +33,19 @@ export class ConfigurationTraces {
     return doc[unfinishedField] === true;
   }
 
-  /** Sets or removes the mark of an item without a file. It bypasses Mongoose, because the item has not changed for anybody else. */
+  /** Sets or removes the mark of an item without a file. It bypasses Mongoose, because the item has not changed for others. */
   async markItem(item: ItemRecord, isUnfinished: boolean): Promise<void> {
     const change = isUnfinished ? { $set: { [unfinishedField]: true } } : { $unset: { [unfinishedField]: 1 } };
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);
   }
 
-  /** Id of the file that a file replaces; `null` where there is none, or it is gone. */
+  /** Id of the file that a file replaces; `null` if there is none, or it no longer exists. */
   replacedBy({ doc }: FileRecord): string | null {
     const id = doc[replacesField];
     return typeof id === 'string' ? id : null;
   }
 
-  /** Removes the mark of a file after the file that it replaces is gone. */
+  /** Removes the mark of a file after the replaced file was removed. */
   async settleFile(file: FileRecord): Promise<void> {
     await this.parts.files.collection.updateOne({ _id: file.doc._id } as object, { $unset: { [replacesField]: 1 } });
   }

@@ -25,7 +25,7 @@ interface TraceParts {
 export class ConversionTraces {
   constructor(private readonly parts: TraceParts) {}
 
-  /** Behind its queries. */
+  /** Indexes for its queries. */
   readonly indexes = { items: [{ key: { [conversionField]: 1 } }], files: [{ key: { [conversionField]: 1 } }] } as const;
 
   /** Marked files of a job. */
@@ -48,7 +48,7 @@ export class ConversionTraces {
     return [...new Set(ids.filter((id): id is string => typeof id === 'string'))];
   }
 
-  /** Marks an item with a job; `null` removes the mark. It bypasses Mongoose, because the item has not changed for anybody else. */
+  /** Marks an item with a job; `null` removes the mark. It bypasses Mongoose, because the item has not changed for others. */
   async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
     await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
   }

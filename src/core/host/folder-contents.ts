@@ -126,7 +126,7 @@ export class FolderContents {
     return found;
   }
 
-  /** The ones of some folders that fit a condition on the model. */
+  /** Filters folders by a condition on the model. */
   async among(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
     const fitting = new Set<string>();
     for (const some of batches(ids)) {

@@ -34,7 +34,7 @@ interface DependantParts {
 export class FolderDependants {
   constructor(private readonly parts: DependantParts) {}
 
-  /** Behind its queries. */
+  /** Indexes for its queries. */
   get indexes() {
     const { folderId } = this.parts.fields.item;
     return {
@@ -62,7 +62,7 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes the note that an item is to be joined with others, unless its files are already being moved to one of them. */
+  /** Removes the note that an item should be merged with others, unless its files are already being moved to one of them. */
   async settle(item: ItemRecord): Promise<void> {
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id, 'largeImage.mergedInto': null } as object,
@@ -71,7 +71,7 @@ export class FolderDependants {
     );
   }
 
-  /** Items whose files are being moved to another item, or that are to be joined with others (`null`). */
+  /** Items whose files are being moved to another item, or that should be merged with others (`null`). */
   async merging(): Promise<{ item: ItemRecord; into: string | null }[]> {
     const { items, itemOf } = this.parts;
     const query = items.find({ 'largeImage.mergedInto': { $exists: true } }).limit(maxConcerned);

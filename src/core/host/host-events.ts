@@ -35,9 +35,9 @@ const removals = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
 const maxAnnounced = 10_000;
 
 /**
- * The default of `Host.events`: hooks on the host's models. They notice changes that go through these models. Changes by other processes, and through
- * the driver, take effect when cached verdicts expire. A host may also create these events itself, and emit what the hooks do not notice, such as
- * roles in a table of their own or revoked tokens.
+ * The default of `Host.events`: hooks on the host's models. They notice changes through these models. Changes by other processes,
+ * and through the driver, take effect when cached verdicts expire. A host can also create these events itself, and emit those that
+ * the hooks do not notice, such as roles in a separate table or revoked tokens.
  */
 export class ModelEvents extends HostEventEmitter {
   readonly #closing: (() => void)[] = [];
@@ -70,7 +70,7 @@ export class ModelEvents extends HostEventEmitter {
   }
 }
 
-/** The listeners of a model. Hooks cannot be removed from a schema, so one set of hooks serves everybody who ever follows the model. */
+/** The listeners of a model. Hooks cannot be removed from a schema, so one set of hooks serves all followers of the model. */
 const followers = new WeakMap<object, Set<Hooks>>();
 
 function followersOf(model: AnyModel): Set<Hooks> {

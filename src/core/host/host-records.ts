@@ -29,7 +29,7 @@ function textOf(value: unknown): string {
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** The documents with these ids, each an object of its own; `null` for ids that do not exist. */
+/** The documents with these ids, each a separate object; `null` for ids that do not exist. */
 async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
@@ -232,7 +232,7 @@ export class HostRecords {
     return view;
   }
 
-  /** The ones of some items that exist, and fit the condition on the model if one is given. */
+  /** Filters items to those that exist, and match the condition on the model if one is given. */
   async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
     const query = this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
@@ -278,7 +278,7 @@ export class HostRecords {
     return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
   }
 
-  /** Other items of the same folder, oldest first, that fit a condition on the model; if asked for, only large images. */
+  /** Other items of the same folder, oldest first, that match a condition on the model; on request, only large images. */
   async itemsBeside(
     item: ItemRecord,
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },

@@ -56,7 +56,7 @@ export class LargeImageMarkers {
   /**
    * Writes the large-image record of an item that has none, in one atomic step.
    *
-   * @returns the item as it is then, or `null` when it is gone or somebody else was first.
+   * @returns the changed item, or `null` when it no longer exists or another process was first.
    */
   async claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     const doc = await this.#items
@@ -83,7 +83,7 @@ export class LargeImageMarkers {
   /**
    * Replaces the large-image record of an item, if it still serves or expects what `item` says, in one atomic step.
    *
-   * @returns the item as it is then, or `null` when it is gone or changed meanwhile.
+   * @returns the changed item, or `null` when it no longer exists or was changed meanwhile.
    */
   async replace(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
@@ -137,7 +137,7 @@ export class LargeImageMarkers {
 
   /** Stores why the file of an item without a large image could not become one; `null` removes the reason. */
   async refuse(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
-    // It bypasses Mongoose, because the item has not changed for anybody else.
+    // It bypasses Mongoose, because the item has not changed for others.
     await this.#items.collection.updateOne(
       { _id: item.doc._id, largeImage: null } as object,
       reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReason) } },

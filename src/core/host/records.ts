@@ -13,7 +13,7 @@ export interface ItemRecord {
   doc: StoredDocument;
 }
 
-/** What the plugin knows of a file. */
+/** The facts about a file that the plugin uses. */
 export interface FileRecord {
   id: string;
   name: string;
@@ -25,7 +25,7 @@ export interface FileRecord {
   doc: StoredDocument;
 }
 
-/** What the plugin knows of a folder. */
+/** The facts about a folder that the plugin uses. */
 export interface FolderRecord {
   id: string;
   name: string;
@@ -33,7 +33,7 @@ export interface FolderRecord {
   doc: StoredDocument;
 }
 
-/** What an item waits for. */
+/** The missing files of an item. */
 export interface Waiting {
   /** The file that speaks of the others. */
   fileId: string;
@@ -53,7 +53,7 @@ export interface LargeImageMarker {
   expected?: boolean;
   /** The job that makes or made the file. */
   jobId?: string;
-  /** Whether somebody is to be told when the job ends. */
+  /** Whether to notify the user when the job ends. */
   notify?: boolean;
   /** Changes when another file of the item does that the tile source reads, too. */
   revision?: string;

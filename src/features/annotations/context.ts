@@ -3,7 +3,7 @@ import { routeDefiner } from '../../http/route.js';
 import type { Items } from '../items/items.js';
 import type { AnnotationServices } from './annotation-services.js';
 
-/** What the routes for annotations work with. */
+/** The context of the annotation routes. */
 export interface AnnotationContext {
   annotations: AnnotationServices;
   items: Items;

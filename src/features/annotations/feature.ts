@@ -20,7 +20,7 @@ import { Drawer } from './overlay/drawer.js';
 import { AnnotationDensityModel } from './overlay/density.model.js';
 import { OverlayImages } from './overlay/overlay-images.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface AnnotationNeeds {
   core: Core;
   options: InstallOptions;
@@ -30,7 +30,7 @@ interface AnnotationNeeds {
   jobs: JobStore;
 }
 
-/** What the features about annotations use of it. */
+/** The services for other features about annotations. */
 export interface AnnotationOffers {
   annotations: AnnotationServices;
   metadataSearch: AnnotationMetadataSearch;

@@ -5,7 +5,7 @@ import type { AnnotationServices } from './annotation-services.js';
 import type { AnnotationModel } from './documents/annotation.model.js';
 import type { OnClose } from '../../core/undo.js';
 
-/** What is kept in step. */
+/** The data that is kept up to date. */
 interface Followed {
   annotations: AnnotationServices;
   model: AnnotationModel;

@@ -14,7 +14,7 @@ export const itemPath = { id: required(id({ description: 'The id of the item.' }
 /** The folder in the path. */
 export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
 
-/** The item that a new annotation belongs to. Its absence has a message of its own. */
+/** The item of a new annotation. Its absence has a special message. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
 /** @throws BadParameterError when the item was not named. */

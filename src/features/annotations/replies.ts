@@ -8,7 +8,7 @@ import { jsonPieces } from '../../core/json-pieces.js';
 import { allElements, recordChunks, started, streamOf } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
-/** What answers about one annotation are made of. */
+/** The dependencies of answers about one annotation. */
 interface Answering {
   annotation: AnnotationRecord;
   caller: Caller | null;
@@ -74,7 +74,7 @@ export async function replyEmpty(services: AnnotationServices, answering: Omit<A
 
 function allChunks({ store, reading }: AnnotationServices, view: AnnotationView, { annotation, caller, signal }: Answering) {
   const { id: annotationId, version, elements } = annotation;
-  // What was stored must not be refused afterwards.
+  // Stored elements must not be refused afterwards.
   const waiting = { queue: reading, caller, patient: true };
   return recordChunks(view, { store, annotationId, version, elements, query: allElements, waiting, signal, echo: false });
 }
@@ -87,7 +87,7 @@ export function bodyChunks(body: Readable): AsyncIterable<Buffer> {
   return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer> };
 }
 
-/** The same, or `null` when there is nothing but white space. */
+/** The same, or `null` if the body is empty or only white space. */
 export async function bodyOrNull(body: Readable): Promise<AsyncIterable<Buffer> | null> {
   const iterator = bodyChunks(body)[Symbol.asyncIterator]();
   for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {

@@ -45,10 +45,10 @@ const geoJson = component('GeoJson', {
   additionalProperties: true,
 });
 
-/** What an annotation is made of. */
+/** Schema of a body that creates an annotation. */
 export const creationSchema = (brand: string): Schema => ({ anyOf: [documentSchema(brand), geoJson, listOf(geoJson)] });
 
-/** What annotations of an item are made of. */
+/** Schema of a body that creates annotations of an item. */
 export const creationListSchema = (brand: string): Schema => {
   const one: Schema = { anyOf: [documentSchema(brand), objectOf({ annotation: documentSchema(brand) }), geoJson] };
   return { anyOf: [one, listOf(one)] };

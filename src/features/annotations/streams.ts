@@ -8,7 +8,7 @@ import type { Caller } from '../../host.js';
 import { toWire } from '../../core/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
 
-/** Which elements of which version are sent. */
+/** The elements to send, and their version. */
 export interface ElementSending {
   store: ElementStore;
   annotationId: string;
@@ -35,7 +35,7 @@ function members(values: Record<string, unknown>): string {
   return text === '' ? '' : `${text},`;
 }
 
-/** Parts of a record before and after one of its keys, both ending or beginning without a comma of their own. */
+/** Splits a record at one of its keys into the parts before and after, without commas at the split. */
 function around(values: Record<string, unknown>, key: string): { before: string; after: string } {
   const sorted = Object.entries(sortKeys(values));
   const before = Object.fromEntries(sorted.filter(([name]) => name < key));
@@ -48,7 +48,7 @@ export function started<Chunk extends { length: number }>(chunks: AsyncIterable<
   return begunWith(chunks, 0, (work) => work());
 }
 
-/** Who reads elements, and the queue where it waits. */
+/** The reader of elements, and the queue in which it waits. */
 export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;

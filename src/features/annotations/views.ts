@@ -35,7 +35,9 @@ function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationI
   };
 }
 
-/** The filtered record, which everybody sees who may read the annotation. `level` is the level to show, which may differ from the true one. */
+/**
+ * The filtered record, for everyone who can read the annotation. `level` is the level to show, which may differ from the true one.
+ */
 export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
   const record = {
     ...storedMembers(annotation),
@@ -47,7 +49,7 @@ export function filteredView(annotation: AnnotationRecord, level: AccessLevel): 
   return { record, head: annotation.head };
 }
 
-/** The stored document as lists of history and folders show it. It contains the access list only if asked for. */
+/** The stored document, as shown by lists of history and folders. It includes the access list only on request. */
 export function storedView(annotation: AnnotationRecord, { access }: { access: boolean }): AnnotationView {
   const record = { ...storedMembers(annotation), public: annotation.public, ...(access && { access: annotation.access }) };
   return { record, head: annotation.head };
@@ -68,7 +70,7 @@ export function withoutElements({ record, head }: AnnotationView): Json {
   return sortKeys({ ...record, annotation: sortKeys({ ...head }) });
 }
 
-/** The same members by name. */
+/** The same members, sorted by name. */
 export function sortKeys(members: Json): Json {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }

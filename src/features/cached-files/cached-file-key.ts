@@ -98,7 +98,7 @@ export function plainValue(value: unknown): unknown {
 
 /** Strings, which may hold anything, and numbers. */
 const jsonTokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
-/** Prefix of the strings that stand for numbers during parsing. Real strings with this prefix get another one in front. */
+/** Prefix of the strings that represent numbers during parsing. Real strings with this prefix get another one. */
 const mark = '\u0001';
 
 function markNumber(token: string, offset: number, text: string): string {

@@ -20,7 +20,7 @@ export interface CachedFileFilter {
   keyContains?: string;
 }
 
-/** What names a cached file: its record, and its key among the files of its item. */
+/** Identifies a cached file: its record, and its key among the files of its item. */
 export interface CachedFileId {
   _id: unknown;
   thumbnailKey: string;

@@ -7,7 +7,7 @@ import type { HostFiles, StoredDocument } from '../../host.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { showsState, type CachedFileModel } from './cached-file.model.js';
 
-/** What {@link cachedFilesSweep} works with. */
+/** Options of {@link cachedFilesSweep}. */
 interface SweepParts {
   model: CachedFileModel;
   records: HostRecords;
@@ -18,8 +18,8 @@ interface SweepParts {
 const concurrency = 8;
 
 /**
- * Removes cached files that are never shown again: those of items that are gone, of former images of items and former versions of the rendering, older ones of the same key, and those
- * whose bytes are missing.
+ * Removes cached files that will never be shown again: those of removed items, of previous images, of older versions of the
+ * rendering, duplicates of the same key, and those whose bytes are missing.
  */
 export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
   return async ({ full, signal }) => {

@@ -16,7 +16,7 @@ const imageKey = text({ description: 'Name of the associated image, such as labe
 /** Databases limit the length of regular expressions. */
 const maxKeyLength = 1000;
 
-/** The filters that the specifications stand for. @throws BadParameterError */
+/** The filters for the specifications. @throws BadParameterError */
 function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
   if (specText === undefined || specText === '') return [{ kind: 'thumbnail' }];
   return parseSpecList(specText).map((entry) => ({ kind: 'thumbnail', key: keyOfSpecification(entry) }));

@@ -53,11 +53,11 @@ interface ObtainOptions {
   known?: 'absent';
   /** The queue in which the making of a missing file waits. Default: none. */
   enqueue?: Enqueue;
-  /** Of whoever asks. */
+  /** Aborts when the caller disconnects. */
   signal?: AbortSignal;
 }
 
-/** What {@link CachedFiles} works with. */
+/** Options of {@link CachedFiles}. */
 export interface CachedFilesOptions {
   model: CachedFileModel;
   /** When several processes need the same file, the one that has the lease makes it. */
@@ -212,7 +212,9 @@ export class CachedFiles {
     return Promise.allSettled(files.map(({ file, content }) => host.create(file, content)));
   }
 
-  /** Releases the lease and applies the limits. A file that was made of an image that is gone meanwhile is removed. Never rejects. */
+  /**
+   * Releases the lease and applies the limits. A file made from an image that was removed meanwhile is removed too. Never rejects.
+   */
   async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;
     try {
@@ -227,8 +229,8 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the oldest files of the same group beyond the limit. Plain thumbnails are one group, and the files of each image key are another;
-   * histograms have a limit of their own. Every process prunes after it has stored a file, so the last one sees all files.
+   * Removes the oldest files of the same group beyond the limit. Plain thumbnails are one group, and the files of each image key
+   * are another; histograms have their own limit. Every process prunes after it has stored a file, so the last one sees all files.
    */
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
     const { model } = this.options;
@@ -255,7 +257,7 @@ export class CachedFiles {
     } catch (err) {
       logger.warn({ err, fileId: id }, 'CachedFile:Read:Failed');
     }
-    // The file is removed, so that it can be made anew. If the removal fails as well, the limits remove it later.
+    // The file is removed, so that it can be made again. If the removal also fails, the limits remove it later.
     await files.remove(doc).catch((err: unknown) => logger.warn({ err, fileId: id }, 'CachedFile:Remove:Failed'));
     return null;
   }

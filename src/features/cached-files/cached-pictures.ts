@@ -52,7 +52,7 @@ export interface ObtainOptions {
   enqueue?: Enqueue;
   /** The queue in which only the rendering of the picture waits, not the search for the file and its storing. Default: none. */
   drawing?: Enqueue;
-  /** Aborted when the picture is not wanted any more. */
+  /** Aborted when the picture is no longer needed. */
   signal?: AbortSignal;
 }
 
@@ -73,7 +73,8 @@ export async function obtainPicture(
   }
   const found = await cachedFiles.read(item, name);
   if (found !== null) return { content: found, created: false };
-  // No file is stored for the name of an associated image that does not exist: anybody can invent such names without end.
+  // No file is stored for the name of an associated image that does not exist, because clients could invent any number of such
+  // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
   return requireKept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
@@ -148,7 +149,10 @@ async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortS
   return picture;
 }
 
-/** Which member of an entry, as object and member of that object, holds a parameter of the routes. Others are members of the entry itself. */
+/**
+ * For the parameters that are stored inside an object of the entry: that object and the member's name. All others are members of
+ * the entry itself.
+ */
 const entryPaths: Readonly<Record<string, readonly [group: string, name: string]>> = {
   left: ['region', 'left'],
   top: ['region', 'top'],

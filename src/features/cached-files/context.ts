@@ -3,7 +3,7 @@ import { routeDefiner } from '../../http/route.js';
 import type { Items } from '../items/items.js';
 import type { CachedFiles } from './cached-files.js';
 
-/** What the routes for cached files work with. */
+/** The context of the routes for cached files. */
 export interface CachedFilesContext {
   records: HostRecords;
   items: Items;

@@ -30,10 +30,10 @@ interface RunOptions {
 
 /** How many items have their existing files found by one query. */
 const pageSize = 100;
-/** How many items are worked on at the same time beside those whose pictures are being made. */
+/** Minimum number of items in progress, besides those whose pictures are being made. */
 const leastRunning = 16;
 
-/** What making thumbnails works with. */
+/** The services that making thumbnails needs. */
 export interface ThumbnailServices {
   records: HostRecords;
   images: Images;
@@ -42,10 +42,10 @@ export interface ThumbnailServices {
 }
 
 /**
- * Makes the missing pictures of the given entries for every large image, by ascending item id. It keeps `counts` up to date. Ends early, without an
- * error, when the signal is aborted.
+ * Makes the missing pictures of the given entries for every large image, by ascending item id, and keeps `counts` up to date. Stops
+ * early, without an error, when the signal is aborted.
  *
- * @throws what the database has raised when it cannot be reached; what was made is found when this begins anew.
+ * @throws the database's error when it cannot be reached; a new start then finds everything that was made.
  */
 export async function createThumbnailFiles(
   services: ThumbnailServices,

@@ -11,7 +11,7 @@ export type CacheReports = Record<string, CacheReport>;
 const clearPatienceMs = 5000;
 const clearPollMs = 100;
 
-/** What {@link Caches} looks after. */
+/** The caches that {@link Caches} manages. */
 export interface CachesOptions {
   tiles: TileCache;
   sources: SourceCache<OpenImage>;
@@ -92,7 +92,7 @@ export class Caches {
     return { tilesource: this.options.sources.report() };
   }
 
-  /** What other processes may ask of this one. */
+  /** The requests that other processes can make to this one. */
   #asPeer(): CachePeer {
     return {
       clear: async () => {

@@ -14,7 +14,7 @@ import { openTileCache } from './open-tile-cache.js';
 import { CachePeers } from './peers.js';
 import { SourceCache } from './source-cache.js';
 
-/** What the caches need to know. */
+/** Dependencies of the caches. */
 interface CacheNeeds {
   core: Core;
   options: InstallOptions;

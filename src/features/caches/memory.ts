@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { CachedTile, CacheReport, TileCache } from './tile-cache.js';
 
-/** Memory of an entry beside its bytes: key, headers, list nodes. Rounded up from heap snapshots. */
+/** Memory of an entry in addition to its bytes: key, headers, list nodes. Rounded up from heap snapshots. */
 const entryOverheadBytes = 512;
 
 /** Tiles in the memory of this process. The least recently used are removed first. */

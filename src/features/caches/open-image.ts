@@ -4,9 +4,9 @@ import type { LargeImage } from '../../tilesource/requests.js';
 /** An image that the source cache keeps open. */
 export interface OpenImage {
   image: LargeImage;
-  /** The same image for other images that it is a part of. */
+  /** The same image, for other images that include it. */
   borrowed: BorrowedImage;
-  /** The items and folders that it is made of beside its own. `named` are the items among them that it names by their ids. */
+  /** The other items and folders that the image consists of. `named` are the items among them that it refers to by id. */
   parts: { items: ReadonlySet<string>; folders: ReadonlySet<string>; named: ReadonlySet<string> };
   sourceName: string;
   retainedBytes: number;

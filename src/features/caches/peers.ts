@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CacheReport } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
-/** What the other processes may ask of this one. */
+/** The requests that other processes can make to this one. */
 export interface CachePeer {
   /** Empties the caches of this process. */
   clear(): Promise<void>;
@@ -81,7 +81,7 @@ export class CachePeers {
     }
   }
 
-  /** Tells the other processes that a file has changed or gone. */
+  /** Tells the other processes that a file was changed or removed. */
   forgetFile(fileId: string): void {
     this.#publish({ kind: 'file', fileId }, randomUUID()).catch(() => {});
   }

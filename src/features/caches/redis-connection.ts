@@ -56,9 +56,9 @@ export class RedisConnection {
   }
 
   /**
-   * Begins to connect. Resolves when the first attempt has succeeded or failed; a failure is no error.
+   * Starts to connect. Resolves when the first attempt has succeeded or failed; a failure is not an error.
    *
-   * @throws TypeError when the address cannot be understood.
+   * @throws TypeError when the address is invalid.
    */
   static async open(options: RedisConnectionOptions): Promise<RedisConnection> {
     const { Redis } = await import('ioredis');

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import type { CachedTile, CacheReport, TileCache } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
-/** Redis removes tiles that nobody has asked for during this time, in milliseconds. So tiles do not stay for ever that are missing in the index. */
+/**
+ * Redis removes tiles that were not requested for this long, in milliseconds, so that tiles missing from the index do not stay
+ * forever.
+ */
 const lifetimeMs = 24 * 60 * 60 * 1000;
 /** Redis runs nothing else during a script, so each removes at most this many tiles. */
 const batch = 500;
@@ -67,7 +70,7 @@ export class RedisTileCache implements TileCache {
   readonly #sizes: string;
   readonly #total: string;
   readonly #stopListening: () => void;
-  /** Whether the cache is to be cleared as soon as Redis is back. */
+  /** Whether the cache must be cleared as soon as Redis is back. */
   #isClearOwed = false;
 
   constructor({ connection, maxBytes, namespace }: RedisTileCacheOptions) {
@@ -142,7 +145,7 @@ export class RedisTileCache implements TileCache {
   async report(): Promise<CacheReport> {
     const known = { maxsize: this.#maxBytes, errors: this.#connection.failures };
     try {
-      // Expired tiles are gone from Redis, but still in the index.
+      // Expired tiles are no longer in Redis, but still in the index.
       await this.#remove({ lastUse: Date.now() - lifetimeMs, atMost: Infinity });
       const [items, total] = await this.#connection.run((redis) =>
         Promise.all([redis.zcard(this.#index), redis.get(this.#total)]),

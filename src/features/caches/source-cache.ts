@@ -77,7 +77,7 @@ export class SourceCache<T extends Closable> {
       try {
         return await use(await orAborted(entry.value, signal));
       } catch (error) {
-        // The opening was aborted because all other readers had left. This reader opens the source anew.
+        // The opening was aborted because all other readers had left. This reader opens the source again.
         if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
       } finally {
         this.#leave(entry);

@@ -6,7 +6,7 @@ import type { Items } from '../items/items.js';
 import type { FolderImages } from './folder-images.js';
 import type { LargeImageCreation } from './large-image-creation.js';
 
-/** What the routes that make large images work with. */
+/** The context of the routes that make large images. */
 export interface CreationContext {
   records: HostRecords;
   items: Items;

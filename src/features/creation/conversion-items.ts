@@ -15,7 +15,7 @@ interface ConversionItemParts {
   jobs: JobStore;
 }
 
-/** A process that still works on a job this long after the job was ended counts as gone, in milliseconds. */
+/** A process that still works on a job this long after the job ended counts as dead, in milliseconds. */
 const stoppedMs = 24 * 60 * 60 * 1000;
 
 /** Items that conversions make for their results, and the cleanup after conversions that were killed. */
@@ -83,7 +83,10 @@ export class ConversionItems {
     return { copy: [...kept.values()][0] ?? null, ...removed };
   }
 
-  /** Tidies up after jobs that are over or gone whose process was killed before it could. @returns how much was removed. */
+  /**
+   * Cleans up after jobs that have ended or were removed, and whose process was killed before it could. @returns how much was
+   * removed.
+   */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { records, jobs } = this.parts;
     const removed = { convertedItems: 0, convertedFiles: 0 };

@@ -17,7 +17,7 @@ import type { JobContext, JobDefinition } from '../jobs/running/definition.js';
 import { step } from '../../core/steps.js';
 import { temporaryDirectory } from '../../core/temporary-files.js';
 
-/** What the conversion job works with. */
+/** Dependencies of the conversion job. */
 export interface ConversionParts {
   creation: LargeImageCreation;
   images: Pick<Images, 'openForConversion'>;
@@ -81,7 +81,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       await opened?.close();
     }
     step('conversion:converted');
-    // The conversion may have taken long. So it is checked again whether the result is still wanted, and still permitted.
+    // The conversion may have taken long, so check again whether the result is still needed and permitted.
     await creation.load(job);
     log('Storing result\n');
     progress({ current: 100, message: 'Storing' });

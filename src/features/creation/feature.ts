@@ -13,7 +13,7 @@ import { FolderImages } from './folder-images.js';
 import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface CreationNeeds extends ImageOffers {
   core: Core;
   items: Items;

@@ -5,7 +5,7 @@ import type { JobDefinition } from '../jobs/running/definition.js';
 import type { FolderImages } from './folder-images.js';
 import { type FolderImageCounts, folderImagesJob, folderImagesWork } from './folder-images-job-data.js';
 
-/** What the job works with. */
+/** Dependencies of the job. */
 interface FolderImagesParts {
   folderImages: FolderImages;
   callers: Pick<Callers, 'asker'>;
@@ -13,8 +13,8 @@ interface FolderImagesParts {
 }
 
 /**
- * Makes large images of the items of a folder that come after those that a request has handled. When it is restarted after a crash, it skips the
- * images that it has made, unless all were to be made anew.
+ * Makes large images of the items of a folder that follow those handled by the request. After a crash, it skips the images that it
+ * has made, unless all should be remade.
  */
 export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {

@@ -219,7 +219,8 @@ export class FolderImages {
           return { removed, message: `The job for item ${item.id} could not be canceled` };
         }
       }
-      // Cancelling a job removes the marker of its item, or restores the former one. With jobs of other processes that happens later.
+      // Canceling a job removes the marker of its item, or restores the previous one. For jobs of other processes, that happens
+      // later.
       const now = await records.findItem(item.id);
       if (now?.largeImage?.expected === true && !(await creation.abandon(now))) continue;
       removed++;

@@ -17,7 +17,7 @@ interface Walk {
   records: HostRecords;
   access: HostAccess;
   caller: Caller;
-  /** Whether the walk includes the folders below that the caller may read. Each comes before the items beside it. */
+  /** Whether the walk includes the subfolders that the caller can read. Each comes before the items of its parent. */
   recurse: boolean;
 }
 

@@ -37,7 +37,7 @@ interface LoadedWork {
   owner: Caller | null;
 }
 
-/** What {@link LargeImageCreation} works with. */
+/** Options of {@link LargeImageCreation}. */
 interface CreationParts {
   records: HostRecords;
   items: Items;
@@ -60,9 +60,9 @@ export class LargeImageCreation {
   /**
    * Makes an item a large image of one of its files.
    *
-   * @returns the job that does it, `null` when it is done.
-   * @throws BadParameterError when the item is one or is to become one; TileSourceError when no source reads the file and no job
-   * may be used. Nothing is changed then.
+   * @returns the job that does it; `null` if it is done.
+   * @throws BadParameterError when the item is or is becoming a large image; TileSourceError when no source reads the file and no
+   * job may be used. Nothing is changed then.
    */
   async create(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
     const current = await this.#withoutLostJob(item);
@@ -80,7 +80,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Makes the large image of an item anew. The former one is kept until the new one is known to work, and restored when a job fails.
+   * Remakes the large image of an item. The previous one is kept until the new one is known to work, and restored if a job fails.
    *
    * @throws TileSourceError when no source reads the file and no job may be used.
    */
@@ -138,9 +138,9 @@ export class LargeImageCreation {
   }
 
   /**
-   * Ends the waiting of an item for its job: the item gets back its former large image, or has none.
+   * Stops an item's waiting for its job: the item gets its previous large image back, or has none.
    *
-   * @returns false when it does not wait any more.
+   * @returns false if it no longer waits.
    */
   async abandon(item: ItemRecord): Promise<boolean> {
     const { jobId } = item.largeImage ?? {};
@@ -153,7 +153,7 @@ export class LargeImageCreation {
     return settled !== null;
   }
 
-  /** Cancels a job if that is still possible. @returns its status then; `null` when it is gone. */
+  /** Cancels a job if that is still possible. @returns its status afterwards; `null` if it no longer exists. */
   async cancel(jobId: string): Promise<number | null> {
     const { jobs } = this.parts;
     try {
@@ -166,10 +166,10 @@ export class LargeImageCreation {
   }
 
   /**
-   * The work of a job, with the documents that it is about.
+   * Loads the work of a job and its documents.
    *
-   * @throws InvalidError when one of them is gone, or the item does not wait for the job any more; AccessDeniedError when the owner may not do this
-   * any more.
+   * @throws InvalidError when one of them no longer exists, or the item no longer waits for the job; AccessDeniedError when the
+   * owner has lost permission.
    */
   async load(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
@@ -231,7 +231,7 @@ export class LargeImageCreation {
     const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
-    // A complete copy is an item of its own, which no other item waits for.
+    // A complete copy is a separate item, for which no other item waits.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
     if (status !== jobStatus.success) {
       const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
@@ -309,7 +309,7 @@ export class LargeImageCreation {
     });
   }
 
-  /** The item, after a marker was removed that waits for a job that has ended or is gone, as after a crash. */
+  /** Returns the item after removing a marker that waits for a job that has ended or was removed, as after a crash. */
   async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
     const { largeImage } = item;
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
@@ -319,7 +319,7 @@ export class LargeImageCreation {
     return (await this.parts.records.findItem(item.id)) ?? item;
   }
 
-  /** The marker that an item had before, as it is stored; `null` where it had none, or its file is gone. */
+  /** The stored marker that an item had before; `null` if it had none, or its file no longer exists. */
   async #previousOf({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
     if (previous?.fileId === undefined) return null;
     const { records } = this.parts;
@@ -349,7 +349,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Completes what killed processes have begun: it removes files of jobs that are over, and ends the waiting of items for jobs that are gone.
+   * Completes the work of killed processes: removes files of ended jobs, and stops items from waiting for removed jobs.
    *
    * @returns how many files, items and waits were removed.
    */

@@ -151,7 +151,7 @@ export class ConfigurationItems {
 
   async #replace(item: ItemRecord, former: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
     const file = await this.#create(item, former.name, bytes, { creatorId, fields: { [replacesField]: former.id } });
-    // The new text is valid from here on. A former file that cannot be removed now is removed by a later sweep.
+    // The new text applies from here on. If the old file cannot be removed now, a later sweep removes it.
     await this.#removeReplaced(file, item).catch((err: unknown) => this.#warn(err, item));
   }
 

@@ -58,7 +58,10 @@ export class FolderConfiguration {
     return { login: user?.login ?? caller.id, groups: groups.map((group) => group.name), admin: caller.admin };
   }
 
-  /** The folders to search, in order: the folder, those above it, `.config` beside the topmost, and the one of the setting `config_folder`. */
+  /**
+   * The folders to search, in order: the folder, those above it, `.config` next to the topmost, and the one in the setting
+   * `config_folder`.
+   */
   async *#chain(folderId: string, caller: Caller | null): AsyncGenerator<FolderRecord> {
     const { records, items, settings } = this.options;
     let folder = await items.loadFolder(folderId, 0, caller);

@@ -39,7 +39,8 @@ export class BlockCache {
   }
 
   /**
-   * Random access to a file as it is now. If it is opened anew later, it gets no blocks of this opening, because it may have changed.
+   * Random access to a file in its current state. If it is opened again later, blocks of this opening are not reused, because the
+   * file may have changed.
    *
    * @param name for messages.
    */

@@ -10,7 +10,7 @@ import type { Settings } from '../settings/settings.js';
 import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
-/** What {@link DicomMerge} works with. */
+/** Options of {@link DicomMerge}. */
 export interface DicomMergeParts {
   host: Pick<Host, 'files' | 'removeItem'>;
   records: HostRecords;
@@ -21,7 +21,9 @@ export interface DicomMergeParts {
   logger: HostLogger;
 }
 
-/** Joins the files of a DICOM series that come as items of their own: they move to the oldest of these items, where the setting says so. */
+/**
+ * Merges DICOM files of one series that arrive as separate items: they move to the oldest of these items, if the setting allows it.
+ */
 export class DicomMerge {
   constructor(private readonly parts: DicomMergeParts) {}
 

@@ -17,7 +17,7 @@ import { ImageMarking } from './image-marking.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface ImageNeeds extends CacheOffers {
   core: Core;
   options: InstallOptions;
@@ -27,7 +27,7 @@ interface ImageNeeds extends CacheOffers {
   cachedFiles: CachedFiles;
 }
 
-/** What other features use of it. */
+/** The services that the feature offers to others. */
 export interface ImageOffers {
   images: Images;
   marking: ImageMarking;

@@ -6,7 +6,7 @@ import { openFileReader } from '../../tilesource/byte-reader.js';
 import type { SourceInput } from '../../tilesource/tile-source.js';
 import { jpegQuality } from './jpeg-quality.js';
 
-/** The host's files, and the cache for blocks of those that do not lie on this machine. */
+/** The host's files, and the block cache for remote ones. */
 export interface ReadableFiles {
   files: HostFiles;
   blocks: BlockCache;

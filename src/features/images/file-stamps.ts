@@ -9,11 +9,11 @@ const renewAfterMs = 50;
 /** Files remembered: a path and a line of text each. */
 const maxFiles = 20_000;
 
-/** What {@link FileStamps} works with. */
+/** Options of {@link FileStamps}. */
 export interface FileStampsOptions {
-  /** Where a file lies on this machine; `null` where it does not, or is gone. */
+  /** Path of a file on this machine; `null` if it is remote or no longer exists. */
   pathOf(fileId: string): Promise<string | null>;
-  /** Called when a stamp has changed, before the new one is given to anybody. */
+  /** Called when a stamp has changed, before anyone gets the new one. */
   changed(fileId: string): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ async function stampOf(path: string): Promise<string> {
     const { size, mtimeMs, ino } = await stat(path);
     return `${size}-${mtimeMs}-${ino}`;
   } catch {
-    // Whoever opens the file reports what is wrong.
+    // Opening the file will report the problem.
     return 'gone';
   }
 }

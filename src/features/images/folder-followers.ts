@@ -6,7 +6,7 @@ import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 /** How many folders, from that of a file upwards, are searched for images that are made of the file. */
 const maxFolders = 10;
 
-/** What {@link FolderFollowers} works with. */
+/** Options of {@link FolderFollowers}. */
 interface FollowerParts {
   records: HostRecords;
   registry: TileSourceRegistry;
@@ -25,9 +25,9 @@ export class FolderFollowers {
   constructor(private readonly parts: FollowerParts) {}
 
   /**
-   * Brings the images of its folder, and of those above, in step with a file that has come, changed or gone.
+   * Updates the images of its folder, and of the folders above, after a file was added, changed or removed.
    *
-   * @param file `null` where the item has gone with all its files.
+   * @param file `null` if the item was removed with all its files.
    */
   async changed(item: ItemRecord, file: FileRecord | null): Promise<void> {
     const { records, images, logger } = this.parts;

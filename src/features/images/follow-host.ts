@@ -14,7 +14,7 @@ import { FolderFollowers } from './folder-followers.js';
 import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
-/** What {@link HostFollower} works with. */
+/** Options of {@link HostFollower}. */
 interface FollowerParts {
   images: Pick<Images, 'closeFile'>;
   marking: ImageMarking;
@@ -85,7 +85,7 @@ export class HostFollower {
     }
   }
 
-  /** Up to {@link maxMainFiles} files of an item whose formats read the other files. Pictures beside such a file only accompany it. */
+  /** Up to {@link maxMainFiles} files of an item whose formats read the other files. Other pictures only accompany such a file. */
   async #mainFilesOf(item: ItemRecord): Promise<FileRecord[]> {
     const { records, registry } = this.parts;
     const files = await records.filesOfItem(item);
@@ -99,7 +99,7 @@ export class HostFollower {
     return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
   }
 
-  /** Finds the source anew for a file whose bytes were replaced: they may be of another format, or no image any more. */
+  /** Detects the source of a file again after its bytes were replaced. They may be of another format, or not an image. */
   async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
     await this.parts.marking.remove(item);
     const fresh = await this.parts.records.findItem(item.id);
@@ -113,8 +113,9 @@ export class HostFollower {
   }
 
   /**
-   * Brings the image of an item in step after a file beside its own has come or gone. Where the source of the image reads such files, the image has
-   * changed. Otherwise the item is served from a main file that it has now, if a source reads that, or waits with it for parts of a slide.
+   * Updates the image of an item after one of its other files was added or removed. If its source reads such files, the image has
+   * changed. Otherwise, the item is served from one of its current main files if a source reads it, or waits with it for parts of a
+   * slide.
    */
   async #companionChanged(item: ItemRecord): Promise<void> {
     const { registry } = this.parts;
@@ -178,13 +179,13 @@ export class HostFollower {
     await this.#folders.changed(item, file);
   }
 
-  /** Serves an item from another of its main files, after the one that it was served from has gone. */
+  /** Serves an item from another of its main files after the served one was removed. */
   async #serveAnother(item: ItemRecord): Promise<void> {
     const [file] = await this.#mainFilesOf(item);
     if (file !== undefined) await this.#autoSet(item, file);
   }
 
-  /** Removes what was kept for an item that is gone. */
+  /** Removes everything stored for a removed item. */
   async #itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const id = idText(doc._id);
     this.parts.items.forget(id);
@@ -212,7 +213,9 @@ export class HostFollower {
   }
 }
 
-/** Whether a file is the configuration of a folder, or one that macOS leaves beside each file. Other names with a dot may be parts of images. */
+/**
+ * Whether a file is a folder configuration, or one that macOS adds for each file. Other names with a dot may be parts of images.
+ */
 function isNeverImage(name: string): boolean {
   const lower = name.toLowerCase();
   return lower.startsWith('._') || (lower.startsWith('.') && (lower.endsWith('.yaml') || lower.endsWith('.yml')));

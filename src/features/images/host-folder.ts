@@ -17,15 +17,15 @@ const keptFiles = 20_000;
 /** Memory that a folder and a kept record take, in bytes. */
 const bytesPerFolder = 500;
 
-/** What an image is made of beside its file. The image is shown only to callers who may read all of it. */
+/** The other parts of an image, besides its file. The image is shown only to callers who can read all of it. */
 export interface ImageParts {
   items: Set<string>;
   folders: Set<string>;
-  /** Those of the items that the image names by their ids, in whatever folder they are. */
+  /** Ids of the items that the image refers to, in any folder. */
   named: Set<string>;
 }
 
-/** What somebody may see around a file; everything else counts as missing. */
+/** The files that a user can see around a file; all others count as missing. */
 export interface Sight {
   item(id: string): Promise<boolean>;
   /** The visible ones of some folders. */
@@ -39,7 +39,7 @@ export type Borrow = <R>(
   options: { sourceName?: string; signal?: AbortSignal | undefined },
 ) => Promise<R>;
 
-/** What {@link HostFolder} works with. */
+/** Options of {@link HostFolder}. */
 export interface HostFolderParts {
   contents: FolderContents;
   files: HostFiles;

@@ -13,7 +13,7 @@ import { hostFileInput } from './file-input.js';
 import type { Sight } from './host-folder.js';
 import type { Images } from './images.js';
 
-/** What {@link ImageMarking} works with. */
+/** Options of {@link ImageMarking}. */
 export interface ImageMarkingOptions {
   images: Pick<Images, 'openApart' | 'closeFile'>;
   records: HostRecords;
@@ -31,10 +31,10 @@ export class ImageMarking {
   constructor(private readonly options: ImageMarkingOptions) {}
 
   /**
-   * Makes an item a large image of one of its files, which a source must be able to read as it is.
+   * Makes an item a large image of one of its files, if a source can read it as it is.
    *
-   * @throws BadParameterError when the item is one, or is to become one, or the file is another item's; TileSourceError when no
-   * source reads the file. Nothing is saved then.
+   * @throws BadParameterError when the item is or is becoming a large image, or the file belongs to another item; TileSourceError
+   * when no source reads the file. Nothing is saved then.
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
@@ -114,7 +114,7 @@ export class ImageMarking {
   }
 
   /**
-   * The file that an item is made a large image of: the one asked for, or its only one.
+   * Chooses the file from which a large image is made: the requested one, or the item's only one.
    *
    * @throws BadParameterError, InvalidError
    */
@@ -131,7 +131,7 @@ export class ImageMarking {
   }
 
   /**
-   * The file of an item that is converted into a copy: the one asked for, that of its large image, or its only one.
+   * Chooses the file to convert to a copy: the requested one, that of the item's large image, or its only one.
    *
    * @throws BadParameterError, InvalidError
    */
@@ -143,9 +143,8 @@ export class ImageMarking {
   }
 
   /**
-   * What the user who has brought a file may see around it. Everything else counts as missing; otherwise users would learn of hidden files by
-   * whether theirs becomes an image. Where it is not known who has brought the file, only what everybody may see counts among the items that it
-   * names by their ids.
+   * Determines what the uploader of a file can see around it. Everything else counts as missing; otherwise users could discover
+   * hidden files by whether theirs becomes an image. If the uploader is unknown, only public items can be referred to by id.
    */
   async #sightOf(file: FileRecord): Promise<Sight> {
     const { items, callers } = this.options;
@@ -163,7 +162,7 @@ export class ImageMarking {
   }
 }
 
-/** @throws BadParameterError when the item is a large image, or is to become one, or the file is another item's. */
+/** @throws BadParameterError when the item is or is becoming a large image, or the file belongs to another item. */
 export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage?.fileId !== undefined) throw new BadParameterError('Item already has largeImage set.');
   if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');

@@ -18,10 +18,10 @@ import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-fol
 /** Images may be made of images that are made of others: how deep, and how many of them one image may have. */
 const maxDepth = 4;
 const maxNested = 16;
-/** What the description of a frame takes in memory, about. */
+/** Approximate memory of the description of a frame. */
 const wireFrameBytes = 150;
 
-/** What {@link ImageOpener} works with. */
+/** Options of {@link ImageOpener}. */
 export interface ImageOpenerOptions {
   records: HostRecords;
   files: HostFiles;
@@ -44,11 +44,11 @@ export interface OpenOptions {
   sourceName?: string | undefined;
   icc: IccOption;
   signal?: AbortSignal;
-  /** What is visible around the file; by default everything. */
+  /** The files that are visible around the file; default all. */
   sight?: Sight | null;
 }
 
-/** What an image that is made of others has open. */
+/** The nested images that a combined image has open. */
 interface Nesting {
   parts: ImageParts;
   sight: Sight | null;

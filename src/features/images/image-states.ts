@@ -10,7 +10,7 @@ import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { FileStamps } from './file-stamps.js';
 
-/** What {@link ImageStates} works with. */
+/** Options of {@link ImageStates}. */
 export interface ImageStatesOptions {
   records: HostRecords;
   items: Items;
@@ -24,7 +24,7 @@ export interface ImageStatesOptions {
 export interface ImageState {
   /** Another text as soon as pictures of the image may be different. It begins with the id of the file. */
   name: string;
-  /** The same without the state of the items that the image names by their ids. */
+  /** The same name without the state of the items that the image refers to by id. */
   ownName: string;
   /** The file that the item is served from, and the source that reads it. */
   fileId: string;
@@ -77,7 +77,7 @@ export class ImageStates {
     this.#namedItems.set(ownName, ids);
   }
 
-  /** Forgets where a file lies, and what it was like. */
+  /** Forgets the path and stamp of a file. */
   forgetFile(fileId: string): void {
     this.#stamps.forget(fileId);
   }

@@ -23,19 +23,19 @@ import { storedPicture } from './file-input.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
 
-/** What {@link Images} works with. */
+/** Options of {@link Images}. */
 export interface ImagesOptions {
   records: HostRecords;
   items: Items;
   /** Removes the cached files of an item whose image has changed. */
   cachedFiles: Pick<CachedFiles, 'removeAll'>;
   files: HostFiles;
-  /** Blocks of files that do not lie on this machine. */
+  /** Blocks of remote files. */
   blocks: BlockCache;
   registry: TileSourceRegistry;
   sources: SourceCache<OpenImage>;
   tiles: TileCache;
-  /** Closes a file that has changed or is gone, here and in other processes that have it open. */
+  /** Closes a file that has changed or was removed, in this process and in others that have it open. */
   forgetFile: (fileId: string) => void;
   settings: Settings;
   logger: HostLogger;
@@ -60,7 +60,7 @@ export class Images {
   readonly #underWay = new SharedWork<CachedTile>();
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
-  /** What images are made of, under the names of their states: known without opening them again. */
+  /** The parts of images, by the names of their states, so that images need not be opened again to know them. */
   readonly #parts = new LRUCache<string, OpenImage['parts']>(atMost(maxKnownParts));
 
   constructor(private readonly options: ImagesOptions) {
@@ -178,10 +178,10 @@ export class Images {
   }
 
   /**
-   * Opens the large image of an item for one use; it stays open for the next.
+   * Opens the large image of an item for one use; it stays open for the next one.
    *
-   * @param signal of whoever asks: an opening that nobody waits for any more is broken off
-   * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` where the file was replaced meanwhile
+   * @param signal of the caller; opening is aborted when nobody waits for it anymore
+   * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced meanwhile
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.image), signal);
@@ -274,7 +274,7 @@ export class Images {
     this.options.forgetFile(fileId);
   }
 
-  /** Closes a file that was replaced where it lies, and removes what was cached of it. */
+  /** Closes a file that was replaced on disk, and removes its cached pictures. */
   async #changedOnDisk(fileId: string): Promise<void> {
     const { records, cachedFiles, sources, logger } = this.options;
     sources.evict((key) => key.startsWith(`${fileId}:`));

@@ -30,5 +30,5 @@ const sources = defineRoute({
   handle: (_input, { images }) => images.registry.list(),
 });
 
-/** Which formats are read. */
+/** The route that lists the tile sources. */
 export const sourceRoutes = [sources];

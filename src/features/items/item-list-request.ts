@@ -11,7 +11,7 @@ export interface GroupPass {
   counts: { source: string; target: string }[];
 }
 
-/** What the search text of an item list requests beside words. */
+/** The conditions in the search text of an item list, apart from words. */
 export interface ExtendedText {
   recurse: boolean;
   passes: GroupPass[];
@@ -54,7 +54,10 @@ function isFieldPath(path: string): boolean {
   );
 }
 
-/** What a search text requests; `null` when it consists of words alone. @throws BadParameterError for conditions that are not allowed. */
+/**
+ * Parses the conditions in a search text; `null` if it consists of words only. @throws BadParameterError for conditions that are
+ * not allowed.
+ */
 export function parseListText(text: string | undefined): ExtendedText | null {
   let rest = text ?? '';
   const recurse = rest.startsWith(recursePrefix);

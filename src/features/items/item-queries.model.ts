@@ -53,7 +53,7 @@ export class ItemQueries {
     return found;
   }
 
-  /** The ones of some folders that also match a condition. */
+  /** Filters folders by a condition. */
   async foldersAmong(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
     const found = await this.folders.find({ $and: [amongMany('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
     return found.map(({ _id }) => _id);

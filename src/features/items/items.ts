@@ -75,10 +75,10 @@ export class Items {
   }
 
   /**
-   * Checks that the caller may read all items and folders that an image is made of. The verdict is cached as long as others.
+   * Checks that the caller can read all items and folders that an image consists of. The verdict is cached like others.
    *
-   * @param name equal for images that are made of the same parts.
-   * @throws AccessDeniedError where the caller may not read a part, or it is gone.
+   * @param name equal for images with the same parts.
+   * @throws AccessDeniedError when the caller cannot read a part, or it no longer exists.
    */
   async requireParts(
     image: ItemRecord,
@@ -126,7 +126,7 @@ export class Items {
     return (await this.access.level(caller, { type: 'folder', doc: folder.doc })) >= level;
   }
 
-  /** The ones of some items that the caller may read. */
+  /** Filters items to those that the caller can read. */
   async readableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
     const found = new Set<string>();
@@ -134,7 +134,7 @@ export class Items {
     return found;
   }
 
-  /** The ones of some folders that the caller may read. */
+  /** Filters folders to those that the caller can read. */
   async readableFolders(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     return this.records.contents.among(ids, await this.access.filter(caller, 'folder', 0));
   }

@@ -76,7 +76,7 @@ function lastDigitUnit(phrase: string): number {
   return 10 ** (zeros + Number(exponent));
 }
 
-/** Values of the named fields, or of all top-level fields. A list stands for its entries. */
+/** Values of the named fields, or of all top-level fields. Lists are replaced by their entries. */
 function valuesOf(meta: unknown, fields: readonly string[]): unknown[] {
   if (typeof meta !== 'object' || meta === null) return [];
   const found = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => atPath(meta, field.split('.')));

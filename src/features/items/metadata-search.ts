@@ -6,7 +6,7 @@ import type { Caller, HostAccess, StoredDocument } from '../../host.js';
 import type { ItemQueries } from './item-queries.model.js';
 import { parseMetadataQuery } from './metadata-query.js';
 
-/** What is searched for. */
+/** A search in metadata. */
 export interface MetadataSearchRequest {
   /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` names the fields that are searched. */
   query: string;

@@ -1,7 +1,7 @@
 import type { Caller } from '../../host.js';
 import type { JobRecord } from './job-record.js';
 
-/** What a caller may do with a job, and how much of it they see. */
+/** A caller's permissions on a job, and how much of it they see. */
 export interface JobSight {
   /** -1: nothing; 0: see; 1: change; 2: remove. */
   level: number;

@@ -5,13 +5,13 @@ export interface JobProgress {
   message: string | null;
 }
 
-/** Who may see (0), change (1) and remove (2) a job, beside site administrators. */
+/** The users who can see (0), change (1) and remove (2) a job, in addition to site administrators. */
 interface JobAccess {
   users: { id: string; level: number; flags: string[] }[];
   groups: { id: string; level: number; flags: string[] }[];
 }
 
-/** What the runner stores on the record of a job that it runs. */
+/** The runner's fields in the record of a job. */
 export interface JobRun {
   /** Name of the definition that runs it. */
   task: string;
@@ -55,7 +55,7 @@ export interface JobRecord {
   interval: number;
   /** The owner; `null` where it belongs to nobody. */
   userId: string | null;
-  /** Whether everybody may see that the job exists. More than that is visible only to those whom `access` and `itemId` permit it. */
+  /** Whether everyone can see that the job exists. More than that is visible only to those whom `access` and `itemId` permit. */
   public: boolean;
   access: JobAccess;
   /** The item that the job is about, or `null`. Whoever may read the item may see the job. */
@@ -75,7 +75,7 @@ export interface JobRecord {
   logCount: number;
   /** Counts how often the log was replaced. */
   logEpoch: number;
-  /** Log entries, oldest first; only where they were asked for. */
+  /** Log entries, oldest first; only if requested. */
   log?: string[];
   /** `null`: not a job of the runner. */
   run: JobRun | null;
@@ -98,7 +98,7 @@ export interface JobChanges {
   progress?: JobProgress;
   results?: Record<string, unknown>;
   log?: readonly string[];
-  /** The new log entries replace all former ones. */
+  /** The new log entries replace all previous ones. */
   overwrite?: boolean;
   owner?: string | null;
   ticket?: string | null;

@@ -4,7 +4,7 @@ import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type Job
 export interface JobUpdate {
   /** Log entries to append. */
   log?: string | readonly string[];
-  /** Whether the given log replaces the former one. */
+  /** Whether the given log replaces the stored one. */
   overwrite?: boolean;
   status?: number;
   /** Members that are not given stay. */
@@ -35,7 +35,7 @@ function newestEntries(entries: string[]): string[] {
   return first < 0 ? entries : entries.slice(first + 1);
 }
 
-/** Of an entry that is longer than a log may be, the end is kept, because it says how the work ended. */
+/** Keeps the end of an entry that is longer than the log, because it says how the work ended. */
 function lastBytes(entry: string): string {
   if (logEntryBytes(entry) <= maxLogBytes) return entry;
   const bytes = Buffer.from(entry);

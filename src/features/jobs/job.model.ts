@@ -166,7 +166,7 @@ export class JobModel {
     for await (const { type, status, itemId } of eachInSlices<About>(found)) yield { type, status, itemId };
   }
 
-  /** Applies changes in one atomic step; `null` when the job is gone or a condition does not hold. */
+  /** Applies changes in one atomic step; `null` when the job no longer exists or a condition does not hold. */
   async change(id: string, conditions: JobConditions, changes: JobChanges): Promise<JobRecord | null> {
     const query = conditionQuery(id, conditions);
     const bytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
@@ -211,7 +211,7 @@ export class JobModel {
     }
   }
 
-  /** Records that the owner is alive. @returns false when the job is gone or has another owner. */
+  /** Records that the owner is alive. @returns false when the job no longer exists or has another owner. */
   async beat(id: string, owner: string): Promise<boolean> {
     const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
     return result.matchedCount > 0;
@@ -227,7 +227,7 @@ export class JobModel {
     return docs.map(toRecord);
   }
 
-  /** Removes a record. @returns the record as it was, or `null` when it is already gone. */
+  /** Removes a record. @returns the record as it was, or `null` when it no longer exists. */
   async remove(id: string): Promise<JobRecord | null> {
     const doc = await this.#model.findByIdAndDelete(id, { projection: withoutLog }).lean<JobDocument>();
     return doc === null ? null : toRecord(doc);
@@ -314,7 +314,7 @@ function certain({ id, admin }: JobReader): Record<string, unknown> {
   return { $or: [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])] };
 }
 
-/** The same filter, and all jobs about items. */
+/** The same filter, with all jobs about items. */
 function candidates(reader: JobReader): Record<string, unknown> {
   const { $or } = certain(reader);
   return Array.isArray($or) ? { $or: [...($or as object[]), { itemId: { $ne: null } }] } : {};

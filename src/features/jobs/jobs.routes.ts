@@ -14,7 +14,7 @@ import { jobEventStream } from './events/event-stream.js';
 import { toWire } from '../../core/wire.js';
 import { jobListSchema, jobSchema } from './schema.js';
 
-/** What the job routes need. */
+/** The context of the job routes. */
 interface JobRouteContext {
   jobs: JobStore;
   /** Users and groups of the host; absent where the host does not offer them. */
@@ -32,7 +32,7 @@ function isJobToken(verified: Caller | null, job: string): boolean {
   return verified?.scopes.includes(`jobs.job_${job}`) === true;
 }
 
-/** The user behind a token that stands for its user; `null` for all other tokens. */
+/** The user of a token that stands for its user; `null` for all other tokens. */
 function userOf(verified: Caller | null): Caller | null {
   return verified !== null && verified.id !== null && hasScope(verified, 'core.user_auth') ? verified : null;
 }

@@ -27,7 +27,7 @@ export interface NewJob {
   type: string;
   /** The owner, who may do everything with the job; `null` for none. */
   userId: string | null;
-  /** Whether everybody may see that the job exists. Its title must then contain nothing that is not for everybody. */
+  /** Whether everyone can see that the job exists. Its title must not contain anything private. */
   public?: boolean;
   /** The item that the job is about, whose readers may see the job. */
   itemId?: string | null;
@@ -40,7 +40,7 @@ export interface NewJob {
   parentId?: string | null;
   /** Further members to be stored. */
   other?: Record<string, unknown>;
-  /** How the job is to be run; given by the runner. */
+  /** How to run the job; set by the runner. */
   run?: Pick<JobRun, 'task' | 'resumable' | 'maxAttempts'>;
 }
 
@@ -54,12 +54,12 @@ export interface JobEvent {
 /** Called after each write in this process, and awaited by the writer. Of two writes at the same time, the later one may be announced first. */
 export type JobListener = (event: JobEvent) => void | Promise<void>;
 
-/** What a store of jobs is made of. */
+/** Options of a {@link JobStore}. */
 export interface JobStoreOptions {
   model: JobModel;
   /** Sends messages to users. Default: none are sent. */
   notify?: ((notification: HostNotification) => Promise<void>) | undefined;
-  /** The ones of some items that a caller may read now. Default: none. */
+  /** Filters items to those that a caller can read now. Default: none. */
   readableItems?: (ids: readonly string[], caller: Caller | null) => Promise<ReadonlySet<string>>;
   logger?: HostLogger | undefined;
 }
@@ -86,7 +86,10 @@ export class JobStore {
     this.#notifications = new JobNotifications(notify, logger);
   }
 
-  /** Stores a job with status 0 and tells its owner. Nothing runs until somebody starts it. @returns the job, as it is, where its id is known. */
+  /**
+   * Stores a job with status 0 and tells its owner. It does not run until it is started. @returns the job, or the existing one if
+   * its id is known.
+   */
   async create(job: NewJob): Promise<JobRecord> {
     const now = new Date();
     const { id, userId } = job;
@@ -122,7 +125,7 @@ export class JobStore {
     return record;
   }
 
-  /** A job whoever asks, or `null`. */
+  /** Finds a job without checking permissions. */
   async find(id: string, options: { log?: boolean } = {}): Promise<JobRecord | null> {
     return isJobId(id) ? this.#model.find(id, options) : null;
   }
@@ -220,10 +223,10 @@ export class JobStore {
   }
 
   /**
-   * Changes a job in one atomic write, on the condition that its status is still the one that was checked.
+   * Changes a job in one atomic write, if its status is still the one that was checked.
    *
-   * @returns the job as it is then; `null` when it is gone, or is not the given owner's any more.
-   * @throws InvalidError with field `status` when the status may not follow the stored one.
+   * @returns the changed job; `null` if it no longer exists or belongs to another owner.
+   * @throws InvalidError with field `status` when the status cannot follow the stored one.
    */
   async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'owner'> = {}): Promise<JobRecord | null> {
     for (;;) {
@@ -313,12 +316,12 @@ export class JobStore {
     return after;
   }
 
-  /** Only status and owner of a job, for callers that ask often; `null` when the job is gone. */
+  /** Only the status and owner of a job, for frequent checks; `null` if the job no longer exists. */
   findState(id: string): Promise<{ status: number; owner: string | null } | null> {
     return this.#model.findState(id);
   }
 
-  /** Records that the owner is alive. @returns false when the job is gone or has another owner. */
+  /** Records that the owner is alive. @returns false when the job no longer exists or has another owner. */
   beat(id: string, owner: string): Promise<boolean> {
     return this.#model.beat(id, owner);
   }

@@ -1,4 +1,4 @@
-/** What a link can open. */
+/** The kinds of access that a link can give. */
 export const linkKinds = ['zarr', 'dicomweb', 'view'] as const;
 
 /** One of {@link linkKinds}. */

@@ -37,7 +37,7 @@ export interface LinkGrant {
   caller: Caller;
 }
 
-/** What a link is made of. */
+/** A link to be created. */
 export interface NewLink {
   subject: LinkSubject;
   name?: string | undefined;
@@ -48,7 +48,7 @@ export interface NewLink {
   expires?: Date | null | undefined;
 }
 
-/** What {@link Links} works with. */
+/** Options of {@link Links}. */
 export interface LinksOptions {
   model: LinkModel;
   auth: HostAuth;
@@ -79,11 +79,12 @@ export class Links {
   }
 
   /**
-   * What a token in a path opens: the link, and the caller as whom its holder reads. Routes use `caller` in place of the caller of the request, and check
-   * each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached for {@link verdictLifetimeMs}.
+   * The access that a token in a path gives: the link, and the caller on whose behalf its holder reads. Routes use `caller` instead
+   * of the caller of the request, and check each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached
+   * for {@link verdictLifetimeMs}.
    *
-   * @throws LargeImageError `login-required` when the token is wrong, has ended, does not open this kind, or its maker may not sign in any more;
-   * `too-often` when the address has sent too many wrong ones.
+   * @throws LargeImageError `login-required` when the token is wrong, has ended, does not open this kind, or its maker can no
+   * longer sign in; `too-often` when the address has sent too many wrong ones.
    */
   async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
@@ -191,13 +192,13 @@ export class Links {
     this.#known.clear();
   }
 
-  /** Removes the links to a document that is gone. */
+  /** Removes the links to a removed document. */
   async removeOf(subject: LinkSubject): Promise<void> {
     await this.options.model.removeOf(subject);
     this.forget();
   }
 
-  /** Removes the links of a user who is gone. */
+  /** Removes the links of a removed user. */
   async removeOfMaker(makerId: string): Promise<void> {
     await this.options.model.removeOfMaker(makerId);
     this.forget();

@@ -9,7 +9,7 @@ import type { Parameters } from '../../http/parameters.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import type { RouteInput } from '../../http/route.js';
 
-/** What a picture route knows of its request. */
+/** The parsed request of a picture route. */
 interface PictureRoute {
   item: ItemRecord;
   /** The kind of request (`tile`, `region`, …), which is a part of the key of the picture. */

@@ -3,7 +3,7 @@ export interface SettingDefinition<T = unknown> {
   /** Dotted key, as on the wire. */
   key: string;
   default: T;
-  /** Whether GET large_image/settings shows it to everybody. */
+  /** Whether GET large_image/settings shows it to everyone. */
   public: boolean;
   /** One sentence for the documentation. */
   description: string;

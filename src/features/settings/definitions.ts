@@ -101,7 +101,7 @@ function spacedJson(value: unknown): string {
 
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
-/** What checking values needs to know of the host. */
+/** Checks of values that need the host. */
 export interface SettingChecks {
   /** Whether a folder with this id exists. */
   folderExists(id: string): Promise<boolean>;

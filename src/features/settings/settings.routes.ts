@@ -53,7 +53,7 @@ const get = defineRoute({
   },
 });
 
-/** A text that is JSON stands for its value. Any other text stands for itself. */
+/** Decodes a text that is JSON; any other text is the value itself. */
 function decode(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {

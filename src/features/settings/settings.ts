@@ -20,7 +20,7 @@ type ChangeListener = (change: { key: string; value: unknown; former: unknown })
 /** The settings of the plugin, and those of the host if it adds definitions. They are checked when written and cached when read. */
 export class Settings {
   readonly #definitions = new Map<string, SettingDefinition>();
-  /** Further names, as in `LARGE_IMAGE_SHOW_VIEWER`, with the keys that they stand for. */
+  /** Alternative names, such as `LARGE_IMAGE_SHOW_VIEWER`, with their keys. */
   readonly #constants = new Map<string, string>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #values = new FreshCache<Map<string, unknown>>({ max: 1, lifetimeMs });

@@ -7,7 +7,7 @@ import type { JobStarter } from '../jobs/running/job-starter.js';
 import { thumbnailJob } from '../cached-files/thumbnails.job.js';
 import { thumbnailRoutes } from '../cached-files/thumbnails.routes.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface ThumbnailNeeds {
   core: Core;
   images: Images;
@@ -15,7 +15,7 @@ interface ThumbnailNeeds {
   runner: JobStarter;
 }
 
-/** Thumbnails and associated images of all large images, made by a job before anybody asks for them. */
+/** Thumbnails and associated images of all large images, made by a job in advance. */
 export const thumbnailsFeature: Feature<ThumbnailNeeds, null> = {
   open({ core: { records, logger }, images, cachedFiles, runner }) {
     return {

@@ -6,7 +6,7 @@ import { anyObject } from '../schemas.js';
 import type { ApiDocuments } from './documents.js';
 import { readSwaggerFile } from './swagger-files.js';
 
-/** What is described. */
+/** The routes to describe, and facts about the API. */
 interface DescribeContext {
   documents: ApiDocuments;
   title: string;

@@ -1,7 +1,7 @@
 import type { RouteOutline } from '../route.js';
 import { openApi3, swagger2, type ApiInfo } from './openapi.js';
 
-/** The documents that describe an API, each built when it is first asked for. */
+/** The documents that describe an API. Each is built on first use. */
 export class ApiDocuments {
   #swagger2: string | null = null;
   #openApi3: string | null = null;

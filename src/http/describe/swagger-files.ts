@@ -8,7 +8,8 @@ import { brotliDecompress } from 'node:zlib';
 export const swaggerFiles = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
 
 /**
- * Reads one of {@link swaggerFiles}. The built package has them compressed beside the program; from the sources they are read from swagger-ui-dist.
+ * Reads one of {@link swaggerFiles}. The built package includes them compressed; from the sources, they are read from
+ * swagger-ui-dist.
  */
 export async function readSwaggerFile(name: string): Promise<Buffer> {
   try {

@@ -16,7 +16,7 @@ import { decodeParameters, RouteTable, type MatchedRoute } from './route-table.j
 import { RequestTokens, tokenParameters, type TokenLocations, type VerifyToken } from './request-tokens.js';
 import { foreignMessage, senderOf } from './sender.js';
 
-/** What routes need from their surroundings. */
+/** Options of {@link mountRoutes}. */
 export interface MountOptions<C> {
   /** Handed to every handler. */
   context: C;
@@ -75,10 +75,10 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
 const exposedHeaders = ['Link', 'ETag', 'Content-Length', 'Content-Range', 'Accept-Ranges', 'Retry-After'];
 
 /**
- * Lets pages of every origin read an answer. With `*` browsers send no cookies, so a page sees what anybody may see, or what a token
- * gives access to that it has itself.
+ * Lets pages of every origin read an answer. With `*`, browsers send no cookies, so a page sees what anonymous callers see, or what
+ * its own token allows.
  *
- * @param preflight where tokens stand; given for the answer to a preflight request.
+ * @param preflight set when answering a preflight request: the places where tokens are allowed
  */
 function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response, preflight?: TokenLocations): void {
   if (anyOrigin !== true && anyOrigin !== 'always') return;
@@ -113,7 +113,7 @@ function methodOf(request: Request): string {
 /** A GET that took longer than this, in milliseconds, is answered only after another check of the caller's permission. */
 const longMs = 2000;
 
-/** What all requests have in common. */
+/** Values shared by all requests. */
 interface Surroundings<C> {
   options: MountOptions<C>;
   tokens: RequestTokens;

@@ -20,15 +20,15 @@ const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forb
 
 interface Entry {
   readonly request: OpenRequest;
-  /** Of the last check, and of the last one that had an answer. */
+  /** Times of the last check, and of the last check that got an answer. */
   checkedAt: number;
   answeredAt: number;
   isChecked: boolean;
 }
 
 /**
- * Watches requests that stay open, and ends those whose token or permissions do not suffice any more. That takes little more than a second, and the
- * time for which verdicts on tokens and permissions are cached. A request whose documents are gone goes on.
+ * Watches requests that stay open, and ends those whose token or permissions are no longer sufficient, within little more than a
+ * second plus the lifetime of cached verdicts. A request whose documents were removed continues.
  */
 export class OpenRequests {
   readonly #entries = new Set<Entry>();

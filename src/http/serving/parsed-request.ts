@@ -11,7 +11,7 @@ import type { Sender } from './sender.js';
 /** The abort signal of a request. It is made when it is first read, because a tile from a cache needs none. */
 class RequestSignal {
   #controller: AbortController | undefined;
-  /** Whether the handler has said what is to be answered. */
+  /** Whether the handler has decided on an answer. */
   isAnswering = false;
 
   constructor(private readonly response: ServerResponse) {}
@@ -21,7 +21,7 @@ class RequestSignal {
       this.#controller = sharedAbortController();
       const { response } = this;
       const leave = (): void => {
-        // An answer that was sent before the handler had one comes from a server that is closing; then the work is to stop, too.
+        // If an answer was sent before the handler produced one, the server is closing; the work should stop too.
         const isAnswered = response.writableFinished && this.isAnswering;
         if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client has gone away.'));
       };
@@ -37,7 +37,7 @@ class RequestSignal {
   }
 }
 
-/** What was parsed of a request for its route. */
+/** The parsed values of a request. */
 export interface ParsedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
   sender: Sender;
   found: VerifiedToken | null;
@@ -79,7 +79,7 @@ export class ParsedRequest implements RouteRequest {
     this.#signal = signal ?? new RequestSignal(values.response);
   }
 
-  /** The same request of a caller whose token or rights have changed meanwhile. */
+  /** The same request, for a caller whose token or permissions have changed since. */
   by(verified: Caller | null, caller: Caller | null): ParsedRequest {
     return new ParsedRequest(this.#values, verified, caller, this.#signal);
   }

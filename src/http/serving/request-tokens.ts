@@ -4,7 +4,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { BadParameterError } from '../../errors.js';
 import type { Caller } from '../../host.js';
 
-/** Names of the cookie and the header that may carry a token, beside what RFC 6750 allows and the parameter `token`. */
+/** Names of the cookie and the header for tokens, in addition to those of RFC 6750 and the parameter `token`. */
 export interface TokenLocations {
   cookieName: string;
   headerName: string;
@@ -13,16 +13,16 @@ export interface TokenLocations {
 /** A token as a request carries it, and whom it belongs to. */
 export interface VerifiedToken {
   token: string;
-  /** Whether the browser added it by itself, whoever made the request. */
+  /** Whether the browser added it automatically, even to requests from other sites. */
   fromCookie: boolean;
   /** `null`: the token is not valid. */
   caller: Caller | null;
 }
 
-/** Who a token belongs to; `null` for one that is not valid. */
+/** Returns the owner of a token, or `null` if the token is not valid. */
 export type VerifyToken = (token: string) => Promise<Caller | null> | Caller | null;
 
-/** What strategies see of a request. Passport adds members to it, so it is not the request of the host. */
+/** The request as strategies see it. Passport adds members to it, so it is not the host's request. */
 interface TokenRequest {
   headers: IncomingMessage['headers'];
   /** Query and form parameters. */
@@ -34,7 +34,7 @@ type Done = (error: unknown, verified?: VerifiedToken) => void;
 /** Parameters that carry tokens. */
 export const tokenParameters: readonly string[] = ['token', 'access_token'];
 
-/** Finds and verifies the tokens of requests, by strategies of a Passport instance of its own. */
+/** Finds and verifies the tokens of requests, with strategies of a separate Passport instance. */
 export class RequestTokens {
   readonly #passport = new Passport();
 

@@ -27,7 +27,7 @@ const ownType =
 
 type Sent = Record<string, string>;
 
-/** Parameters of the query string. @throws BadParameterError when a name stands twice. */
+/** Parameters of the query string. @throws BadParameterError when a name is repeated. */
 export function queryParameters(url: string): Sent {
   const start = url.indexOf('?');
   const sent: Sent = Object.create(null) as Sent;

@@ -23,7 +23,7 @@ const markupHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Forbids scripts in markup, except in the plugin's own pages, which bring a policy of their own. */
+/** Forbids scripts in markup, except in the plugin's own pages, which set their own policy. */
 function addMarkupHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
 }
@@ -115,7 +115,7 @@ async function sendBytes(
   await new Promise<void>((resolve) => response.once('close', resolve).once('finish', resolve));
 }
 
-/** What an error looks like to the client: status and body. `anonymous` turns 403 into 401. */
+/** The status and body of an error, as sent to the client. `anonymous` turns 403 into 401. */
 export function errorReply(
   error: LargeImageError,
   options: { anonymous: boolean; errorStatus?: Partial<Record<ErrorCode, number>> },

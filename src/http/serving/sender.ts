@@ -1,8 +1,9 @@
 import type { Request, Response } from 'express';
 
 /**
- * Who made a browser send a request. `own`: a page of the server, a page whose origin the host's CORS headers name and allow to send credentials,
- * or a client that is no browser. `any-site`: another page, where the host's CORS headers allow every origin. `foreign`: any other page.
+ * The origin of a request. `own`: a page of this server, a page whose origin the host's CORS headers name and allow to send
+ * credentials, or a client that is not a browser. `any-site`: another page, if the host's CORS headers allow every origin.
+ * `foreign`: any other page.
  */
 export type Sender = 'own' | 'any-site' | 'foreign';
 
@@ -10,8 +11,8 @@ export const foreignMessage =
   'A page of another site cannot change anything here without a token of its own. Send the token in a header, or have the server allow the origin.';
 
 /**
- * Who sent a request, by the headers that browsers add and pages cannot change. The host's CORS headers are read from the response, so the
- * middleware that sets them has to run before the routes.
+ * Determines the sender of a request from headers that browsers add and pages cannot change. The host's CORS headers are read from
+ * the response, so the middleware that sets them must run before the routes.
  */
 export function senderOf(request: Request, response: Response): Sender {
   const { origin, 'sec-fetch-site': site } = request.headers;

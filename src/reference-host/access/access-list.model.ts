@@ -10,7 +10,7 @@ export interface AccessEntry {
   flags: string[];
 }
 
-/** Who may do what with a document. */
+/** The permissions on a document. */
 export interface AccessList {
   users: AccessEntry[];
   groups: AccessEntry[];
@@ -19,9 +19,9 @@ export interface AccessList {
 /** Members of every document that carries its own list of permissions. */
 export interface AccessControlled {
   access: AccessList;
-  /** Whether everybody may read it. */
+  /** Whether everyone can read it. */
   public: boolean;
-  /** Flags that everybody has. */
+  /** Flags that everyone has. */
   publicFlags?: string[];
 }
 

@@ -6,7 +6,7 @@ import { describeAccessList } from './access.js';
 import { hostDirectory } from './directory.js';
 import type { AccessChange } from './folder-access.js';
 
-/** Flags that can stand in lists of permissions. */
+/** Flags that access lists can contain. */
 export const accessFlags = {
   large_image_create_annotations: {
     name: 'Create annotations',

@@ -6,7 +6,7 @@ import type { GroupDocument } from '../groups/group.model.js';
 import { scopes } from '../http/parameters.js';
 import type { AccessControlled, AccessList, GrantedLevel } from './access-list.model.js';
 
-/** What decides permissions. */
+/** Everything that permissions depend on. */
 export interface Rights {
   id: Types.ObjectId | null;
   admin: boolean;
@@ -46,14 +46,14 @@ function grantedLevel({ access }: AccessControlled, principal: Rights): AccessLe
   return level;
 }
 
-/** The flags that somebody has on a document. */
+/** The principal's flags on a document. */
 export function flagsOn({ access, publicFlags = [] }: AccessControlled, principal: Principal): string[] {
   const own = access.users.filter((entry) => principal.id?.equals(entry.id));
   const shared = access.groups.filter((entry) => principal.groups.some((group) => group.equals(entry.id)));
   return [...new Set([...publicFlags, ...[...own, ...shared].flatMap(({ flags }) => flags ?? [])])];
 }
 
-/** The level that somebody has on a document. */
+/** The principal's level on a document. */
 export function levelOn(document: AccessControlled, principal: Rights): AccessLevel {
   if (principal.admin) return 2;
   const level = principal.id === null ? -1 : grantedLevel(document, principal);
@@ -72,7 +72,7 @@ export function shownLevel(document: AccessControlled, principal: Principal): Ac
 
 const levelNames: Record<GrantedLevel, string> = { 0: 'Read', 1: 'Write', 2: 'Admin' };
 
-/** @throws AccessDeniedError when somebody's level on a document is too low. */
+/** @throws AccessDeniedError when the principal's level on a document is too low. */
 export function requireLevel(
   model: AccessModel,
   document: AccessControlled & { _id: Types.ObjectId },
@@ -84,7 +84,7 @@ export function requireLevel(
   throw new AccessDeniedError(`${levelNames[level]} access denied for ${model} ${document._id.toHexString()} (user ${user}).`);
 }
 
-/** A filter that matches the documents on which somebody has at least `level`. */
+/** A filter that matches the documents on which the principal has at least `level`. */
 export function accessFilter(principal: Principal, level: GrantedLevel): QueryFilter<AccessControlled> {
   if (principal.admin) return {};
   const ways: QueryFilter<AccessControlled>[] = level === 0 ? [{ public: true }] : [];

@@ -6,7 +6,7 @@ import type { AccessControlled, AccessList } from './access-list.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import { levelOn, type Principal, type Rights } from './access.js';
 
-/** Which permissions of a folder or collection are to be replaced. */
+/** A change of the permissions of a folder or collection. */
 export interface AccessChange {
   access: AccessList;
   public?: boolean | undefined;
@@ -18,7 +18,7 @@ export function accessUpdate({ access, public: isPublic, publicFlags }: AccessCh
   return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
 }
 
-/** Replaces the permissions of a folder and, when asked, of the folders below it that somebody administers. */
+/** Replaces the permissions of a folder and, on request, of the folders below it that the principal administers. */
 export async function setFolderAccess(
   context: HostContext,
   folder: FolderDocument,
@@ -34,7 +34,7 @@ export async function setFolderAccess(
   });
 }
 
-/** A change of permissions that holds for the folders below, too, as far as somebody administers them. */
+/** A change of permissions that also applies to the folders below that the principal administers. */
 export interface SpreadingAccess {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
@@ -65,8 +65,8 @@ function given(change: AccessChange): AccessChange {
 }
 
 /**
- * Replaces the permissions of the folders below a document that somebody administers. `isRepeated`: some may have them already, by which
- * their administrator may have lost that right.
+ * Replaces the permissions of the folders below a document that the principal administers. `isRepeated`: some folders may have the
+ * new permissions already, so the principal may no longer administer them.
  */
 export async function setAccessBelow(
   { models }: HostContext,

@@ -23,7 +23,7 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
   // Mongoose and the back end import the same class of the driver by two paths.
   const backend = new OpenBackend({ mongo: connection.db as never });
   await backend.connect();
-  // What this back end has is one.
+  // The backend's member of this name is a collection.
   const repository = backend.repository as MongoJobRepository;
   repeatCollisions(repository.collection);
   askTogether(repository);

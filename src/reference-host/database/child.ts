@@ -35,13 +35,13 @@ export interface Child {
   lastLines(): string;
   /** Resolves with a description when the process has ended. */
   ended: Promise<string>;
-  /** Asks it to end by closing its standard input, and kills it after `graceMs`. Resolves when it is gone. */
+  /** Closes its standard input to make it end, and kills it after `graceMs`. Resolves when it has ended. */
   stop(graceMs?: number): Promise<void>;
 }
 
 /**
- * Starts a program that ends by itself when its standard input ends. It gets a session of its own, so that Ctrl-C in a terminal reaches only this
- * process, which can then stop it in order.
+ * Starts a program that ends when its standard input ends. It gets a separate session, so that Ctrl-C in a terminal reaches only
+ * this process, which then stops the program in order.
  */
 export function startChild(command: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>): Child {
   // Batch files (mvn.cmd) run only through the shell of Windows, which needs the arguments quoted.
@@ -85,10 +85,11 @@ export function startGuarded(
 }
 
 /**
- * Waits for a child that does a piece of work and then ends by itself.
+ * Waits for a child process that does some work and then ends.
  *
- * @param alive is asked every half second for a value that changes while there is progress
- * @throws when it ends with another code than 0, shows no progress for the time allowed, or the signal is aborted; it is ended then
+ * @param alive is called every half second and returns a value that changes while there is progress
+ * @throws when it exits with a code other than 0, shows no progress for the time allowed, or the signal is aborted; the child is
+ * killed in the last two cases
  */
 export async function finish(
   child: Child,

@@ -4,7 +4,7 @@ export interface Progress {
   fraction?: number;
 }
 
-/** What the steps of the database resolver are given. */
+/** Options of all steps that find or start a database. */
 export interface DatabaseOptions {
   /** Environment variables: `MONGODB_URI`, `PATH`, `JAVA_HOME`, `XDG_CACHE_HOME`, `LARGE_IMAGE_CACHE_DIR`, `MONGOMS_*`. */
   env: Readonly<Record<string, string | undefined>>;
@@ -28,7 +28,10 @@ export interface Database {
   engine: string;
   /** Whether the data survive a restart of this process and of the engine; `null` where that is unknown. */
   durable: boolean | null;
-  /** Resolves with the reason if the engine ends without {@link Database.stop}. It never resolves for an engine that somebody else runs. */
+  /**
+   * Resolves with the reason if the engine ends without {@link Database.stop}. It never resolves for an engine that this process
+   * did not start.
+   */
   lost: Promise<Error>;
   /** Ends an engine that the resolver started, waits for its end and removes a throw-away folder. May be called twice. */
   stop(): Promise<void>;

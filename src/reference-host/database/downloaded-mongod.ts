@@ -12,7 +12,8 @@ const mongodVersion = '8.2.6';
 const firstByteMs = 10_000;
 const stallMs = 60_000;
 
-// The download has a process of its own, because the library prints its progress, cannot be cancelled, and is configured by environment variables.
+// The download runs in a separate process, because the library prints its progress, cannot be canceled, and is configured by
+// environment variables.
 const script = `
 const { MongoBinary } = require(process.argv[1]);
 process.stdin.on('end', () => process.exit(1)).on('error', () => process.exit(1)).resume();

@@ -114,9 +114,9 @@ async function launcherFor(java: string, archives: string, options: Options): Pr
 }
 
 /**
- * Starts mongo-java-server: a database in the memory of a Java process. Its data are gone when it stops.
+ * Starts mongo-java-server: a database in the memory of a Java process, whose data is lost when it stops.
  *
- * @throws when there is no Java, or the archives cannot be fetched, or the server does not come up
+ * @throws when there is no Java, the archives cannot be fetched, or the server does not start
  */
 export async function startJavaServer(options: Options): Promise<Database> {
   const home = options.env.JAVA_HOME;

@@ -20,10 +20,11 @@ const advice = [
 ].join('\n');
 
 /**
- * The one way to a database, for `npm start` and for the tests: `MONGODB_URI`; else `mongod` on PATH; else a `mongod` that
- * mongodb-memory-server downloads; else mongo-java-server, in memory. A server that the caller named is never replaced by another.
+ * Finds or starts the database for `npm start` and the tests: `MONGODB_URI`; otherwise `mongod` on PATH; otherwise a `mongod` that
+ * mongodb-memory-server downloads; otherwise mongo-java-server, in memory. A server named by the caller is never replaced by
+ * another.
  *
- * @throws {@link DatabaseUnavailableError} when none answers
+ * @throws {@link DatabaseUnavailableError} when none works
  */
 export async function startDatabase(options: DatabaseOptions): Promise<Database> {
   const named = options.env.MONGODB_URI;

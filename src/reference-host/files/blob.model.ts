@@ -16,7 +16,7 @@ export interface BlobDocument {
   /** The key that file records carry. */
   _id: string;
   size: number;
-  /** Who has uploaded them; `null` for the server itself. */
+  /** Id of the uploader; `null` for the server itself. */
   userId: Types.ObjectId | null;
   references: BlobReference[];
 }

@@ -38,7 +38,7 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
   }
 }
 
-/** Adds a file record to those that use the same bytes. @throws InvalidError when the bytes are gone. */
+/** Adds a file record to those that share the same bytes. @throws InvalidError when the bytes no longer exist. */
 export async function shareBytes(context: HostContext, { fileId, storage }: StoredReference): Promise<void> {
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };

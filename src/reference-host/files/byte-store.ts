@@ -7,7 +7,7 @@ import { LargeImageError, NotFoundError } from '../../index.js';
 
 const keyPattern = /^[0-9a-f]{24,64}$/;
 
-/** A range of bytes that is to be written. */
+/** A range of bytes to write. */
 export interface ChunkToWrite {
   offset: number;
   /** How many bytes the upload will have in the end. */
@@ -34,8 +34,8 @@ export class MissingBytesError extends Error {
 }
 
 /**
- * Bytes below one directory: finished files under keys, unfinished uploads beside them. Names from users never become paths; keys and ids of uploads
- * are hexadecimal texts that the host has made.
+ * Bytes in one directory: finished files under keys, and unfinished uploads. User-provided names never become paths; keys and
+ * upload ids are hexadecimal texts made by the host.
  */
 export class ByteStore {
   readonly #files: string;
@@ -70,7 +70,7 @@ export class ByteStore {
     await syncDirectory(this.root);
   }
 
-  /** Where the bytes of a key lie. */
+  /** The path of the bytes of a key. */
   pathOf(key: string): string {
     // The last digits are used, because the first ones of object ids are the time.
     return join(this.#files, key.slice(-2), checkHex(key));

@@ -3,7 +3,7 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { readFile, sizeOf } from './files.js';
 
-/** How a file is to be sent. */
+/** Options for sending a file. */
 export interface DownloadRequest {
   /** The header `Range`. */
   range: string | undefined;

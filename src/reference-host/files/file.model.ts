@@ -1,6 +1,6 @@
 import { Schema, type Types } from 'mongoose';
 
-/** Where the bytes of a file lie. */
+/** Where the bytes of a file are stored. */
 export type FileStorage =
   /** In the data directory, under this key, perhaps shared with other files. */
   | { kind: 'stored'; key: string }

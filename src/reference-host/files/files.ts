@@ -36,7 +36,7 @@ export async function loadFile(
   const folderId = item?.folderId ?? (file.attachedToType === 'folder' ? file.attachedToId : undefined);
   const folder = folderId === undefined ? null : await models.folder.findById(folderId).lean();
   if (folder !== null) requireLevel('folder', folder, principal, level);
-  // A file whose document is gone is about to be removed.
+  // A file without a document is about to be removed.
   else if (!principal.admin) throw new UnknownIdError('file', id);
   return file;
 }
@@ -134,7 +134,7 @@ export async function removeFile(context: HostContext, fileId: Types.ObjectId): 
   else await removeTree(context, 'file', file, (removed) => clearFile(context, removed));
 }
 
-/** Removes a file of an item that is gone, or one that is attached. */
+/** Removes a file whose item no longer exists, or an attached file. */
 export async function dropFile(context: HostContext, file: FileDocument): Promise<void> {
   const { deletedCount } = await context.models.file.deleteOne({ _id: file._id });
   if (deletedCount === 1) await clearBelongings(context, file);
@@ -211,10 +211,10 @@ export function localPathOf({ store }: HostContext, { storage }: FileDocument): 
   return storage.kind === 'in-place' ? storage.path : null;
 }
 
-/** Present length of a file in bytes, because somebody may have replaced a file that is served in place. 0 for links. */
+/** Current length of a file in bytes. A file served in place may have been replaced. 0 for links. */
 export async function sizeOf({ size = 0, storage }: FileDocument): Promise<number> {
   if (storage.kind !== 'in-place') return size;
-  // Reading it says that it is gone.
+  // Reading it then reports that it no longer exists.
   return stat(storage.path).then(
     (found) => found.size,
     () => size,

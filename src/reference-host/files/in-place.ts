@@ -12,7 +12,7 @@ import { insertFile } from './files.js';
 import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { createItem } from '../tree/items.js';
 
-/** A file on this machine that is to be served in place. */
+/** A file on this machine to serve in place. */
 export interface InPlaceFile {
   path: string;
   folder: FolderDocument;

@@ -27,7 +27,7 @@ function segment(name: string): string {
 
 const metadataName = 'girder-item-metadata.json';
 
-/** What an archive says of an item. */
+/** The fields of an item that an archive includes. */
 type ArchivedItem = Pick<ItemDocument, '_id' | 'name' | 'updated'>;
 
 interface EntryOptions {
@@ -176,7 +176,7 @@ export function zipStream(
       try {
         yield { name: freePath(path, used), lastModified: dateInArchive(date), input };
       } catch {
-        // Whoever read the archive has gone.
+        // The reader of the archive has disconnected.
         return;
       } finally {
         body?.destroy();

@@ -7,7 +7,7 @@ export interface GroupDocument extends AccessControlled {
   name: string;
   lowerName: string;
   description: string;
-  /** Users who asked to join. */
+  /** Ids of users who requested membership. */
   requests: Types.ObjectId[];
   created: Date;
   updated: Date;

@@ -9,7 +9,7 @@ import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeTree } from '../upkeep/removal.js';
 
-/** Largest number of users who have asked to join a group. */
+/** Maximum number of pending membership requests of a group. */
 const maxRequests = 10_000;
 
 /** Loads a group on which the caller has an access level. */
@@ -123,7 +123,10 @@ async function grant({ models }: HostContext, group: GroupDocument, userId: Type
   await models.group.updateOne({ _id: group._id, 'access.users.id': { $ne: userId } }, { $push: { 'access.users': entry } });
 }
 
-/** Invites a user to a group, which the user may then read. With `force`, or if the user has asked to join, the user becomes a member at once. */
+/**
+ * Invites a user to a group, which the user can then read. With `force`, or if the user has requested membership, the user becomes
+ * a member immediately.
+ */
 export async function inviteToGroup(
   context: HostContext,
   group: GroupDocument,
@@ -133,7 +136,7 @@ export async function inviteToGroup(
   const { models } = context;
   if (force) return addMember(context, group, user._id, level);
   if (user.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
-  // A user who has asked to join needs no invitation.
+  // A user who has requested membership needs no invitation.
   if (group.requests.some((id) => id.equals(user._id))) return addMember(context, group, user._id, level);
   await models.user.updateOne({ _id: user._id }, { $pull: { groupInvites: { groupId: group._id } } });
   await models.user.updateOne({ _id: user._id }, { $push: { groupInvites: { groupId: group._id, level } } });
@@ -153,9 +156,9 @@ async function addMember(context: HostContext, group: GroupDocument, userId: Typ
 }
 
 /**
- * Accepts an invitation; without one, asks to join.
+ * Accepts an invitation, or requests membership if there is none.
  *
- * @throws InvalidError for members, and if too many users have asked to join
+ * @throws InvalidError for members, and if there are too many requests
  */
 export async function joinGroup(context: HostContext, group: GroupDocument, userId: Types.ObjectId): Promise<void> {
   const user = await context.models.user.findById(userId).lean<UserDocument>();

@@ -34,7 +34,7 @@ function levelOf(level: number): GrantedLevel {
   throw new BadParameterError(`Invalid value for level: "${level}". Allowed values: 0, 1, 2.`);
 }
 
-/** A group with the levels of its members, and the users who have asked to join. */
+/** A group with the levels of its members and the membership requests. */
 const returnsRoles = {
   schema: {
     ...groupSchema,

@@ -5,8 +5,8 @@ import type { HostContext } from '../context.js';
 const maxOriginLength = 300;
 
 /**
- * Whether an origin matches an entry of the setting, in which `*` stands for any text and `?` for any character. After a mismatch only the last `*`
- * takes more text, so the time is at most proportional to the product of the lengths.
+ * Whether an origin matches an entry of the setting, in which `*` matches any text and `?` any character. After a mismatch, only
+ * the last `*` is extended, so the time is at most proportional to the product of the lengths.
  */
 export function isAllowed(origin: string, entry: string): boolean {
   if (origin.length > maxOriginLength) return false;

@@ -94,7 +94,7 @@ export const groupSchema = component(
   }),
 );
 
-/** A user. Users see more of themselves, and site administrators of everybody. */
+/** A user. Users see more of their own record, and site administrators of all records. */
 export const userSchema = component(
   'User',
   objectOf(
@@ -184,7 +184,7 @@ export const notificationSchema = component(
   ),
 );
 
-/** A document of any type that lies in the tree. */
+/** A document of any type in the tree. */
 export const resourceSchema = component('Resource', { anyOf: [itemSchema, folderSchema, collectionSchema, userSchema] });
 
 /** The documents that contain a document, outermost first. */

@@ -19,7 +19,8 @@ export function offerUpgrades(server: Server, take: Upgrading): void {
       const [name, value] = [request.rawHeaders[i]!, request.rawHeaders[i + 1]!];
       if (!dropped.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
     }
-    // Node has detached its parser from the connection. As a new connection it gets one again, which reads the request anew.
+    // Node has detached its parser from the connection. Treat it as a new connection: it gets a parser again, which reads the
+    // request from the start.
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
     server.emit('connection', socket);
   });

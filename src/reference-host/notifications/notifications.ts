@@ -57,7 +57,7 @@ export async function isStreamEnabled(context: HostContext): Promise<boolean> {
   return context.setting('core.enable_notification_stream');
 }
 
-/** Which messages a stream sends, and when it ends. */
+/** Options of a stream: the messages to send, and its end. */
 interface Following {
   since: Date;
   /** Time without a message after which the stream ends, in milliseconds. */

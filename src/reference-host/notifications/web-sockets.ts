@@ -7,7 +7,10 @@ import type { Upgrading } from '../http/upgrades.js';
 import { isInstalled } from '../packages.js';
 import { newNotifications } from './notifications.js';
 
-/** Interval in milliseconds at which a connection is checked. A client that has not answered since the last check is gone, and its token may have ended. */
+/**
+ * Interval in milliseconds between checks of a connection. A client that has not answered since the last check has disconnected;
+ * its token may also have ended.
+ */
 const checkMs = 3000;
 /** Time in milliseconds that a client has to close its connection, before it is cut off. */
 const closePatienceMs = 3000;

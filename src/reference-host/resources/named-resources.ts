@@ -79,7 +79,7 @@ export async function loadResources(
   });
 }
 
-/** Those of some documents that still exist. */
+/** Filters a list of documents to those that still exist. */
 export async function presentResources(
   { models }: HostContext,
   named: readonly { type: string; id: Types.ObjectId }[],

@@ -92,7 +92,7 @@ export async function pathOf(context: HostContext, resource: Resource, principal
 export const searchedTypes = ['item', 'folder', 'collection', 'group', 'user'] as const;
 export type SearchedType = (typeof searchedTypes)[number];
 
-/** What to search for, and how. */
+/** A search: words, types and options. */
 export interface SearchRequest {
   query: string;
   mode: string;

@@ -20,7 +20,7 @@ import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.j
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { isLoopback } from '../http/loopback.js';
 
-/** What a process of `npm start` has as soon as its database answers. */
+/** Everything a process of `npm start` has once its database answers. */
 export interface Hosting {
   options: StartOptions;
   mongoUri: string;

@@ -6,7 +6,7 @@ import { createPatientServer } from '../http/server-timeouts.js';
 import { offerUpgrades, type Upgrading } from '../http/upgrades.js';
 import { UsageError } from './options.js';
 
-/** How long requests may go on after the server has been asked to stop. */
+/** How long requests can continue after the server was asked to stop. */
 const defaultGraceMs = 5000;
 const drainPollMs = 20;
 

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { cac } from 'cac';
 import { parseServerRoot } from '../http/public-address.js';
 
-/** Objects of a bucket that are to be served. */
+/** Objects of a bucket to serve. */
 export interface BucketPrefix {
   bucket: string;
   /** Prefix of their keys; empty for all. */
@@ -21,7 +21,7 @@ export interface StartOptions {
   /** Word that names the product on the wire. */
   brand: string | null;
   adminPassword: string | null;
-  /** How many proxies stand before the server, or their addresses. */
+  /** Number of proxies in front of the server, or their addresses. */
   trustProxy: number | string | null;
   /** The setting `core.server_root`; `null` where the stored one counts. */
   serverRoot: string | null;
@@ -31,13 +31,13 @@ export interface StartOptions {
   metricsToken: string | null;
   /** Neither slide nor user: the first to register is the administrator. */
   bare: boolean;
-  /** Whether everybody may see the files that are served, and the synthetic slide. */
+  /** Whether everyone can see the served files and the synthetic slide. */
   isPublic: boolean;
   /** How many processes serve. */
   processes: number;
-  /** Only run jobs, beside a server on the same database and data folder. */
+  /** Only run jobs, next to a server with the same database and data folder. */
   worker: boolean;
-  /** What of the log is written, to standard error. */
+  /** Lowest level that is logged to standard error. */
   logLevel: string;
   /** Absolute paths of the caller's own files and folders, to be served in place. */
   paths: string[];
@@ -89,8 +89,8 @@ export const environmentVariables = [
 /**
  * Reads the command line (without program and script) and the environment.
  *
- * @returns `{ help }` when help was asked for
- * @throws {@link UsageError} with what is wrong and what would be right
+ * @returns `{ help }` when help was requested
+ * @throws {@link UsageError} that says what is wrong and what would be right
  */
 export function readOptions(
   words: readonly string[],
@@ -104,7 +104,7 @@ export function readOptions(
   program.option('--processes <number>', 'how many processes serve; auto: as many as there are processors');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
   const own = beforeEnd(words);
-  // cac would print a help text itself: it is not asked.
+  // cac would print its own help text, so it is not called.
   const help = helpAskedFor(words, version, command);
   if (help !== null) return { help };
   let parsed: ReturnType<typeof program.parse>;
@@ -249,12 +249,12 @@ function readLogLevel(text: string | undefined): string {
   throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it is one of ${logLevels.join(', ')}.`);
 }
 
-/** What is said to whoever asks for help on a command line; `null` where nobody does. */
+/** The help text, if the command line asks for it; otherwise `null`. */
 export function helpAskedFor(words: readonly string[], version: string, command: string): string | null {
   return beforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
 }
 
-/** The words among which options may stand. */
+/** The arguments before `--`, among which options are recognized. */
 function beforeEnd(words: readonly string[]): readonly string[] {
   const end = words.indexOf('--');
   return end < 0 ? words : words.slice(0, end);

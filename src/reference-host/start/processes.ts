@@ -2,10 +2,10 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** What a process that serves says about itself when it does: what the banner tells. */
+/** Facts about a serving process, for the banner. */
 export interface ServingAt {
   url: string;
-  /** What the banner says about signing in. */
+  /** The lines of the banner about signing in. */
   login: string[] | null;
 }
 
@@ -24,7 +24,7 @@ const fillingVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
 const shortestDelayMs = 500;
 const longestDelayMs = 30_000;
 
-/** What {@link ServingProcesses} works with. */
+/** Options of {@link ServingProcesses}. */
 export interface ServingProcessesOptions {
   count: number;
   /** Added to the environment of each process. */
@@ -116,7 +116,7 @@ function send(worker: Worker, order: Order): void {
   if (worker.isConnected()) worker.send(order, () => undefined);
 }
 
-/** What one of several processes hears from, and says to, the one that watches over them. */
+/** One of several serving processes: its connection to the process that watches them. */
 export class OneOfSeveral {
   readonly #asked = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;

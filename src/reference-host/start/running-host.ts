@@ -2,11 +2,11 @@ import pLimit from 'p-limit';
 import type { ReferenceHost } from '../index.js';
 import type { Listening } from './listen.js';
 
-/** What {@link RunningHost} works with. */
+/** Options of {@link RunningHost}. */
 export interface RunningHostOptions {
-  /** Makes a host that calls `restart` when it is to be restarted. */
+  /** Makes a host that calls `restart` when it should be restarted. */
   make(restart: () => void): Promise<ReferenceHost>;
-  /** What must be done with the first host before anybody is served. */
+  /** Prepares the first host before any request is served. */
   prepare?(host: ReferenceHost): Promise<void>;
   server: Pick<Listening, 'serve' | 'pause'>;
   /** Is told that a restart begins or has ended. */
@@ -16,8 +16,8 @@ export interface RunningHostOptions {
 }
 
 /**
- * A host behind a port that stays open: a restart closes the host and makes another one, which reads its configuration anew. Requests
- * that run end first, those that come meanwhile wait; jobs go on afterwards.
+ * A host behind a port that stays open. A restart closes the host and makes another one, which reads its configuration again.
+ * Running requests finish first, new ones wait, and jobs continue afterwards.
  */
 export class RunningHost {
   #host: ReferenceHost | null = null;

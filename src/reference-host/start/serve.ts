@@ -143,7 +143,7 @@ function banner(url: string, database: Database, options: StartOptions, login: s
 function watchSignals(): void {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      // Asked twice: whoever asks does not want to wait. Children see the end of this process and end too.
+      // The second signal ends the process immediately. Child processes notice and end too.
       if (stopping.signal.aborted) process.exit(130);
       void stop(0, 'Stopping.');
     });
@@ -168,10 +168,10 @@ function describe(error: unknown): string {
 }
 
 /**
- * Runs the server until it is told to stop, and ends the process with it.
+ * Runs the server until it is told to stop, and then ends the process.
  *
- * @param words its command line
- * @param command what stands before them, for messages: `npm start --`
+ * @param words its command-line arguments
+ * @param command the command before them, for messages: `npm start --`
  */
 export async function serve(words: readonly string[], command: string): Promise<void> {
   try {

@@ -35,7 +35,7 @@ export function* nucleiOf(seed: number = syntheticSlide.seed, size: number = syn
 /** A part of a slide that nobody has written to for so long was left by a process that was killed. */
 const abandonedMs = 10 * 60 * 1000;
 
-/** How a slide is to be made. */
+/** Options for making a slide. */
 export interface SlideOptions {
   seed?: number;
   /** Side in pixels, a multiple of 1024. */

@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 
-/** What the directory of one level says. */
+/** The directory of one level, as written to the file. */
 interface Level {
   width: number;
   height: number;

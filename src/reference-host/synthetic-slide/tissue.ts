@@ -38,7 +38,7 @@ const stromaSpacing = 24;
 /** No nucleus reaches farther from its centre. */
 export const nucleusReach = 22;
 
-/** Everything about a tissue that follows from its seed and size. Holds the glands, computes all else where it is asked for. */
+/** A tissue, determined by its seed and size. It stores the glands and computes everything else on demand. */
 export class Tissue {
   readonly size: number;
   private readonly seed: number;
@@ -95,7 +95,7 @@ export class Tissue {
 
   /** Glands that reach into a rectangle. */
   *glandsIn(left: number, top: number, right: number, bottom: number): Generator<Gland> {
-    // A gland lies within its cell and reaches at most one cell beyond it.
+    // A gland is in its cell and extends at most one cell beyond it.
     const clamp = (cell: number): number => Math.min(this.columns - 1, Math.max(0, cell));
     for (let row = clamp(Math.floor(top / glandSpacing) - 1); row <= clamp(Math.floor(bottom / glandSpacing) + 1); row++) {
       for (

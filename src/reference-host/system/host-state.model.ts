@@ -8,7 +8,7 @@ export interface HostStateDocument {
    */
   _id: 'first-user' | 'store' | 'nuclei' | 'format';
   subject: Types.ObjectId;
-  /** Of `format` alone. */
+  /** Parameter of `format` only. */
   format?: number;
 }
 

@@ -28,7 +28,7 @@ function isSame(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
 
-/** What those ask who operate the server. They lie beside the API, not in it. */
+/** Routes for operators. They are outside the API. */
 export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

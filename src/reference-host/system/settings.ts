@@ -1,7 +1,7 @@
 import { parseServerRoot } from '../http/public-address.js';
 import { InvalidError, type SettingDefinition } from '../../index.js';
 
-/** Who may create collections beside site administrators. */
+/** Users and groups that can create collections, in addition to site administrators. */
 export interface CollectionCreatePolicy {
   open: boolean;
   groups: string[];
@@ -108,7 +108,7 @@ function parseCreatePolicy(value: unknown): CollectionCreatePolicy {
   return { open, groups, users };
 }
 
-/** A hundred years: longer than anybody signs in for, and still a date. */
+/** A hundred years: longer than any session, and still a valid date. */
 export const longestTokenDays = 36_500;
 
 /** The host's settings, kept in the plugin's store and served by its routes. */

@@ -2,7 +2,10 @@ import { LargeImageError } from '../../index.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import type { Models } from '../models.js';
 
-/** How the reference host stores its own documents: a release that stores them otherwise counts on, and says how it reads the former ones. */
+/**
+ * Version of the reference host's own documents. A release that stores them differently increments it and documents how it reads
+ * older ones.
+ */
 const hostFormat = 1;
 
 /**

@@ -11,7 +11,7 @@ import { accessUpdate, spreadAccess, type AccessChange } from '../access/folder-
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
 import { removeTree } from '../upkeep/removal.js';
 
-/** A collection on which somebody has a level. */
+/** Loads a collection on which the principal has at least this level. */
 export async function loadCollection(
   { models }: HostContext,
   id: string,
@@ -24,7 +24,7 @@ export async function loadCollection(
   return collection;
 }
 
-/** @throws AccessDeniedError when somebody may not create collections. */
+/** @throws AccessDeniedError when the principal cannot create collections. */
 export async function requireCollectionCreator(context: HostContext, principal: Principal): Promise<void> {
   if (principal.admin) return;
   const { open, users, groups } = await context.setting('core.collection_create_policy');
@@ -107,7 +107,7 @@ export async function setCollectionMetadata(
   return updated;
 }
 
-/** Replaces the permissions of a collection and, when asked, of the folders below it that somebody administers. */
+/** Replaces the permissions of a collection and, on request, of the folders below it that the principal administers. */
 export async function setCollectionAccess(
   context: HostContext,
   collection: CollectionDocument,

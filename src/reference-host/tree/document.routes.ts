@@ -7,14 +7,14 @@ import { metadataRemoval, metadataUpdate, type MetadataUpdate } from './metadata
 import { accessChange, accessQuery, withAccess } from '../access/access.routes.js';
 import { byId, returnsMessage, scopes } from '../http/parameters.js';
 
-/** A kind of document that has routes of its own, and how it is loaded, shown and changed. */
+/** A kind of document with its own routes: how to load, show and change it. */
 export interface DocumentKind<D> {
   /** First part of the paths, and the word for it in messages. */
   type: 'collection' | 'folder' | 'item' | 'user';
   /** @throws UnknownIdError, AccessDeniedError */
   load: (context: HostContext, id: string, principal: Principal, level: GrantedLevel) => Promise<D>;
   view: (document: D, principal: Principal) => Record<string, unknown>;
-  /** Of what `view` gives. */
+  /** Schema of the result of `view`. */
   schema: Schema;
 }
 
@@ -72,7 +72,7 @@ function withAccessSchema(schema: Schema): Schema {
   return { allOf: [schema, objectOf({ access: accessSchema })] };
 }
 
-/** GET and PUT of the list of permissions. `set` gets the caller where the folders below are to have the same list. */
+/** GET and PUT of the access list. `set` gets the caller if the folders below get the same list. */
 export function accessRoutes<D extends AccessControlled>(
   { type, load, view, schema }: DocumentKind<D>,
   set: (context: HostContext, document: D, change: AccessChange, recurse: Principal | null) => Promise<D>,
@@ -157,7 +157,7 @@ export function metadataRoutes<D>(
   ];
 }
 
-/** What is the same for every download route: browsers load them by themselves. */
+/** Members shared by all download routes, which browsers load without scripts. */
 export const downloadRoute = {
   method: 'get',
   access: 'public',

@@ -96,7 +96,7 @@ async function foldersBelow({ models }: Pick<HostContext, 'models'>, folder: Fol
   return found;
 }
 
-/** @throws InvalidError if the target is the folder itself or lies below it. */
+/** @throws InvalidError if the target is the folder itself or is inside it. */
 async function refuseCircle(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<void> {
   if (target.type !== 'folder') return;
   const doc = (await context.models.folder.findById(target.doc._id).lean<FolderDocument>()) ?? target.doc;
@@ -106,7 +106,7 @@ async function refuseCircle(context: HostContext, folder: FolderDocument, target
   }
 }
 
-/** Moves a folder. @throws InvalidError if the target is the folder itself or lies below it, or the name is taken there. */
+/** Moves a folder. @throws InvalidError if the target is the folder itself or is inside it, or if the name is taken there. */
 export async function moveFolder(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   await refuseCircle(context, folder, target);
   const { baseParentId, baseParentType } = folder;

@@ -23,7 +23,7 @@ export function itemSums({ models }: HostContext): SumOf {
   return (ids) => sum(models.file, 'itemId', ids);
 }
 
-/** Bytes of the items that lie directly in folders. */
+/** Total bytes of the items directly in each folder. */
 export function folderSums({ models }: HostContext): SumOf {
   return (ids) => sum(models.item, 'folderId', ids);
 }

@@ -76,7 +76,7 @@ export class ProcessLife {
 
   /** Removes the record and socket of a process, of whose work nothing is left. */
   async forget(id: string): Promise<void> {
-    // The socket first: nothing would lead to it once the record is gone.
+    // The socket must be removed first, because only the record leads to it.
     if (process.platform !== 'win32') await rm(this.#socketOf(id), { force: true });
     await this.#models.hostProcess.deleteOne({ _id: id });
   }

@@ -4,7 +4,7 @@ import { connect, createServer, type Server } from 'node:net';
 export const maxSocketPathBytes = 100;
 
 /**
- * Listens on a socket, or on a named pipe, and sends `text` to whoever connects. It does not keep the process running.
+ * Listens on a socket or named pipe, and sends `text` to every client that connects. It does not keep the process running.
  *
  * @throws an error with the code `EADDRINUSE` if the path exists, even if its process was killed
  */

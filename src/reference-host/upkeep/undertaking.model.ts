@@ -24,7 +24,7 @@ export interface NamedDocument {
  * recovery does.
  */
 export type Undertaking =
-  /** Finish it if the document is gone; otherwise nothing has happened yet. */
+  /** Complete it if the document no longer exists; otherwise nothing has happened yet. */
   | { kind: 'removal'; type: RemovableType; doc: { _id: Types.ObjectId } }
   /** Finish: remove all documents. */
   | { kind: 'removals'; named: NamedDocument[] }

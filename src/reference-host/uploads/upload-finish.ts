@@ -66,7 +66,7 @@ function recordOf(upload: UploadDocument) {
 async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const made = await models.file.findById(upload._id).lean<FileDocument>();
-  // The file was moved to another item since, and its first item may be gone.
+  // The file has been moved to another item since, and its first item may no longer exist.
   if (made !== null && made.itemId?.equals(upload.parentId) !== true) return made;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');

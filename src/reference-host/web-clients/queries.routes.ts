@@ -15,7 +15,7 @@ const query = {
 
 const shared = { method: 'get', scope: scopes.read, query, errors: ['bad-parameter'] } as const;
 
-/** A condition that may be asked. @throws BadParameterError */
+/** A condition that clients are allowed to send. @throws BadParameterError */
 function checked(filter: Record<string, unknown>): Record<string, unknown> {
   checkFilter(filter);
   requireShownOnly(filter);

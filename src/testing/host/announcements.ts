@@ -3,7 +3,7 @@ import type { HostEventName, StoredDocument } from '../../host.js';
 import { ModelEvents } from '../../core/host/host-events.js';
 import type { HostChecks } from './trial.js';
 
-/** What several write at a time, and what is heard of it. */
+/** Checks of concurrent writes and of announced events. */
 export const announcementChecks: HostChecks = {
   'announces what happens: items, files, access, tokens': async (trial) => {
     const modelEvents = trial.host.events === undefined ? new ModelEvents(trial.host.models) : null;
@@ -32,7 +32,7 @@ export const announcementChecks: HostChecks = {
     let file: StoredDocument | undefined;
     await expectAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
     await expectAfter(() => trial.host.files.remove(file!), ['file.removed']);
-    // Hooks on the models do not see roles in a table of their own, nor tokens: what they do not see is noticed when verdicts end.
+    // Hooks on the models do not see roles in a separate table or tokens; such changes are noticed when verdicts expire.
     if (trial.host.events === undefined) await trial.made.grant(folder, trial.stranger, 0);
     else await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
     await expectAfter(() => trial.made.removeItem(item), ['item.removed']);

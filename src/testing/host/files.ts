@@ -51,7 +51,7 @@ export const fileChecks: HostChecks = {
   'breaks off the storing of a file when its signal is aborted, and leaves nothing of it': async (trial) => {
     const { item } = await trial.newItem(false);
     const leaving = new AbortController();
-    // Whoever does not look at the signal gets the whole file.
+    // A host that ignores the signal stores the whole file.
     const stream = Readable.from(
       (async function* () {
         yield content.subarray(0, 3);

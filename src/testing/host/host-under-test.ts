@@ -11,7 +11,7 @@ export interface HostUnderTest {
   host: Host;
   /** Makes a user who is no site administrator, and a token with full rights for them. */
   createUser(): Promise<TestUser>;
-  /** Makes a folder owned by a user, readable by everybody or by nobody else. */
+  /** Makes a folder owned by a user, readable by everyone or by no one else. */
   createFolder(options: { owner: TestUser; public: boolean }): Promise<StoredDocument>;
   createItem(options: { owner: TestUser; folder: StoredDocument; name: string }): Promise<StoredDocument>;
   /** Changes the name of an item, as a user of the host would. */

@@ -4,7 +4,7 @@ import { idText } from '../../core/database/id-text.js';
 import type { TestUser } from './host-under-test.js';
 import type { HostChecks } from './trial.js';
 
-/** Who is who, and may do what. */
+/** Checks of identities and permissions. */
 export const rightsChecks: HostChecks = {
   'knows who a token belongs to, and nobody for any other text': async (trial) => {
     const caller = await trial.verify(trial.owner.token);

@@ -6,10 +6,10 @@ import { idText } from '../../core/database/id-text.js';
 import { tokenVerifier } from '../../core/host/token-verifier.js';
 import type { HostUnderTest, TestUser } from './host-under-test.js';
 
-/** What is checked of a host, by the sentence that says it. */
+/** Checks of a host, each with the sentence that describes it. */
 export type HostChecks = Readonly<Record<string, (trial: HostTrial) => Promise<void>>>;
 
-/** What the files of the checks hold. */
+/** The content of the files in the checks. */
 export const content = Buffer.from('The quick brown fox jumps over the lazy dog.');
 
 /** A host with two users, and what the checks do with it. */
@@ -78,7 +78,7 @@ export class HostTrial {
   }
 }
 
-/** A picture of the plugin beside an item. */
+/** A picture that the plugin attaches to an item. */
 export const attachedTo = (item: StoredDocument, width: number): NewFile => ({
   name: '_largeImageThumbnail',
   mimeType: 'image/png',

@@ -11,7 +11,7 @@ const bytesPerEntry = 250;
 const maxInflatedBytes = 2 ** 28;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
-/** What precedes the content of a file: a header of this length and mark, its name, and usually no more than so many other bytes. */
+/** The data before the content of a file: a header of this length, its name, and usually at most this many other bytes. */
 const headerBytes = 30;
 const headerMark = 0x04_03_4b_50;
 const expectedExtra = 64;

@@ -73,7 +73,7 @@ export interface PictureDecoder {
   memoryBytes(): number;
 }
 
-/** A decoder of JPEG XL with a memory of its own. */
+/** A decoder of JPEG XL with separate memory. */
 export async function jxlDecoder(): Promise<PictureDecoder> {
   const folder = dirname(optionalFile('jxl-oxide-wasm/package.json'));
   const module = limitedWasm(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderMemory);
@@ -105,7 +105,7 @@ export async function jxlDecoder(): Promise<PictureDecoder> {
   };
 }
 
-/** A decoder of HEIF with a memory of its own. */
+/** A decoder of HEIF with separate memory. */
 export async function heifDecoder(): Promise<PictureDecoder> {
   const program = optionalFile('libheif-js/libheif-wasm/libheif.js');
   const wasmBinary = limitedWasm(readFileSync(optionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderMemory);

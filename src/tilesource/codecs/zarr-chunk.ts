@@ -175,7 +175,7 @@ export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries
   let { bytes } = chunk;
   for (const codec of chunk.codecs.toReversed()) bytes = await unpack(bytes, codec, length + spareBytes, libraries);
   requireLength(bytes, length);
-  // The bytes are copied to a buffer of their own, in which typed arrays are aligned.
+  // The bytes are copied to a new buffer, in which typed arrays are aligned.
   const own = new Uint8Array(bytes);
   if (chunk.bigEndian) swap(own, zarrTypeBytes[chunk.type]);
   return widened(chunk.order === null ? own : transposed(own, chunk, chunk.order), chunk.type);

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { ImageMetadata } from '../tile-source.js';
 import { wireMetadata } from '../metadata.js';
 
-/** What the description in a converted file says about the conversion. */
+/** Facts about a conversion, for the description in the converted file. */
 export interface ConversionFacts {
   metadata: ImageMetadata;
   internal: Record<string, unknown>;

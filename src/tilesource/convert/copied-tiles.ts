@@ -32,7 +32,10 @@ const probes = 64;
 /** Smallest number of tiles that are copied at the same time. Copying waits for the disk, so it gains from more than the processors. */
 const leastConcurrency = 8;
 
-/** Side in pixels of the tiles that a conversion with these options may copy. `null` if the options demand that all tiles are encoded anew. */
+/**
+ * Side in pixels of the tiles that a conversion with these options can copy. `null` if the options require all tiles to be
+ * re-encoded.
+ */
 export function copiedTileSide(source: TileSource, options: ConversionOptions): number | null {
   const { tileWidth, tileHeight, dtype, bandCount } = source.metadata;
   if (source.readStoredTile === undefined || dtype !== 'uint8' || (bandCount !== 1 && bandCount !== 3)) return null;

@@ -12,7 +12,7 @@ import { copiedTileSide, copyLevel, type CopiedLevel } from './copied-tiles.js';
 import { defaultTileSize, type ConversionOptions } from './options.js';
 import type { SampleMapping } from './samples.js';
 
-/** A frame whose levels are to be written. */
+/** A frame whose levels should be written. */
 export interface FrameWork {
   source: TileSource;
   frame: number;
@@ -27,7 +27,7 @@ export interface FrameWork {
   progress(done: number): void;
 }
 
-/** What was written of a frame. */
+/** The levels written for a frame. */
 export interface WrittenLevels {
   /** A directory for each level, finest first, with all tags that describe its tiles. */
   directories: DirectoryPlan[];
@@ -39,7 +39,10 @@ export interface WrittenLevels {
 /** Share of all work that copying takes, if some levels are not copied but made. */
 const copyShare = 0.05;
 
-/** Writes all levels of a frame. Levels are copied if the source has their tiles in the wanted form; others are made of the next finer level. */
+/**
+ * Writes all levels of a frame. Levels are copied if the source has their tiles in the required form; others are made from the next
+ * finer level.
+ */
 export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
   const { source, packing, mapping, options } = work;
   const copySide = packing.compression === 'jpeg' && mapping.convert === null ? copiedTileSide(source, options) : null;

@@ -3,7 +3,10 @@ import { createRaster, type Raster } from '../raster.js';
 import { tagOf, type Tag } from '../pyramid/container.js';
 import { packTile } from '../pyramid/tiles.js';
 
-/** What all JPEG tiles of a directory must share, because the directory's tags say it: colour space and chroma subsampling. */
+/**
+ * The properties that all JPEG tiles of a directory must share, because the directory's tags state them: color space and chroma
+ * subsampling.
+ */
 export interface JpegForm {
   color: 'gray' | 'rgb' | 'yCbCr';
   /** Horizontal and vertical subsampling: number of samples of the first component for one of the others. */

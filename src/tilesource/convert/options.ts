@@ -110,7 +110,7 @@ export function threadCount(concurrent: number | null, processors: number): numb
 /** Everything a conversion needs, as plain data that can be sent to a child process. */
 export interface ConversionTask {
   input: { path: string; name: string; mimeType: string };
-  /** The image, if the parent process has it open and is asked for its tiles. The input file is then not read. */
+  /** The image, if the parent process has it open and provides its tiles. The input file is then not read. */
   image?: RemoteImage | undefined;
   /** Path of the new file. */
   output: string;

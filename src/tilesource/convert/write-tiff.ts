@@ -23,7 +23,7 @@ export interface ConversionReport {
   remote?: (image: RemoteImage) => TileSource;
 }
 
-/** What {@link writeTiff} needs besides the pixels. */
+/** Options of {@link writeTiff}, besides the pixels. */
 export interface Writing {
   task: ConversionTask;
   report: ConversionReport;
@@ -31,7 +31,7 @@ export interface Writing {
   lossy: boolean;
   /** Share of the work on a frame, from 0 to 1, that opening its source takes; by default none. */
   openingShare?: number;
-  /** What libvips says about the original, if libvips reads it. */
+  /** The metadata of the original according to libvips, if libvips reads it. */
   facts?: Metadata;
 }
 
@@ -115,7 +115,7 @@ function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
   return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
 }
 
-/** What the description of the file says. `facts` are those of libvips, if it reads the original. */
+/** Builds the facts for the description of the file. `facts` are those of libvips, if it reads the original. */
 export function factsOf(
   task: ConversionTask,
   { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
@@ -132,7 +132,7 @@ export function factsOf(
     ...made,
   };
 }
-/** The frames to convert: all, or the only one that was asked for. @throws BadValueError if the image does not have it. */
+/** The frames to convert: all, or the one requested. @throws BadValueError if the image does not have it. */
 export function chosenFrames(only: number | null, frames: number): number[] {
   if (only === null) return Array.from({ length: frames }, (_, frame) => frame);
   if (only >= frames) throw new BadValueError(`Frame ${only} does not exist; the image has ${frames}`);

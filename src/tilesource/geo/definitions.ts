@@ -1,7 +1,7 @@
 /** GeoKeys of a GeoTIFF, by name. */
 export type GeoKeys = Readonly<Record<string, number | string>>;
 
-/** Value of a key that stands for a system without a code, which further keys define. */
+/** Value of a key for a system without a code, which further keys define. */
 export const userDefined = 32_767;
 
 const polarStereographic = 15;
@@ -44,7 +44,7 @@ export function codeOf({
   return isWhole && typeof code === 'number' && code !== userDefined ? code : null;
 }
 
-/** What the library returns for keys. */
+/** The library's result for keys. */
 export interface KeyDefinition {
   proj4: string;
   /** Factors by which coordinates must be multiplied to fit the definition. */

@@ -9,7 +9,7 @@ export const halfWorld = Math.PI * 6_378_137;
 export interface MapPosition {
   /** Extent in metres. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
   bounds: Bounds;
-  /** Size of its smallest pixel in metres on the map; `null` if no pixel lies on the map. */
+  /** Size of its smallest pixel in meters on the map; `null` if no pixel is on the map. */
   metresPerPixel: number | null;
   /**
    * Gives a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees, a
@@ -24,7 +24,10 @@ export interface MapPosition {
 /** Number of positions along each side at which the size of pixels is measured. */
 const samplesAlong = 8;
 
-/** Finds the position of an image on the map. Its bounds are not finite if it does not lie on the map. @throws as {@link transformer} does. */
+/**
+ * Finds the position of an image on the map. Its bounds are not finite if it is not on the map. @throws as {@link transformer}
+ * does.
+ */
 export function positionOnMap({ width, height }: Size, geo: GeoReference & { proj4: string }, inverse: Affine): MapPosition {
   const [there, back] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
   const fromLonLat = transformer('EPSG:4326', geo.proj4);
@@ -55,7 +58,7 @@ function wrappedNear(near: number, value: number, wrap: number): number {
   return value + wrap * Math.round((near - value) / wrap);
 }
 
-/** Clips a position to the square map. The poles lie at infinity. */
+/** Clips a position to the square map. The poles are at infinity. */
 function onMap({ x, y }: Point): Point {
   const within = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
   return { x: Number.isNaN(x) ? x : within(x), y: Number.isNaN(y) ? y : within(y) };

@@ -65,10 +65,10 @@ export function positionInPixels<P extends { left?: number; top?: number; units?
 }
 
 /**
- * Converts a region from coordinates of a projection to base-layer pixels: the smallest rectangle of pixels that contains it. `top` is
- * the northern edge. A region in other units is returned unchanged.
+ * Converts a region from coordinates of a projection to base-layer pixels: the smallest rectangle of pixels that contains it. `top`
+ * is the northern edge. A region in other units is returned unchanged.
  *
- * @throws BadValueError if the image is not georeferenced or does not lie in the projection.
+ * @throws BadValueError if the image is not georeferenced or is outside the projection.
  */
 export function regionInPixels<R extends RegionBounds>(image: Located, region: R): R {
   const finder = pixelFinder(image, region.units);

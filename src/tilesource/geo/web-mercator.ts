@@ -33,7 +33,7 @@ export function requireWebMercator(projection: string): void {
   throw new BadValueError(`Invalid projection '${projection.slice(0, 60)}': tiles are offered in EPSG:3857`);
 }
 
-/** @throws TileSourceError for an image that is not georeferenced, or does not lie on the map. */
+/** @throws TileSourceError for an image that is not georeferenced, or is not on the map. */
 export function projectToWebMercator(source: TileSource): ProjectedSource {
   const { metadata } = source;
   const { geo } = metadata;
@@ -181,8 +181,8 @@ class WebMercatorSource implements TileSource {
   }
 
   /**
-   * The rectangle of the original that a tile may show, and how many of its pixels lie along one pixel of the tile, where these are
-   * fewest. `null` if the tile shows nothing.
+   * The rectangle of the original that a tile may show, and the smallest number of its pixels along one pixel of the tile. `null`
+   * if the tile shows nothing.
    */
   #sourceBox({ at: positions, cell }: Positions): (Box & { pixelsPerPixel: number }) | null {
     const { sizeX, sizeY } = this.original.metadata;
@@ -221,7 +221,9 @@ class WebMercatorSource implements TileSource {
     return wrap === null ? [none] : [none, wrap, { x: -wrap.x, y: -wrap.y }];
   }
 
-  /** Calls `sample` for each pixel of a square of `side` pixels that lies in the original, with the interpolated position there. */
+  /**
+   * Calls `sample` for each pixel of a square of `side` pixels that is inside the original, with the interpolated position there.
+   */
   async #fill(
     { positions: { cell, across, at: positions }, side, sample }: { positions: Positions; side: number; sample: Sample },
     signal: AbortSignal | undefined,

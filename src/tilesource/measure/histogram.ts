@@ -19,7 +19,7 @@ export interface HistogramBand {
   /** Number of samples inside the range. */
   samples: number;
   density: boolean;
-  /** The range that `min:` and `max:` with the asked-for threshold give in styles. */
+  /** The range that `min:` and `max:` with the requested threshold give in styles. */
   thresholds?: readonly [min: number, max: number];
 }
 
@@ -136,7 +136,7 @@ function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, op
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
   // If a request gives only one end of the range, the data give the other; the peer uses 0 and 256.
   let low = rangeMin ?? facts.min;
-  // The range ends above the maximum. For very large values, doubles lie further apart than 1.
+  // The range ends above the maximum. For very large values, adjacent doubles differ by more than 1.
   let high = rangeMax ?? facts.max + Math.max(1, Math.abs(facts.max) * 2 ** -50);
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
@@ -182,7 +182,7 @@ const interpretations: Readonly<Record<number, readonly string[]>> = {
   4: ['red', 'green', 'blue', 'alpha'],
 };
 
-/** What each band of an image with this many bands means. */
+/** The meaning of each band of an image with this many bands. */
 export function bandInterpretations(bandCount: number): string[] {
   const known = interpretations[bandCount] ?? interpretations[3] ?? [];
   return Array.from({ length: bandCount }, (_, band) => known[band] ?? 'unknown');

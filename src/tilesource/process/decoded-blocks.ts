@@ -4,8 +4,8 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { SharedWork } from './shared-work.js';
 
 /**
- * What a kept block counts in addition to its samples. An entry takes some hundred bytes, and time to be removed. Without this, files with blocks of
- * single pixels would fill the memory with tens of millions of entries.
+ * Cost of a kept block in addition to its samples. An entry takes some hundred bytes, and time to remove. Without this, files with
+ * blocks of single pixels would fill the memory with tens of millions of entries.
  */
 const bytesPerEntry = 2048;
 
@@ -16,8 +16,8 @@ interface Kept {
 }
 
 /**
- * Decoded parts of files that are larger than a tile, kept for the tiles beside it. One for all files of a tile source, so that their
- * memory is bounded together.
+ * Decoded parts of files that are larger than a tile, kept for neighboring tiles. Shared by all files of a tile source, so that
+ * their total memory is bounded.
  */
 export class DecodedBlocks {
   readonly #kept: LRUCache<string, Kept>;

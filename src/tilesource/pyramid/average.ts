@@ -12,7 +12,9 @@ export interface AverageOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Floats of 32 bits from here on, or down to its negative, stand for no value: text often has only the first digits of the largest float. */
+/**
+ * 32-bit floats from here on, or down to its negative, mean no value: text often has only the first digits of the largest float.
+ */
 export const largestFloat = 3.4e38;
 
 /** Samples that are added up before the time is checked. */

@@ -1,7 +1,7 @@
 import { createRaster, type Raster } from '../raster.js';
 import { halfSize } from './levels.js';
 
-/** The mean of those values that are not NaN, which stands for missing values. */
+/** The mean of the values that are not NaN, which marks missing values. */
 function meanOfNumbers(...values: readonly number[]): number {
   const numbers = values.filter((value) => !Number.isNaN(value));
   return numbers.reduce((sum, value) => sum + value, 0) / numbers.length;

@@ -55,7 +55,7 @@ export class TileQueue {
     this.#encode = encode;
   }
 
-  /** Begins to encode and write a tile; waits while too many bytes are being written. */
+  /** Starts to encode and write a tile; waits while too many bytes are being written. */
   async add(level: Level, index: number, tile: Raster): Promise<void> {
     const writing: Promise<void> = this.#write(level, index, tile)
       .catch((error: unknown) => {

@@ -62,7 +62,7 @@ export class TileSourceRegistry {
     this.#options = options;
   }
 
-  /** A registry that also has these sources. A source replaces a former one of the same name. */
+  /** A registry that also has these sources. A source replaces an existing one of the same name. */
   register(...definitions: TileSourceDefinition[]): TileSourceRegistry {
     return new TileSourceRegistry(this.#options, [...this.#definitions.values(), ...definitions]);
   }

@@ -26,7 +26,7 @@ const storedReads = 32;
 
 /** Bytes of composed tiles kept per image where the caller brings no cache. */
 const ownCacheBytes = 2 ** 24;
-/** What a tile of it counts beside its samples: those of a few pixels would be too many. */
+/** Per-entry overhead, so that tiny tiles cannot fill the cache with millions of entries. */
 const bytesPerEntry = 1024;
 
 /** A small cache of the image's own: enough for neighbouring tiles of missing levels to share their work. */
@@ -63,7 +63,7 @@ export class TileReader {
     this.#reading = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
-  /** What a tile shows of the image; partial pixels at the border count as whole ones. The address has been checked. */
+  /** The content of a tile; partial pixels at the border count as whole ones. The address has been checked. */
   async readTile(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
     const { level, frame, x, y, nearest = false } = address;
     if (this.#source.populatedLevels.includes(level)) return this.#readStored({ level, frame, x, y }, { nearest, signal });
@@ -75,7 +75,7 @@ export class TileReader {
     return made;
   }
 
-  /** A rectangle of a level, in its pixels; it must lie inside the level. */
+  /** A rectangle of a level, in its pixels; it must be inside the level. */
   async readBox(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
     const { box } = where;
     const { tileWidth, tileHeight, bandCount, dtype } = this.#source.metadata;

@@ -13,7 +13,7 @@ export function tileError(error: unknown, tile: TileAddress): unknown {
 function isFailedRead(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof FailedReadError || cause instanceof MissingPartsError || cause.name === 'AbortError') return true;
-    // Queues that are full, hosts that cannot be reached, files that are gone.
+    // Full queues, unreachable hosts, missing files.
     if (cause instanceof LargeImageError && !(cause instanceof TileSourceError)) return true;
     // Errors of the operating system name their call; those of libraries, such as zlib, do not.
     if ('syscall' in cause) return true;

@@ -56,7 +56,7 @@ export function parseDziName(name: string): { x: number; y: number; encoding: 'J
 }
 
 /**
- * What a tile shows, in base-layer pixels, and the size it has.
+ * The region of a tile in base-layer pixels, and the tile's size.
  *
  * @throws BadParameterError when there is no such level or tile.
  */

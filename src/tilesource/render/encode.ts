@@ -9,7 +9,7 @@ import { hasAlpha, type Picture } from './pixels.js';
 import type { EncodingRequest } from '../requests.js';
 import type { Kernel } from './resample.js';
 
-/** Encodings that can be asked for. `TILED` is made by `tiled-tiff.ts`. */
+/** Encodings that can be requested. `TILED` is made by `tiled-tiff.ts`. */
 const encodings = ['JPEG', 'JFIF', 'PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'BMP', 'PPM', 'TGA'] as const;
 type Encoding = (typeof encodings)[number];
 
@@ -145,7 +145,7 @@ function checkFormat(size: Size, options: EncodingOptions): void {
   );
 }
 
-/** What is done with a picture on its way into bytes. Everything happens in one pass of libvips. */
+/** Steps from a picture to bytes. Everything happens in one pass of libvips. */
 export interface EncodingSteps {
   resize?: Size & { kernel: Kernel };
   /** Completes the picture to this size. */
@@ -199,12 +199,12 @@ export async function encodePicture(
   }
   if (picture.bands <= 2) image = image.toColourspace('b-w');
   const sizes = [picture, resize ?? picture, extend ?? picture].map(({ width, height }) => width * height);
-  // What an opened picture still has to do is not known.
+  // The remaining operations of an opened picture are unknown.
   const pixels = 'image' in picture ? Infinity : Math.max(...sizes);
   return processed(() => write(image, options, steps), steps.signal, pixels);
 }
 
-/** Encodes a stored picture anew, decoding and encoding in one pass of libvips. */
+/** Re-encodes a stored picture, decoding and encoding in one pass of libvips. */
 export async function transcodePicture(
   bytes: Uint8Array,
   bands: number,
@@ -333,7 +333,7 @@ function withoutResolution(tiff: Buffer): Buffer {
     tiff.copyWithin(to, entry, entry + 12);
     to += 12;
   }
-  // Behind the entries stands where the next directory is: nowhere.
+  // The offset of the next directory follows the entries: there is none.
   tiff.fill(0, to, end + 4);
   tiff.writeUInt16LE((to - start) / 12, start - 2);
   return tiff;

@@ -13,7 +13,7 @@ export interface IiifRequest {
   file: string;
 }
 
-/** What a request of the IIIF Image API means for one image. */
+/** A request of the IIIF Image API, resolved for one image. */
 export interface IiifPlan {
   /** The region, in base-layer pixels. */
   box: Box;

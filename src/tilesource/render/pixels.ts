@@ -173,7 +173,7 @@ export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): 
   if (samples.every((sample) => sample === samples[0])) data.fill(samples[0] ?? 0);
   else {
     data.set(samples);
-    // What is there is copied behind itself, twice as much each time: much quicker than pixel by pixel.
+    // Existing content is copied after itself, twice as much each time: much faster than pixel by pixel.
     for (let filled = bands; filled < data.length; filled *= 2) data.copyWithin(filled, 0, filled);
   }
   return { data, ...size, bands, dtype: 'uint8' };
@@ -221,7 +221,7 @@ export function pad(picture: Picture, size: Size, color: Rgba, at: { left: numbe
   return canvas;
 }
 
-/** A block of a canvas on which content lies: reads the part of the content that meets the block, and paints the rest. */
+/** A block of a canvas with content on it: reads the part of the content inside the block, and paints the rest. */
 export async function completeBlock(
   canvas: { box: Box; content: Box; bands: Picture['bands']; color: Rgba },
   read: (box: Box) => Promise<Picture>,

@@ -28,7 +28,7 @@ import { streamTiledTiff } from './tiled-tiff.js';
 
 const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
 
-/** Pixels up to which a region whose pixels are to be picked is read at full resolution. */
+/** Maximum number of pixels of a nearest-neighbor region that is read at full resolution. */
 const pickedPixels = 2 ** 24;
 
 /** Side in pixels of the box of a thumbnail when a request gives none. */
@@ -49,13 +49,13 @@ export interface PreparedRegion {
   plan: RegionPlan;
   frame: number;
   appearance: Appearance;
-  /** Of the level that the plan names. */
+  /** Scaling from the level in the plan. */
   scaling: Scaling;
   level: number;
   fill: Fill | null;
   /** Size of the picture with what it is completed with. */
   canvas: Size;
-  /** Whether the samples are wanted as the source has them, which are more than bytes. */
+  /** Whether samples are kept as the source has them, with more than 8 bits. */
   keepsSamples: boolean;
 }
 
@@ -289,7 +289,7 @@ export class RegionMaker {
   }
 }
 
-/** What is drawn of a level. */
+/** The part of a level that is drawn. */
 type Drawing = Pick<PreparedRegion, 'level' | 'frame' | 'appearance' | 'scaling'>;
 
 function placed({ level, frame, scaling: { box, kernel } }: Drawing): LevelBox {

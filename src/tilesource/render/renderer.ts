@@ -119,9 +119,10 @@ export class Renderer {
   }
 
   /**
-   * {@link Renderer.appearanceOf} a picture of a frame that is to be looked at: without a style, measurements of the earth are shown in their range.
+   * {@link Renderer.appearanceOf} a picture of a frame for viewing: without a style, georeferenced measurements are shown in their
+   * range.
    *
-   * @param encoding of the picture; those of TIFF hold samples as they are.
+   * @param encoding encoding of the picture; those of TIFF keep samples as they are.
    */
   async shownAs(
     { style, encoding }: { style?: string | object | undefined; encoding?: string | undefined },
@@ -244,7 +245,7 @@ export class Renderer {
     return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, signal);
   }
 
-  /** Samples that stand for a rectangle of the finest level, none of which is mixed with others; coloured, where the appearance says how. */
+  /** Samples for a rectangle of the finest level, picked and not mixed; colored if the appearance says so. */
   async measured(base: Box, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<MeasuredSamples> {
     const boxes = measuredBoxes(this.metadata, base);
     const samples = await this.#readFinest(boxes, frame, appearance, signal);
@@ -340,15 +341,15 @@ export class Renderer {
   }
 }
 
-/** Whether colours stand for values, so that mixing pixels before they are coloured would show values that the image does not hold. */
+/** Whether colors represent values, so that mixing pixels before coloring would show values that the image does not contain. */
 export function isPicked(style: Style | null): boolean {
   if (style === null) return false;
   return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
 }
 
 /**
- * The colour of what is transparent, where an encoding has no alpha. Bands of a style begin with black and lighten it, so that pixels without a value
- * are black beside others; pictures with alpha are made for white paper.
+ * The color of transparent pixels, for encodings without alpha. Bands of a style are added to black, so pixels without a value are
+ * black; pictures with alpha are made for white paper.
  */
 export function backgroundOf({ style }: Appearance): Rgba {
   const isMixed = style !== null && style.bands.length > 0 && !style.functions.some(({ name }) => name === 'maskPixelValues');

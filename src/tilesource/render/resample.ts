@@ -10,11 +10,11 @@ export interface ResampleTask {
   width: number;
   height: number;
   bands: number;
-  /** What all of the result shows, in pixels of these rows. */
+  /** The window of the whole result, in pixels of these rows. */
   window: Window;
   output: Size;
   kernel: Exclude<Kernel, 'nearest'>;
-  /** Rows of the result that are wanted. */
+  /** Rows of the result to compute. */
   from: number;
   to: number;
 }
@@ -36,7 +36,7 @@ export function reach(kernel: Kernel, ratio: number): number {
   return kernel === 'nearest' ? 0 : supports[kernel] * Math.max(1, ratio);
 }
 
-/** What pixels along one axis are mixed of: `count` sources from `first` on, with `weights` from `at` on. */
+/** The mixture for each pixel along one axis: `count` sources from `first` on, with `weights` from `at` on. */
 interface Mixtures {
   firsts: Int32Array;
   counts: Int32Array;

@@ -5,7 +5,7 @@ import { resizePicture } from './encode.js';
 import { resizeNearest, type Picture } from './pixels.js';
 import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask } from './resample.js';
 
-/** How far, in pixels of the result, an edge may lie from where it belongs, where libvips scales whole pixels only. */
+/** Maximum error of an edge's position, in pixels of the result, when libvips scales whole pixels only. */
 const tolerance = 0.02;
 
 /** Products that are worked out on the event loop, and in one piece of work of a thread. */
@@ -19,7 +19,7 @@ const pieceConcurrency = 2;
 export interface Scaling {
   /** Pixels of the level to be read. */
   box: Box;
-  /** What the picture shows, in pixels of the box. */
+  /** The window of the picture, in pixels of the box. */
   window: Window;
   output: Size;
   kernel: Kernel;
@@ -68,8 +68,8 @@ function side(start: number, length: number, limit: number, output: number, kern
 }
 
 /**
- * Whether libvips scales it as it should be: whole pixels, none of which gets larger. It would put what is enlarged half a pixel away from
- * where it belongs, and what is picked at the corners of what it stands for.
+ * Whether libvips scales it correctly: whole pixels that are not enlarged. It would shift enlarged pixels by half a pixel, and pick
+ * pixels at the corners of their areas.
  */
 export function isForLibvips({ isWhole, window, output, kernel }: Scaling): boolean {
   const isSame = sameSize(window, output);

@@ -4,7 +4,7 @@ import type { Box, Size } from '../geometry.js';
 import { processed } from '../process/processing.js';
 import type { Raster } from '../raster.js';
 
-/** What must be equal for JPEG pictures to be tiles of one TIFF. */
+/** The properties that JPEG pictures must share to be tiles of one TIFF. */
 interface JpegForm {
   components: number;
   /** Sampling factors of the first component. */

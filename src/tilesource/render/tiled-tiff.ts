@@ -15,7 +15,7 @@ const blockSide = 1024;
 /** Most pixels that a pyramid may have: a bound for the disk, far above any image. */
 const maxPixels = 2 ** 37;
 
-/** What is written: samples that can be read block by block; for JPEG and WebP a picture. */
+/** The picture to write: samples that can be read block by block; for JPEG and WebP, a picture. */
 export interface BlockPicture extends BlockImage {
   /** Resolution of the full size. */
   pixelsPerMm?: { x: number; y: number };

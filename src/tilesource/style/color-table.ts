@@ -112,7 +112,7 @@ const keptTableBytes = 2 ** 23;
 /** Pairs of bands, of 256 KiB each, that one image keeps. */
 const keptPairs = 8;
 
-/** What styles of one image are once worked out to: ranges that were measured, and tables of colours. */
+/** Cached results for the styles of one image: measured ranges, and tables of colors. */
 export class StyleMemo {
   /** By band of a style, then by frame. Entries go when the style does. */
   readonly #ranges = new WeakMap<BandStyle, Map<number, Promise<SampleRange>>>();

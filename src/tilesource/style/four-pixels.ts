@@ -69,7 +69,7 @@ interface Pairs {
   stride: number;
   a: number;
   b: number;
-  /** What the place of a pair in the colours begins with. */
+  /** Offset of the pair's index in the colors. */
   offset: number;
   colors: Int32Array;
 }

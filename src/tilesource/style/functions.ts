@@ -6,7 +6,7 @@ import { processed } from '../process/processing.js';
 import { fitBorder, hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 
-/** What is done with a styled picture, by name: nothing that a request brings is ever run. */
+/** The supported functions on styled pictures. Nothing from a request is ever executed. */
 export type StyleFunction =
   /** Adds `weight` times the difference from the median of `kernel` by `kernel` pixels: sharpens. */
   | { name: 'medianFilter'; kernel: number; weight: number }
@@ -155,7 +155,7 @@ async function masked(
   { values, positive, negative }: Extract<StyleFunction, { name: 'maskPixelValues' }>,
   signal: AbortSignal | undefined,
 ): Promise<Picture> {
-  // A number stands for a single sample, or for blue, green and red; bands that are not named are 255.
+  // A number is a single sample, or blue, green and red; bands that are not named are 255.
   const wanted = values.map((value) => {
     const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
     return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);

@@ -10,15 +10,15 @@ interface Target {
   memo: StyleMemo;
 }
 
-/** Pixels whose colours lie between a lookup and the result; their colours fit the fastest memory. */
+/** Number of pixels between lookup and result; their colors fit the fastest memory. */
 const packed = 2 ** 12;
 
 /** Writes the colours of a run of pixels as words. */
 type Lookup = (first: number, count: number, to: Int32Array, at: number) => void;
 
 /**
- * A single pass over the pixels that does all there is to do for the usual styles: one band, bands whose colours share no channel, and a
- * band multiplied with another. `null` for other ones.
+ * A single pass over the pixels that does everything for the usual styles: one band, bands whose colors share no channel, and a
+ * band multiplied by another. `null` for other styles.
  *
  * @param target bands of the result: red, green and blue, or with alpha; `memo` keeps tables.
  */

@@ -60,7 +60,7 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
   return colors.every((color) => color !== null) ? colors : null;
 }
 
-/** Colours of the palettes that were asked for last by a text: bands share them. */
+/** Recently parsed palettes; bands share them. */
 const known = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
 
 function textPalette(text: string): readonly Rgba[] | null {

@@ -30,13 +30,13 @@ export interface BandStyle {
   clamp: boolean;
 }
 
-/** Type of the samples that a style delivers where raw values are asked for. */
+/** Sample type of a style's raw values. */
 type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
 
 /** A checked style. Without bands the image is coloured as it is. */
 export interface Style {
   bands: readonly BandStyle[];
-  /** What is done with the coloured picture, one after the other. */
+  /** The functions applied to the colored picture, in order. */
   functions: readonly StyleFunction[];
   /** `null`: fractions of bytes. */
   dtype: StyleType | null;

@@ -7,9 +7,9 @@ import { largestFloat } from '../pyramid/average.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 
-/** What the samples of a frame are like, as the file holds them. */
+/** Statistics of the samples of a frame, as stored in the file. */
 export interface FrameSurvey {
-  /** Of each band. */
+  /** Statistics of each band. */
   statistics: readonly BandStatistics[];
   spreads: readonly SampleSpread[];
 }
@@ -75,7 +75,7 @@ export async function resolveRange(
   return [await resolve(band.min, true), await resolve(band.max, false)];
 }
 
-/** The range of a band below and above which at most these fractions of its samples lie. */
+/** The range of a band outside which at most these fractions of its samples are. */
 export function thresholdRange({ statistics, spreads }: FrameSurvey, index: number, [below, above]: SampleRange): SampleRange {
   const facts = statistics[index] ?? { min: 0, max: 255 };
   const spread = spreads[index];
@@ -100,7 +100,7 @@ function fullScale(dtype: Raster['dtype']): number {
 /**
  * Counts or sorts the samples of a frame.
  *
- * @param nodata the sample that stands for no value, if the file names one.
+ * @param nodata the sample that means no value, if the file names one.
  */
 export async function surveySamples({ samples, extremes }: MeasuredSamples, nodata: number | null = null): Promise<FrameSurvey> {
   const counted = await bandStatistics(samples);

@@ -27,7 +27,7 @@ type TableLayer = Layer & { table: ColorTable };
 
 /** Rasters by frame number, and what the ranges of a style need to know. */
 export interface StyleInputs {
-  /** Frame that was asked for. */
+  /** The requested frame. */
   frame: number;
   /** Rasters of equal size for every frame that {@link styleFrames} lists. */
   rasters: ReadonlyMap<number, Raster>;
@@ -39,7 +39,7 @@ export interface StyleInputs {
   memo: StyleMemo;
 }
 
-/** Frames that a style reads when `frame` is asked for. */
+/** Frames that a style reads when `frame` is requested. */
 export function styleFrames(style: Style, frame: number): number[] {
   return [...new Set(style.bands.map((band) => frameOf(band, frame)))];
 }

@@ -7,8 +7,8 @@ const free = new Map<number, Uint8Array<ArrayBuffer>[]>();
 const lent = new WeakSet<ArrayBuffer>();
 
 /**
- * Bytes of any content for a coloured picture. Where every tile gets memory of its own, finding, clearing and collecting it takes as long as
- * a third of colouring it.
+ * Bytes of any content for a colored picture. If every tile had new memory, finding, clearing and collecting it would take a third
+ * of the time of coloring it.
  */
 export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
   const found = free.get(length)?.pop();

@@ -24,7 +24,7 @@ function nameOf({ key, allowed }: Definition) {
   return unit ? `${name} (${unit})` : name;
 }
 
-/** All settings in one form. The reason of a refused value is shown beside it. The other values are saved. */
+/** All settings in one form. If a value is refused, the reason appears next to it, and the other values are saved. */
 export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const definitions: Definition[] = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
@@ -47,7 +47,7 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   async function saveAll() {
     said.clear();
     const changed = rows.filter((row) => row.isChanged());
-    // Each setting has a request of its own, which may be refused.
+    // Each setting is saved by a separate request, which can be refused.
     let refused = 0;
     for (const row of changed) refused += (await row.save()) ? 0 : 1;
     const stored = adminTexts.settingsSaved(changed.length - refused);
@@ -72,7 +72,7 @@ function settingRow(definition: Definition) {
   const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
   return { key, element, isChanged, save };
 
-  /** Whether there is something to save. What was said of the former value is taken back. */
+  /** Whether there is something to save. Clears the message about the previous value. */
   function isChanged() {
     message.textContent = '';
     input.removeAttribute('aria-invalid');

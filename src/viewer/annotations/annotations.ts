@@ -22,7 +22,7 @@ const accent = '#5b3fd6';
 /** Interval in milliseconds at which annotations are updated while the view moves. */
 const refreshMs = 50;
 
-/** The annotations of an image, on the stage and in the panel beside it. */
+/** Shows the annotations of an image, on the stage and in their panel. */
 export function showAnnotations(options: {
   item: ImageItem;
   metadata: ImageMetadata;
@@ -132,9 +132,9 @@ export function showAnnotations(options: {
     },
   };
 
-  /** Begins to edit an annotation; `null` ends editing. */
+  /** Starts editing an annotation; `null` ends editing. */
   function edit(id: string | null): HTMLElement | null {
-    // What is half drawn stays, as an unsaved change.
+    // An unfinished shape is kept as an unsaved change.
     tools.finish();
     tools.use('select');
     work?.end.abort();
@@ -157,7 +157,7 @@ export function showAnnotations(options: {
     const { key } = event;
     const target = event.target as HTMLElement;
     const isModified = event.ctrlKey || event.metaKey;
-    // These controls have no use of their own for Ctrl-Z.
+    // In these controls, Ctrl-Z has no other meaning.
     const isStep = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
     if (!isStep && target.closest('input, textarea, select, dialog')) return false;
     if (key === 'Escape') card.pin(null);

@@ -231,7 +231,7 @@ export function editAnnotation(options: {
   }
 
   /**
-   * Shows the version of somebody else.
+   * Loads the version that someone else saved.
    *
    * @returns a message about it
    */

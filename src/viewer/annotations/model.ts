@@ -81,12 +81,12 @@ export function overlaps(box: Box, other: Box) {
   return box.left <= other.right && box.right >= other.left && box.top <= other.bottom && box.bottom >= other.top;
 }
 
-/** Whether `inner` lies within `outer`. */
+/** Whether `inner` is inside `outer`. */
 export function contains(outer: Box, inner: Box) {
   return inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
 }
 
-/** The parts of a box that lie outside of another one. */
+/** The parts of a box that are outside another one. */
 export function outside({ left, top, right, bottom }: Box, other: Box): Box[] {
   const above = Math.max(top, other.top);
   const below = Math.min(bottom, other.bottom);

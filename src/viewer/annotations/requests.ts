@@ -10,7 +10,7 @@ interface LoadedAnnotation extends AnnotationRecord {
 
 export type ElementChanges = { put: Element[]; remove: string[] };
 
-/** Whether an error means that somebody else has changed the annotation before. */
+/** Whether an error means that someone else changed the annotation first. */
 export function isConflict(error: unknown) {
   const { status } = error as { status?: number };
   return status === 409 || status === 412;
@@ -100,7 +100,7 @@ export async function renameAnnotation(record: AnnotationRecord, { name, descrip
   await request('PATCH', `annotation/${record._id}`, { json, headers: ifMatch(record) });
 }
 
-/** Makes a former version the newest one. */
+/** Makes a previous version the newest one. */
 export function restoreVersion({ _id }: AnnotationRecord, version: number) {
   return request('PUT', `annotation/${_id}/history/revert`, { query: { version } });
 }
@@ -147,7 +147,7 @@ export async function loadAllElements(
   );
 }
 
-/** One element as it is stored; `null` when it is gone. */
+/** One stored element; `null` if it no longer exists. */
 export async function loadElement(record: AnnotationRecord, id: string): Promise<Element | null> {
   try {
     return await request('GET', `annotation/${record._id}/elements/${id}`);

@@ -41,13 +41,13 @@ export interface SheetOptions {
 
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
 export class Sheet {
-  /** stored elements near the view; `null` until they are asked for */
+  /** stored elements near the view; `null` until they are requested */
   #gathered: Map<string, Element> | null = new Map();
   /** image and pixelmap elements among them */
   #overlays: Element[] = [];
   /** the box that contains or overlaps all stored elements */
   #near: Box | null = null;
-  /** whether there are too many shapes near the view to be drawn; `null` until that is asked */
+  /** whether there are too many shapes near the view to draw; `null` until that is known */
   #dense: boolean | null = null;
   #patches = new Patches();
   /** requests under way */
@@ -148,7 +148,7 @@ export class Sheet {
       this.#gathered = new Map([...elements].map((element) => [element.id, element]));
       if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#gathered.values()]);
     } else if (changed) {
-      // The former ones are seen until the new ones are here.
+      // The previous ones stay visible until the new ones have arrived.
       this.#gathered = this.#stored;
       this.#patches.clear();
       this.#near = null;
@@ -173,7 +173,7 @@ export class Sheet {
     }
     const { region, soon, around } = this.#reach.look(view);
     const isCovered = this.#has(view);
-    // What is changed is drawn from what is near, and else only grasped there.
+    // Edited elements are drawn like nearby ones, but can also be grasped.
     const isElsewhere = !this.#near || !contains(this.#near, this.edits.size > 0 ? around : view) || this.#isDense;
     if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather();
     if (isCovered) this.#present(this.#isDense ? 'tiles' : 'shapes');
@@ -205,7 +205,7 @@ export class Sheet {
     return (this.#dense ??= (!this.#near || this.#patches.count(this.#near) > maxShapes) && this.#stored.size > maxShapes);
   }
 
-  /** What is fetched for the view where it is. */
+  /** The region that is fetched for the current view. */
   get #region() {
     return this.#isSmall ? everywhere : regionOf(this.options.stage.view());
   }
@@ -218,7 +218,7 @@ export class Sheet {
     return (Math.max(0, across) * Math.max(0, down)) / (sizeX * sizeY);
   }
 
-  /** Whether too many shapes are to be expected. */
+  /** Whether too many shapes are expected. */
   #isTooMuch(view: Box, share: number) {
     const { _elementCount: count, _detailsCount: details } = this.record;
     if (Math.max(count / maxShapes, details / maxDetails) * share > worthAsking) return true;
@@ -267,7 +267,7 @@ export class Sheet {
     }
   }
 
-  /** Whether there are shapes, and none of them lies on the image. */
+  /** Whether there are shapes, but none of them on the image. */
   #isOutside() {
     const { sizeX, sizeY } = this.options.metadata;
     const image = { left: 0, top: 0, right: sizeX, bottom: sizeY };

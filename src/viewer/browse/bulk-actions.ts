@@ -14,7 +14,7 @@ type Context = { refresh: () => Promise<void>; signal: AbortSignal };
 /** Number of reasons that are shown at once. */
 const maxReasons = 3;
 
-/** What the user may do with some entries. */
+/** The actions that the user can perform on the selected entries. */
 export function bulkActions(all: Entry[], context: Context): Action[] {
   const { refresh } = context;
   const least = Math.min(...all.map(({ level }) => level));

@@ -35,7 +35,10 @@ function thumbnailUrl(item: Item, style: object = {}) {
   return apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
 }
 
-/** The last question of {@link refusalOf}. One is asked after the other, because each may take long, and thumbnails have few connections. */
+/**
+ * The latest request of {@link refusalOf}. Requests are sent one after another, because each may take long, and thumbnails have few
+ * connections.
+ */
 let asking: Promise<unknown> = Promise.resolve();
 
 /** The reason why an item cannot be shown as an image, or not completely; `undefined` if it can, or if the reason may pass. */

@@ -27,7 +27,7 @@ export interface Item {
   largeImageRefused?: string;
 }
 
-/** What viewers know of an item on every server. */
+/** The item fields that viewers know on every server. */
 export type ImageItem = Pick<Item, '_id' | 'name' | 'folderId' | 'updated'>;
 
 export type PathStep = { type: string; object: { _id: string; name?: string; login?: string } };

@@ -31,6 +31,6 @@ function figure(item: ImageItem, name: string) {
 function enlarge(item: ImageItem, name: string) {
   const dialog = plainDialog(name, h('img', { src: pictureUrl(item, name, large), alt: imageTexts.pictureOf(name, item.name) }));
   dialog.classList.add('picture-dialog');
-  // A click beside the picture closes the dialog.
+  // A click outside the picture closes the dialog.
   dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
 }

@@ -109,7 +109,7 @@ export function channelPanel(options: {
     try {
       let histogram = await ask();
       if (!histogram) return;
-      // If all samples are equal, automatic bounds lie beyond them.
+      // If all samples are equal, automatic bounds are outside their range.
       const min = Math.min(histogram.min, histogram.thresholds[0]);
       const max = Math.max(histogram.max, histogram.thresholds[1]);
       const isWider = min < histogram.min || max > histogram.max;

@@ -9,7 +9,7 @@ import { imagePanels } from './panels.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 
-/** Shows a second image beside an open one. Both move together; while the lock is off, their relative position is changed. */
+/** Shows a second image next to an open one. Both move together; while the lock is off, their relative position can be changed. */
 export function comparison(options: {
   first: { image: ImageView; item: ImageItem; metadata: ImageMetadata };
   /** element that contains the first image, and will contain both */

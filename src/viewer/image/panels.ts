@@ -3,12 +3,12 @@ import type { ImageView } from './image-view.js';
 import type { ImageMetadata } from './metadata.js';
 import { annotationTexts, imageTexts } from '../texts.js';
 
-/** The panels beside an image, in order. */
+/** The panels next to an image, in order. */
 export const panelNames = ['frames', 'look', 'annotations', 'image'] as const;
 
 export type PanelName = (typeof panelNames)[number];
 
-/** Panels beside an open image. */
+/** Builds the panels next to an open image. */
 export function imagePanels(image: ImageView, metadata: ImageMetadata, names: readonly PanelName[] = panelNames) {
   const { frameControls, look, annotations } = image;
   const made: Record<PanelName, () => HTMLElement | null> = {

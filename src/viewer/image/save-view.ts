@@ -53,7 +53,7 @@ export function saveView(options: {
   }
 }
 
-/** What is drawn on the screen, with a scale bar in the corner. */
+/** The picture on the screen, with a scale bar in the corner. */
 async function pictureOf(stage: Stage, metadata: ImageMetadata, drawing: HTMLElement): Promise<Blob> {
   const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .veil, .live-layer');
   const place = drawing.getBoundingClientRect();

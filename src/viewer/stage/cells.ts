@@ -11,7 +11,7 @@ const awaited = 0.5;
 /** Largest number of pixels of cells that are kept besides those near the stage, so that returning to them is free. They take 64 MiB. */
 const maxKept = 16 * 1024 * 1024;
 
-/** While the user zooms, cells are drawn anew when they have been scaled by this factor. */
+/** While the user zooms, cells are redrawn when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
 /** Movements of a frame that say nothing of the direction of the view, in pixels. */
@@ -28,7 +28,7 @@ export interface Cell {
 export interface Cut {
   /** from pixels of the cut, which are as large as those of the stage when it was cut, to pixels of the image */
   toImage: DOMMatrix;
-  /** size of a cell; edges lie on whole pixels of the screen */
+  /** size of a cell; edges are on whole pixels of the screen */
   width: number;
   height: number;
   /** where the first cell begins */
@@ -39,7 +39,7 @@ export interface Cut {
   draw: (cell: Cell, signal: AbortSignal) => Promise<ImageBitmap | null>;
   /** Whether a cell can be drawn completely. Other cells are drawn when they can, or when they become visible. */
   isReady?: (cell: Cell) => boolean;
-  /** Adapts to another placement without drawing cells anew; tells whether that was possible. */
+  /** Adapts to another placement without redrawing cells; tells whether that was possible. */
   refit?: (placement: DOMMatrix) => boolean;
 }
 
@@ -57,7 +57,7 @@ export function snapped(value: number) {
 /** The cells of one cut. */
 class Sheet {
   readonly cells: Map<string, Held> = new Map();
-  /** What is to be drawn while the view moves; `null`: all */
+  /** The area to draw while the view moves; `null`: everything */
   ahead: Box | null = null;
   #seen: Box | null = null;
 
@@ -151,11 +151,11 @@ class Sheet {
 }
 
 /**
- * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image, which is very
- * cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are drawn anew and replace the former ones at
- * once. Elements above the image instead would be blended with it by the browser in every frame.
+ * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image,
+ * which is very cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are redrawn and
+ * replace the old ones at once. Elements above the image would instead be blended with it by the browser in every frame.
  *
- * @param parallel cells that are drawn at the same time
+ * @param parallel number of cells drawn at the same time
  */
 export function cellLayer(options: {
   stage: Ground;
@@ -185,7 +185,7 @@ export function cellLayer(options: {
     shown.paint(context, ratio, placement, around(shown.placed(placement), 0));
   }
 
-  /** Draws all cells anew. */
+  /** Redraws all cells. */
   function redraw() {
     if (isAsked) return;
     isAsked = true;
@@ -195,7 +195,7 @@ export function cellLayer(options: {
     });
   }
 
-  /** Draws the cells anew that match a test. Each keeps its former picture until then. */
+  /** Redraws the cells that match a test. Each keeps its old picture until then. */
   function redrawCells(test: (cell: Cell) => boolean) {
     for (const cell of (next ?? shown)?.cells.values() ?? []) if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
     work();
@@ -234,7 +234,7 @@ export function cellLayer(options: {
     swap();
   }
 
-  /** The stage and what lies around it, as a share of its size, in pixels of a cut. */
+  /** The stage and its surroundings (as a share of its size), in pixels of a cut. */
   function around(moved: DOMMatrix, share: number): Box {
     const { width, height } = stage.size();
     const back = moved.inverse();
@@ -257,7 +257,7 @@ export function cellLayer(options: {
     if (!newest.cut.refit?.(placement)) return start();
     newest.relay();
     newest.trim(around(newest.placed(placement), beyond));
-    // Those of another size are drawn for it.
+    // Tiles of another size are scaled to it.
     redrawCells(() => true);
     stage.repaint();
   }

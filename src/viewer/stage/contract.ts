@@ -24,7 +24,7 @@ export interface Stage {
    * @returns a function that removes it
    */
   paintOn: (paint: Paint, depth: 'picture' | 'shapes') => () => void;
-  /** draws the image and everything on it anew */
+  /** redraws the image and everything on it */
   repaint: () => void;
   /** adds a layer of tiles over the image, which is empty at first */
   addTiles: () => TileLayer;

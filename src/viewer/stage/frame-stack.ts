@@ -6,8 +6,8 @@ import { TileQueue } from './tile-queue.js';
 const keptFrames = 6;
 
 /**
- * The frames of an image in their styles, stacked, of which one is visible. A new frame covers the former one as its tiles arrive, so that the view
- * is never empty between two frames.
+ * The frames of an image in their styles, stacked, with one visible. A new frame covers the previous one as its tiles arrive, so
+ * the view is never empty between two frames.
  */
 export class FrameStack {
   /** most recently shown last */

@@ -45,7 +45,7 @@ export async function openStage(options: {
     showNavigationControl: false,
     silenceMultiImageWarnings: true,
     crossOriginPolicy: false,
-    // Tiles have a queue of their own (`tile-queue.ts`), so the library's limit is switched off.
+    // Tiles have their own queue (`tile-queue.ts`), so the library's limit is turned off.
     imageLoaderLimit: 0,
     timeout: neverMs,
     element: drawing,

@@ -17,7 +17,7 @@ const maxEnlarged = 1.5;
 export type TileUrl = (level: number, x: number, y: number) => string;
 
 export interface TileLayer {
-  /** Shows these tiles. They replace the former ones when they have arrived. @param opacity from 0 to 1 */
+  /** Shows these tiles. They replace the previous ones when they have arrived. @param opacity from 0 to 1 */
   show: (url: TileUrl, opacity: number) => void;
   hide: () => void;
   remove: () => void;

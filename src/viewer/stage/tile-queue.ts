@@ -13,8 +13,8 @@ const parallel = 6;
 const patience = 120_000;
 
 /**
- * Fetches the tiles of the wanted frames. Pending requests for other frames are canceled, on the server too, and repeated when those are wanted
- * again. Without this, the library would complete them before it loads tiles of the visible frame.
+ * Fetches the tiles of the visible frames. Pending requests for other frames are canceled, on the server too, and repeated when
+ * those frames are shown again. Otherwise, the library would complete them before it loads tiles of the visible frame.
  */
 export class TileQueue {
   #waiting: Set<TileJob> = new Set();
@@ -24,7 +24,7 @@ export class TileQueue {
   /** @param load fetches a tile by its address */
   constructor(private readonly load: (url: string, signal: AbortSignal) => Promise<unknown>) {}
 
-  /** Sets the wanted frames. @param sources the tile sources of these frames */
+  /** Sets the visible frames. @param sources the tile sources of these frames */
   want(...sources: object[]) {
     this.#wanted = new Set(sources);
     for (const job of this.#underWay.keys()) {

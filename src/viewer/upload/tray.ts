@@ -129,7 +129,7 @@ async function run(options: {
   }
 }
 
-/** Which part of an image lies beyond the end of its file. The thumbnail may have been made of other parts. */
+/** Returns which part of an image is missing at the end of its file. The thumbnail may have been made from other parts. */
 async function truncationOf(itemId: string) {
   const found = request<{ truncated?: string }>('GET', `item/${itemId}/tiles/internal_metadata`);
   return (await found.catch(() => undefined))?.truncated;

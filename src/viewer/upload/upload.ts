@@ -3,7 +3,7 @@ import { uploadTexts } from '../texts.js';
 
 /** Number of bytes in one request. The server refuses small chunks; of large ones more is lost when a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
-/** Delays in milliseconds before a lost connection is tried again. When bytes have arrived, the list starts anew. */
+/** Delays in milliseconds before a lost connection is retried. After bytes have arrived, the list starts from the beginning. */
 const retryDelays = [1000, 2000, 4000, 8000, 15_000, 30_000];
 /** Status codes of temporary errors. 401: the session has ended, and the user may sign in again. 409: the server is still writing the lost request. */
 const passingStatuses = new Set([0, 401, 409, 502, 503, 504]);
@@ -64,7 +64,7 @@ async function begin(options: UploadOptions): Promise<Answer> {
   }
 }
 
-/** @param isKnown whether the server has nothing of the file yet; otherwise it is asked */
+/** @param isKnown whether the server is known to have nothing of the file yet; otherwise it is asked */
 async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;

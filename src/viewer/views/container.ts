@@ -22,7 +22,7 @@ import { passwordDialog } from './account.js';
 /** A folder, a collection or a user. */
 type Container = Folder & { firstName?: string; lastName?: string; groupInvites?: { groupId: string }[] };
 
-/** Orders of items, by what stands in the address. */
+/** Sort orders of items, by their names in the address. */
 const orders: Record<string, { sort: string; sortdir: 1 | -1 }> = {
   name: { sort: naturalOrder, sortdir: 1 },
   newest: { sort: 'created', sortdir: -1 },
@@ -84,7 +84,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   ]);
   fill(main, page);
   if (mayUpload) acceptDrops({ name, signal, onUploads: upload });
-  // Each upload changes the sizes of what it lies in, which are not shown.
+  // Each upload changes the sizes of its parent folders, which are not shown.
   const haveChanged = async () => !isSame(found, await load(), { but: 'size' }) || (isFolder && (await items.haveChanged()));
   return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
 }

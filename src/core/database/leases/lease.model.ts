@@ -23,7 +23,7 @@ interface OwnedLease {
   owner: string;
 }
 
-/** Leases of ended processes are removed by the database after this time, unless somebody has taken them over. */
+/** The database removes leases of ended processes after this time, unless they were taken over. */
 const forgottenSeconds = 3600;
 
 /** All queries on leases. Each change is one atomic write on the condition that the owner is still the one that was seen. */
@@ -75,7 +75,7 @@ export class LeaseModel {
     return this.#model.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
   }
 
-  /** Records that the owner is alive. @returns false when the lease is somebody else's, or gone. */
+  /** Records that the owner is alive. @returns false when the lease belongs to someone else or no longer exists. */
   async renew(id: string, owner: string): Promise<boolean> {
     const renewed = await this.#model.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
     return renewed.matchedCount > 0;
@@ -94,8 +94,8 @@ export class LeaseModel {
   }
 
   /**
-   * A lease may be revoked between the two queries, which is then not noticed. It does no harm: whoever revokes leases searches for what was made
-   * under them afterwards, and removes it.
+   * A lease may be revoked between the two queries without being noticed. That does no harm: the revoker then finds and removes
+   * everything that was made under it.
    */
   async #removeMany(leases: readonly OwnedLease[]): Promise<boolean[]> {
     const owned = await this.#areOwned(leases);

@@ -14,7 +14,7 @@ interface LeasesOptions {
   leaseMs?: number;
 }
 
-/** What a lease is wanted for. */
+/** The subject of a lease, and its conditions. */
 interface LeaseRequest {
   /** Id of the document that the work is about: {@link Leases.revoke}. */
   subject: string;
@@ -65,7 +65,7 @@ export class Leases {
       try {
         return await work(lease);
       } finally {
-        // If the lease cannot be released, whoever waits for it takes it over.
+        // If the lease cannot be released, the next one who waits takes it over.
         await lease.release().catch((err: unknown) => this.#logger.warn({ err, name }, 'Lease:Release:Failed'));
       }
     };

@@ -14,8 +14,8 @@ export function processName(): string {
 }
 
 /**
- * Whether a process has certainly ended, whose name stands at the beginning of a text. False where that cannot be known from here, as for processes
- * of another machine or container; these are judged by how long they have been silent.
+ * Whether the process named at the beginning of a text has certainly ended. False if that cannot be determined, as for processes of
+ * another machine or container; these are judged by how long they have been silent.
  */
 export function hasEnded(text: string): boolean {
   const [, space, number, time] = namePattern.exec(text) ?? [];
@@ -32,7 +32,7 @@ function numberSpace(): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
   if (process.platform !== 'linux') return hash(hostname());
   try {
-    // Containers may share the name of their machine, but each has a process namespace of its own.
+    // Containers may share the name of their machine, but each has a separate process namespace.
     return hash(`${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1')}${readlinkSync('/proc/self/ns/pid')}`);
   } catch {
     return hash(randomUUID());

@@ -78,7 +78,7 @@ const setAccess = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
-    // Who is on the list of the folder may be named, whether or not the caller sees them.
+    // Everyone on the folder's list may be named, even if the caller cannot see them.
     const former = await annotations.permissions.ofFolder(params.id);
     const change = await annotations.permissions.readChange(query, caller, former?.access);
     return { updated: await annotations.many.setAccess(selection, change, query) };

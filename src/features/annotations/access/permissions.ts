@@ -29,7 +29,7 @@ export interface AccessChange {
   publicFlags: readonly string[] | undefined;
 }
 
-/** Who may do what with annotations. */
+/** Permissions on annotations. */
 export class AnnotationPermissions {
   constructor(
     private readonly options: {
@@ -57,7 +57,7 @@ export class AnnotationPermissions {
     if (caller === null || caller.id === null) return -1;
     let level: AccessLevel = -1;
     for (const entry of access.users) if (entry.id === caller.id && entry.level > level) level = entry.level;
-    // The host is asked only where the list gives a group a higher level than the caller has, which few lists do.
+    // The host is asked only if the list gives a group a higher level than the caller has, which is rare.
     if (!access.groups.some((entry) => entry.level > level)) return level;
     const groups = new Set(await this.groupsOf(caller));
     for (const entry of access.groups) if (groups.has(entry.id) && entry.level > level) level = entry.level;
@@ -126,7 +126,7 @@ export class AnnotationPermissions {
     };
   }
 
-  /** Who may do what with a folder; `undefined` where the host does not tell. */
+  /** The permissions on a folder; `undefined` if the host does not provide them. */
   async ofFolder(id: string) {
     const { access, records } = this.options;
     const folder = await records.findFolder(id);
@@ -134,7 +134,7 @@ export class AnnotationPermissions {
     return list && { ...list, access: { users: (list.users ?? []).map(withFlags), groups: (list.groups ?? []).map(withFlags) } };
   }
 
-  /** The list with the names of its users and groups, without those that are gone. */
+  /** The list with the names of its users and groups, without those that no longer exist. */
   async describe({ access }: Permissions): Promise<DescribedAccess> {
     const { directory } = this.options;
     const idsOf = (entries: readonly AccessEntry[]) => entries.map(({ id }) => id);

@@ -11,7 +11,7 @@ import type {
 } from './annotation-record.js';
 import { idText } from '../../../core/database/id-text.js';
 
-/** Fields that annotations and their former versions have in common, named as in the interface. */
+/** Fields shared by annotations and their previous versions, named as in the interface. */
 export interface StateDocument {
   _id: Types.ObjectId;
   itemId: string;
@@ -41,7 +41,7 @@ export interface StoredAnnotation extends StateDocument {
   batch?: string;
 }
 
-/** The document of a former version. */
+/** The document of a previous version. */
 export interface VersionDocument extends StateDocument {
   annotationId: string;
 }
@@ -68,7 +68,7 @@ export function sortField(name: string): string {
 
 const options = { minimize: false } as const;
 
-/** Schemas of annotations and of former versions. */
+/** Schemas of annotations and of previous versions. */
 export function annotationSchemas(connection: Connection): {
   annotations: Schema<StoredAnnotation>;
   versions: Schema<VersionDocument>;

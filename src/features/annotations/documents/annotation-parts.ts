@@ -11,7 +11,7 @@ import type { AnnotationRecord } from './annotation-record.js';
 import type { AnnotationModel } from './annotation.model.js';
 import type { AnnotationBodies } from './body.js';
 
-/** What the services for annotations share. */
+/** Dependencies shared by the annotation services. */
 export interface AnnotationParts {
   model: AnnotationModel;
   store: ElementStore;

@@ -35,7 +35,7 @@ export interface AnnotationRecord extends AnnotationState {
   accessStamp: number;
 }
 
-/** A former version of an annotation. */
+/** A previous version of an annotation. */
 export interface AnnotationVersionRecord extends AnnotationState {
   /** Id of this record. */
   id: string;

@@ -175,7 +175,7 @@ export class AnnotationModel {
     return result.matchedCount > 0;
   }
 
-  /** Removes an annotation and its former versions. @returns false if it does not exist, or is not at the given version. */
+  /** Removes an annotation and its previous versions. @returns false if it does not exist, or is not at the given version. */
   async remove(id: string, from?: number): Promise<boolean> {
     const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
     if (deletedCount === 0) return false;
@@ -295,7 +295,7 @@ export class AnnotationModel {
     return counts;
   }
 
-  /** Those of the items to which image or pixelmap elements of matching annotations refer. */
+  /** Filters items to those to which image or pixelmap elements of matching annotations refer. */
   async referencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
@@ -327,10 +327,11 @@ export class AnnotationModel {
     if (ids.length > 0) yield ids;
   }
 
-  /** The stored elements of all annotations and former versions of a family, including those that are not visible yet. */
+  /** The stored elements of all annotations and previous versions of a family, including those that are not visible yet. */
   async *elementsOfFamily(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<StoredAnnotation>;
-    // Annotations are read before former versions: before a version is replaced, it is stored as a former version, so none is missed.
+    // Annotations are read before previous versions: a version is stored as a previous version before it is replaced, so none is
+    // missed.
     const annotations = this.#annotations.find(query, { elements: 1 }).lean();
     for await (const { elements } of eachInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
     yield* this.former.elementsOf(family);
@@ -353,7 +354,7 @@ export class AnnotationModel {
     }));
   }
 
-  /** Those of the ids that exist, whether or not the annotations are visible. */
+  /** Filters ids to those that exist, whether or not the annotations are visible. */
   async existing(ids: readonly string[]): Promise<Set<string>> {
     const docs = await this.#annotations.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<StoredAnnotation, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));

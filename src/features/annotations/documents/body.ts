@@ -23,9 +23,9 @@ export interface IncomingAnnotation {
 }
 
 /**
- * What a body may contain. `document`: an annotation document. `created`: an annotation document, or GeoJSON for one annotation. `list`: one of
- * these, or a record with a document in `annotation`, or a list of such entries, each of which becomes an annotation. `file`: like `list`, but
- * a list that begins with GeoJSON becomes one annotation.
+ * The allowed content of a body. `document`: an annotation document. `created`: an annotation document, or GeoJSON for one
+ * annotation. `list`: one of these, or a record with a document in `annotation`, or a list of such entries, each of which becomes
+ * an annotation. `file`: like `list`, but a list that begins with GeoJSON becomes one annotation.
  */
 export type BodyForm = 'document' | 'created' | 'list' | 'file';
 

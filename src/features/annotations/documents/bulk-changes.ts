@@ -105,7 +105,7 @@ export class ManyAnnotations {
     return counted.count;
   }
 
-  /** The creators of annotations whom an access list lets in: by name, through a group, or with everybody. */
+  /** The creators of annotations to whom an access list gives access: by name, through a group, or because it is public. */
   async #creatorsLetIn(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
     const { model, permissions } = this.options;
     const letIn: string[] = [];

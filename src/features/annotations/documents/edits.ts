@@ -12,7 +12,7 @@ import type { AnnotationWriter } from './writer.js';
 /** Longest id that a message repeats. */
 const quotedLength = 60;
 
-/** What is to be done to elements of an annotation. */
+/** Changes to elements of an annotation. */
 export interface ElementEdit {
   /** The elements that it is about, as far as they are known. */
   ids: readonly string[];
@@ -62,7 +62,10 @@ export class AnnotationEdits {
     return this.options.bodies.checkHead(head);
   }
 
-  /** Items that overlays refer to are counted anew when one of them may have gone; else the store has added the new ones. */
+  /**
+   * Items that overlays refer to are collected again if one of them may no longer be used; otherwise, the store has added the new
+   * ones.
+   */
   async #withReferences(
     former: StoredElements,
     { stored, replaced, removed }: ChangedElements,

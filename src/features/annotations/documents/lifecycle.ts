@@ -105,7 +105,7 @@ export class AnnotationLifecycle {
   /**
    * Replaces an annotation by a body, moves it to another item, or writes it again unchanged.
    *
-   * @throws LargeImageError `conflict` if it was changed by somebody else since this call began.
+   * @throws LargeImageError `conflict` if someone else has changed it since this call began.
    */
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
     const { bodies, permissions } = this.options;

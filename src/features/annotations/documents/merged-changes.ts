@@ -9,7 +9,7 @@ import { Superseded, type AnnotationParts, type ChangeRequest } from './annotati
 
 /** A change that can be applied to any version. */
 export interface MergedChange {
-  /** What it makes of a version; called again where that version is replaced meanwhile. */
+  /** Applies the change to a version; called again if that version is replaced meanwhile. */
   apply: (current: AnnotationRecord, editing: ElementEditing) => Promise<Partial<Pick<AnnotationState, 'head' | 'elements'>>>;
   /** Elements that it is about. */
   ids?: readonly string[];
@@ -23,7 +23,7 @@ interface Step {
   changed: AnnotationRecord;
 }
 
-/** A change of somebody who may make it. */
+/** A change whose caller has permission. */
 interface Admitted {
   request: ChangeRequest;
   change: MergedChange;
@@ -38,7 +38,7 @@ interface Waiting extends Admitted {
   reject: (error: unknown) => void;
 }
 
-/** What became of a change on the version that it was tried on. */
+/** The result of trying a change on a version. */
 type Outcome = { error: unknown } | { step: Step };
 
 /** How versions are written, see AnnotationWriter. */
@@ -52,20 +52,20 @@ interface VersionWriting {
 const mergePatienceMs = 30_000;
 /** Longest pause between two tries, in milliseconds. */
 const mergePauseMs = 200;
-/** What a client may do is looked at again after waiting so long, in milliseconds. */
+/** After waiting this long, in milliseconds, the caller's permission is checked again. */
 const admissionMs = 2000;
 /** Most changes that are written together. */
 const mostTogether = 64;
 
 /**
- * Changes of one annotation. Those that wait are made one after another in memory, each a version of its own, and written together: the
- * way to the database and back, which takes most of the time, is gone once for all of them.
+ * Changes of one annotation. Waiting changes are applied one after another in memory, each as its own version, and written
+ * together. Access to the database, which takes most of the time, is then needed once for all of them.
  */
 export class MergedChanges {
   readonly #queues: NamedQueues;
   /** Changes that are next, by annotation. */
   readonly #next = new Map<string, Waiting[]>();
-  /** What was written last of annotations for which more changes wait. */
+  /** The last written version of annotations with more waiting changes. */
   readonly #latest = new Map<string, AnnotationRecord>();
 
   constructor(
@@ -86,7 +86,7 @@ export class MergedChanges {
     const { request, change, admit } = admitted;
     const { id } = request;
     return new Promise((resolve, reject) => {
-      // What is done for a change, and logged meanwhile, belongs to its own request and not to that which wrote first.
+      // Work and log lines for a change belong to its own request, not to the one that wrote first.
       const own = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
       const waiting = { ...admitted, ...own, resolve, reject };
       const next = this.#next.get(id);
@@ -131,7 +131,7 @@ export class MergedChanges {
           return;
         }
         await pause(Math.random() * pauseMs);
-        // All are looked at anew.
+        // All are checked again.
         for (const change of changes) change.admittedAt = -Infinity;
       }
     }
@@ -194,7 +194,7 @@ export class MergedChanges {
       }
       if (last === current) return;
       kept = this.writing.keepFormer(current);
-      // Whoever waits for it is told; what fails before it is what counts.
+      // The waiting caller gets the error; a failure before it takes precedence.
       kept.catch(() => undefined);
     });
     if (last === current) {

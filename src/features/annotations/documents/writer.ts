@@ -10,7 +10,7 @@ import { Superseded, type AnnotationParts, type ChangeRequest } from './annotati
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
-/** What all changes of annotations have in common: rights, versions, conflicts, messages, and removing what nobody refers to. */
+/** The shared parts of all annotation changes: permissions, versions, conflicts, messages, and removing unreferenced data. */
 export class AnnotationWriter {
   readonly #untidy = new Set<string>();
   #tidying: Promise<void> | null = null;
@@ -22,9 +22,9 @@ export class AnnotationWriter {
   }
 
   /**
-   * An annotation on which the caller has a level.
+   * Loads an annotation on which the caller has a level.
    *
-   * @throws UnknownIdError, NotFoundError when it is deleted (unless asked for), AccessDeniedError
+   * @throws UnknownIdError, NotFoundError when it is deleted (unless deleted ones are requested), AccessDeniedError
    */
   async load(
     id: string,
@@ -55,7 +55,7 @@ export class AnnotationWriter {
    */
   async merge(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
     const admit = () => (change.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
-    // Who may not change it need not wait.
+    // A caller without permission need not wait.
     const admitted = request.current ?? (await admit());
     request.precondition?.(admitted);
     const { former, changed } = await this.#merging.join({ request, change, admit, admitted, admittedAt: performance.now() });
@@ -69,7 +69,7 @@ export class AnnotationWriter {
     return annotation;
   }
 
-  /** Whether former versions and deleted annotations are kept. */
+  /** Whether previous versions and deleted annotations are kept. */
   async keepsHistory(): Promise<boolean> {
     return (await this.options.settings.get(historySetting)) !== false;
   }
@@ -111,7 +111,7 @@ export class AnnotationWriter {
     return written;
   }
 
-  /** To be called after each change: notifies the creator, and removes packs that nothing refers to any more. */
+  /** Must be called after each change: notifies the creator, and removes packs without references. */
   async changed(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
     if (former.elements.content !== current.elements.content && !(await this.keepsHistory())) {
       this.tidy([former.elements.family]);
@@ -122,7 +122,7 @@ export class AnnotationWriter {
   /** The error to answer with when `commit` threw another. */
   async explain(error: unknown, request: ChangeRequest, read: AnnotationRecord): Promise<unknown> {
     if (!(error instanceof Superseded)) return error;
-    // Says 412 where the request named a version, 404 where the annotation is gone.
+    // Answers 412 if the request named a version, 404 if the annotation no longer exists.
     const now = await this.loadForChange(request);
     return new LargeImageError(
       'conflict',
@@ -135,7 +135,7 @@ export class AnnotationWriter {
     const { notify, permissions, logger } = this.options;
     const { id, itemId } = annotation;
     if (notify === undefined || userId === null) return;
-    // Whoever made it may have been shut out since.
+    // Its creator may have lost access since.
     if ((await permissions.level(annotation, { id: userId, admin: false, scopes: [] })) < 0) return;
     const type = `large_image_annotation.${what}`;
     const expires = new Date(Date.now() + notificationLifetimeMs);

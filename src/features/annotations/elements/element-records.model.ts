@@ -5,7 +5,7 @@ import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
-/** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
+/** A document can have at most 16 MiB, so longer texts continue in further documents. */
 const pieceBytes = 8 * 1024 * 1024;
 /** Documents are inserted in messages of about this many bytes; a server takes 48 MB. */
 const messageBytes = 2 * 1024 * 1024;

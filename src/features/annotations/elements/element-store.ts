@@ -20,13 +20,14 @@ export interface StoredWindow {
 }
 
 /**
- * The elements of one version of an annotation: a small plain value (about 300 bytes for each 65 536 elements) in the field `elements` of
- * the annotation's document. It never changes, and any number of documents may have it (former versions, copies).
+ * The elements of one version of an annotation: a small plain value (about 300 bytes per 65,536 elements) in the field `elements`
+ * of the annotation's document. It never changes, and any number of documents can share it (previous versions, copies).
  */
 export interface StoredElements {
   /**
-   * Id of the family, which is equal for everything that may share packs: {@link ElementStore.write} makes a new one; changes, former versions
-   * and copies keep it. Documents need an index on `elements.family`, see {@link ElementStore.sweep}. 24 hexadecimal digits.
+   * Id of the family, which is shared by everything that may share packs: {@link ElementStore.write} makes a new one; changes,
+   * previous versions and copies keep it. Documents need an index on `elements.family`, see {@link ElementStore.sweep}. 24
+   * hexadecimal digits.
    */
   family: string;
   /** Id of this content: two values with the same `content` have the same elements. Used in entity tags. 24 hexadecimal digits. */
@@ -41,8 +42,8 @@ export interface StoredElements {
   box: BoundingBox | null;
   windows: StoredWindow[];
   /**
-   * Ids of the items to which image and pixelmap elements refer, sorted, without duplicates. `change` only adds ids; a caller that removes or
-   * replaces such elements must compute them anew.
+   * Ids of the items to which image and pixelmap elements refer, sorted, without duplicates. `change` only adds ids; a caller that
+   * removes or replaces such elements must recompute them.
    */
   references: string[];
 }
@@ -72,8 +73,8 @@ export type BodySource = Buffer | AsyncIterable<Uint8Array>;
 /** Options of {@link ElementStore.readBody}. */
 export interface ReceiveOptions extends WriteOptions {
   /**
-   * Called with every few elements (of GeoJSON: those made of the features) before they are checked. Returns what is to be stored in
-   * their place, one for each; the same list where nothing is to change, as then their texts are kept.
+   * Called with a few elements at a time (for GeoJSON: those made from the features) before they are checked. Returns the elements
+   * to store instead, one for each; the same list if nothing changes, because their texts are then kept.
    */
   prepare?: (elements: readonly unknown[]) => Promise<readonly unknown[]>;
 }
@@ -115,7 +116,7 @@ export interface ReceivedBody {
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
 }
 
-/** What to do to the elements of an annotation. */
+/** Changes to the elements of an annotation. */
 export interface ElementChanges {
   /**
    * Elements with the id of a stored one take its place; all others are put at the end, in this order, with a new id where they
@@ -139,8 +140,8 @@ export interface ChangedElements {
 /** Result of {@link ElementStore.read}, which resolves when the first chunk has been made. */
 export interface ElementReading {
   /**
-   * Compact JSON texts of the elements, joined by commas, without brackets around them; about 64 KiB to 1 MiB at a time. Read it
-   * once and at your own pace: nothing further is fetched before it is asked for. Bytes are UTF-8.
+   * Compact JSON texts of the elements, joined by commas, without brackets; about 64 KiB to 1 MiB at a time, in UTF-8. It can be
+   * read once, at any pace: nothing is fetched in advance.
    */
   chunks: AsyncIterable<Buffer>;
   /** Counts of the elements sent so far, complete when `chunks` has ended. Used by `elementQueryEcho`. */
@@ -188,7 +189,7 @@ export interface ElementAppearance {
   closed: boolean | null;
 }
 
-/** What is known of a pack (up to 128 neighbouring elements of similar size) without loading it. */
+/** Facts about a pack (up to 128 neighboring elements of similar size) that are known without loading it. */
 export interface PackSummary {
   /** Id of the pack, which never changes, so that it can be a key of caches. 24 hexadecimal digits. */
   id: string;
@@ -268,11 +269,11 @@ export interface ElementStore {
   write(source: ElementSource, options?: StoreOptions): Promise<ElementWrite<StoredElements>>;
 
   /**
-   * Adds, replaces and removes elements by id; only the packs concerned are written. `base` stays as it is. What is given to `commit` must
-   * replace `base` by the new value in the annotation's document, in one atomic write that fails if the document has changed (compare
-   * `_version`); it may throw a conflict then, or `change` may be called again on the newer base.
+   * Adds, replaces and removes elements by id; only the affected packs are written. `base` is not changed. The value passed to
+   * `commit` must replace `base` in the annotation's document, in one atomic write that fails if the document has changed (compare
+   * `_version`). It may then throw a conflict, or `change` may be called again with the newer base.
    *
-   * @throws BadParameterError for invalid elements and for ids that stand twice in `put`.
+   * @throws BadParameterError for invalid elements and for ids that are repeated in `put`.
    */
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ElementWrite<ChangedElements>>;
 
@@ -299,7 +300,7 @@ export interface ElementStore {
   /** Parsed elements in original order, one at a time, for export. */
   scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement>;
 
-  /** The same as texts, for whoever parses them elsewhere. */
+  /** The same as texts, to be parsed elsewhere. */
   texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
 
   /** Packs that may hold elements which satisfy the conditions; from the pack indexes alone. */
@@ -309,11 +310,12 @@ export interface ElementStore {
   marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
 
   /**
-   * Removes records to which no document refers. Families with a pending write are skipped. A write whose process has died, or which has been
-   * silent for more than `staleMs`, does not count as pending.
+   * Removes records to which no document refers. Families with a pending write are skipped. A write whose process has died, or that
+   * has been silent for more than `staleMs`, does not count as pending.
    *
-   * @param elementsOf gives the stored elements of all documents of a family: annotations and former versions.
-   * @param options `families`: the families to sweep, for example after an annotation was removed; by default all. `dryRun`: nothing is removed.
+   * @param elementsOf gives the stored elements of all documents of a family: annotations and previous versions.
+   * @param options `families`: the families to sweep, for example after an annotation was removed; default all. `dryRun`: nothing
+   * is removed.
    */
   sweep(
     elementsOf: (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>,

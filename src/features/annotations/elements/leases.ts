@@ -7,7 +7,7 @@ import { step } from '../../../core/steps.js';
 
 /** How often a leaseholder or sweeper says that it is alive. */
 const renewMs = 20_000;
-/** A sweep that has not shown itself for so long has died, even if its process cannot be asked. */
+/** A sweep that has been silent for this long counts as dead, even if its process cannot be checked. */
 export const sweepStaleMs = 120_000;
 /** How long a writer waits for a sweep of its family to end. */
 const waitMs = 10_000;
@@ -38,7 +38,7 @@ export class FamilyLease {
     this.#renewal = new Renewal({ renew, everyMs: renewMs, trustedMs });
   }
 
-  /** Begins a family. */
+  /** Creates a family. */
   static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     await records.startFamily(family, id, new Date());
@@ -46,7 +46,7 @@ export class FamilyLease {
     return new FamilyLease(records, family, id);
   }
 
-  /** Leases a family that exists. @throws LargeImageError `unavailable` when a sweep of it does not end, or it is gone. */
+  /** Leases an existing family. @throws LargeImageError `unavailable` when a sweep of it does not end, or it no longer exists. */
   static async of(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     const deadline = Date.now() + waitMs;

@@ -32,10 +32,10 @@ export interface IndexRecord {
 /** The kinds of documents that {@link ElementRecords.sweepable} lists. */
 export type RecordKind = 'pack' | 'window' | 'index';
 
-/** What is fetched of a pack. */
+/** The part of a pack to fetch. */
 export type PackPart = 'columns' | 'text' | 'both';
 
-/** A fetched pack: `columns` is empty when only the text was asked for, and the other way round. */
+/** A fetched pack: `columns` is empty when only the text was requested, and vice versa. */
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
 /** Stored documents by their ids, at most some hundred at a time; those that are not there are absent. */
@@ -56,21 +56,21 @@ export interface ElementRecords extends StoredRecords {
   insertWindows(windows: readonly WindowRecord[]): Promise<void>;
   insertIndexes(parts: readonly IndexRecord[]): Promise<void>;
 
-  /** Begins a family with a lease on it. */
+  /** Creates a family with a lease. */
   startFamily(family: string, leaseId: string, now: Date): Promise<void>;
   /** Adds a lease unless a sweep that showed itself after `sweepStale` is going on. @returns whether it was added. */
   addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean>;
-  /** Renews a lease. @returns false when it is gone. */
+  /** Renews a lease. @returns false when it no longer exists. */
   renewLease(family: string, leaseId: string, now: Date): Promise<boolean>;
   dropLease(family: string, leaseId: string): Promise<void>;
   /** The leases on a family, and when each was last renewed. */
   leases(family: string): Promise<{ id: string; at: Date }[]>;
-  /** Who sweeps a family, or has been killed while sweeping it; `null`: nobody. */
+  /** The process that sweeps a family, or was killed while sweeping it; `null` if there is none. */
   claimOf(family: string): Promise<string | null>;
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;
-  /** Those that somebody has leased or sweeps, or has when it was killed. */
+  /** Families that are leased or swept, or were when a process was killed. */
   leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
    * Claims a family for a sweep: when there are no leases on it but those given, which end, and nobody else sweeps it, but for sweeps not

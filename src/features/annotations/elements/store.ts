@@ -43,7 +43,7 @@ import { sweepFamilies, type ElementsOfFamily, type SweepOptions } from './sweep
 import { writeElements } from './write/write.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
 
-/** What a store is made of. */
+/** Dependencies and options of an element store. */
 export interface ElementStoreOptions {
   records: ElementRecords;
   /** Word of the host's brand; names the item field of overlays. */

@@ -6,7 +6,7 @@ import type { ElementRecords, RecordKind } from './records.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
 import { step } from '../../../core/steps.js';
 
-/** A lease not renewed for so long belongs to a process that died, even if it cannot be asked. */
+/** A lease that has not been renewed for this long belongs to a dead process, even if that cannot be checked. */
 const defaultStaleMs = 10 * 60_000;
 /** Documents removed between two signs of life. */
 const removedPerStep = 1024;
@@ -37,7 +37,7 @@ export async function sweepFamilies(
     const leaseStale = new Date(now.getTime() - staleMs);
     const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStale || hasEnded(id);
     if (families === undefined) {
-      // Where nothing is to be removed, as in most families, the writers need not wait.
+      // Most families have nothing to remove, so writers need not wait.
       const unused = await findsUnused(records, family, elementsOf, isEnded);
       if (unused === null) continue;
       report.families += 1;

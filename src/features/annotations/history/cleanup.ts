@@ -29,16 +29,16 @@ export interface OldVersionsReport {
   recentVersions: number;
   /** Former versions that are old, except those that are kept. */
   oldVersions: number;
-  /** Old versions of annotations whose item is gone. */
+  /** Old versions of annotations whose item no longer exists. */
   fromDeletedItems: number;
-  /** Versions that cannot be reached any more: of writes whose process was killed, and of annotations that are gone. */
+  /** Unreachable versions: from writes whose process was killed, and of annotations that no longer exist. */
   abandonedVersions: number;
   removedVersions?: number;
   /** Present where the work goes on after the time that clients wait. The numbers are then those of the versions checked until then. */
   complete?: false;
 }
 
-/** What {@link AnnotationCleanup} works with. */
+/** Options of {@link AnnotationCleanup}. */
 export interface AnnotationCleanupOptions {
   model: AnnotationModel;
   store: ElementStore;
@@ -59,8 +59,8 @@ export class AnnotationCleanup {
   constructor(private readonly options: AnnotationCleanupOptions) {}
 
   /**
-   * Counts, and removes if asked to: annotations of items that are gone, and former versions of each annotation except those that are kept, both only
-   * when they are old; then all versions and elements that cannot be reached.
+   * Counts, and on request removes, old annotations of items that no longer exist and old previous versions of each annotation,
+   * except those to keep; then all versions and elements that cannot be reached.
    *
    * @throws InvalidError
    */
@@ -71,8 +71,8 @@ export class AnnotationCleanup {
   }
 
   /**
-   * The same for a client, within the time that clients wait. If it takes longer, it goes on; other requests with the same parameters then wait for
-   * it.
+   * The same for a client, within the time that clients wait. If it takes longer, it continues, and other requests with the same
+   * parameters wait for it.
    *
    * @throws InvalidError
    */
@@ -117,8 +117,8 @@ export class AnnotationCleanup {
   }
 
   /**
-   * Counts, and removes if asked to, what cannot be reached: lists of annotations that were never finished, versions of annotations that are gone,
-   * and elements that neither an annotation nor a version refers to.
+   * Counts, and on request removes, everything that cannot be reached: lists of annotations that were never finished, versions of
+   * annotations that no longer exist, and elements without an annotation or version.
    */
   async abandoned({
     remove,
@@ -126,7 +126,7 @@ export class AnnotationCleanup {
     signal,
   }: {
     remove: boolean;
-    /** What is found is added to it at once. */
+    /** Findings are added to it immediately. */
     report?: Pick<OldVersionsReport, 'abandonedVersions'>;
     signal?: AbortSignal;
   }): Promise<number> {
@@ -194,7 +194,7 @@ export class AnnotationCleanup {
       report[cleared ? 'oldVersions' : 'recentVersions'] += 1;
       return cleared;
     };
-    // The record of a deleted annotation is kept as long as it has former versions, which could not be reached without it.
+    // The record of a deleted annotation is kept as long as it has previous versions, which could not be reached without it.
     const isRemovedCompletely = !stamp.active && isCleared(stamp);
     let cleared = isRemovedCompletely ? 1 : 0;
     let removed = 0;

@@ -11,7 +11,7 @@ export interface AnnotationVersion extends AnnotationState {
   annotationId: string;
   /** Whether this is the current version. */
   isCurrent: boolean;
-  /** False for former versions, and for the last one of a deleted annotation. */
+  /** False for previous versions, and for the last one of a deleted annotation. */
   active: boolean;
 }
 
@@ -32,7 +32,7 @@ export class AnnotationHistory {
   ) {}
 
   /**
-   * Versions of an annotation, each once, read as they are asked for.
+   * Versions of an annotation, each once, read on demand.
    *
    * @param order `limit` 0: all. Of versions with equal values, the newest comes first.
    */
@@ -57,7 +57,7 @@ export class AnnotationHistory {
 
   /** A text that changes whenever the list of versions does. */
   async stateOf(annotation: AnnotationRecord): Promise<string> {
-    // Every change makes a new version, and a cleanup removes former ones.
+    // Every change makes a new version, and a cleanup removes old ones.
     return `${annotation.version}/${await this.options.model.former.count(annotation.id)}`;
   }
 
@@ -70,9 +70,9 @@ export class AnnotationHistory {
   }
 
   /**
-   * Makes a former version the current one again: its document, not its permissions or item.
+   * Makes a previous version current again: its document, not its permissions or item.
    *
-   * @param version default: that of a deleted annotation, else the one before the current.
+   * @param version default: that of a deleted annotation, otherwise the one before the current.
    * @throws BadParameterError when there is no such version.
    */
   async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
@@ -111,7 +111,7 @@ function noVersion(): BadParameterError {
   return new BadParameterError('Annotation history version not found.');
 }
 
-/** What a version is sorted by. */
+/** The value of a version for each sort field. */
 const valueOf: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
   _version: ({ version }) => version,
   updated: ({ updated }) => updated,

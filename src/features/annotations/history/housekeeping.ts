@@ -5,7 +5,7 @@ import type { ScheduleModel } from '../../../core/database/schedule.js';
 import type { AnnotationCleanup } from './cleanup.js';
 import type { Settings } from '../../settings/settings.js';
 
-/** What {@link AnnotationHousekeeping} works with. */
+/** Options of {@link AnnotationHousekeeping}. */
 export interface AnnotationHousekeepingOptions {
   cleanup: AnnotationCleanup;
   schedule: ScheduleModel;
@@ -54,7 +54,7 @@ export class AnnotationHousekeeping {
     let renewal: NodeJS.Timeout | undefined;
     try {
       if (!(await schedule.claim(scheduleName, this.#owner, this.#next()))) return false;
-      // If a cleanup takes longer than the interval, no second one may begin beside it.
+      // If a cleanup takes longer than the interval, the next one must not run at the same time.
       const renew = () => void schedule.renew(scheduleName, this.#owner, this.#next()).catch(() => undefined);
       renewal = setInterval(renew, everyMs / checksPerInterval);
       renewal.unref();

@@ -8,7 +8,7 @@ import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
 import { isDuplicateKey, untilAccepted } from '../../../core/database/refused-writes.js';
 
-/** The fields of a former version that a cleanup needs. */
+/** The fields of a previous version that a cleanup needs. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
 
 /** Names by which versions may be sorted, and the fields behind them. */
@@ -28,7 +28,7 @@ export function isVersionField(name: string): name is VersionField {
   return Object.hasOwn(versionFields, name);
 }
 
-/** Selects former versions of an annotation, and their order. */
+/** Selects previous versions of an annotation, and their order. */
 export interface VersionListing {
   annotationId: string;
   /** Only versions below this one. */
@@ -37,7 +37,7 @@ export interface VersionListing {
   direction: 1 | -1;
 }
 
-/** All queries on former versions of annotations. */
+/** All queries on previous versions of annotations. */
 export class AnnotationVersions {
   constructor(
     private readonly connection: Connection,
@@ -48,7 +48,7 @@ export class AnnotationVersions {
     await createIndexesOf(this.model);
   }
 
-  /** Stores states as former versions. Storing the same ones again changes nothing. */
+  /** Stores states as previous versions. Storing the same ones again changes nothing. */
   async keep(annotationId: string, states: readonly AnnotationState[]): Promise<void> {
     const { ObjectId } = this.connection.base.Types;
     const versions = states.map((state) => ({ _id: new ObjectId(), ...stateFields(state), annotationId }));
@@ -59,7 +59,7 @@ export class AnnotationVersions {
     }
   }
 
-  /** Former versions before one, in the given order and else newest first, read as they are asked for. `limit` 0: all. */
+  /** Previous versions before one, in the given order, otherwise newest first, read on demand. `limit` 0: all. */
   async *list(
     listing: VersionListing,
     { limit, offset }: { limit: number; offset: number },
@@ -72,7 +72,7 @@ export class AnnotationVersions {
     for await (const doc of eachInSlices<VersionDocument>(found)) yield toVersion(doc);
   }
 
-  /** How many former versions come before a value in the order of a list. */
+  /** The number of previous versions before a value in the order of a list. */
   async countAhead({ annotationId, before, field, direction }: VersionListing, value: number | Date): Promise<number> {
     const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
     return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: before } }, ahead] });
@@ -92,7 +92,7 @@ export class AnnotationVersions {
     return doc === null ? null : toVersion(doc);
   }
 
-  /** Stamps of the former versions of an annotation below one, newest first, in lists. */
+  /** Stamps of the previous versions of an annotation before one, newest first, in lists. */
   async *stamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
     for (let below = before; ;) {
       const docs = await this.model
@@ -106,7 +106,7 @@ export class AnnotationVersions {
     }
   }
 
-  /** Families of the elements of an annotation's former versions. */
+  /** Families of the elements of an annotation's previous versions. */
   async families(annotationId: string): Promise<string[]> {
     const families = this.model.aggregate<{ _id: string }>([
       { $match: { annotationId } },
@@ -115,7 +115,7 @@ export class AnnotationVersions {
     return (await families).map(({ _id }) => _id);
   }
 
-  /** The elements of all former versions of a family, read as they are asked for. */
+  /** The elements of all previous versions of a family, read on demand. */
   async *elementsOf(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
     const found = this.model.find(query, { elements: 1 }).lean();
@@ -140,12 +140,12 @@ export class AnnotationVersions {
     await this.model.updateMany({ creatorId: userId }, { $set: { creatorId: null } });
   }
 
-  /** How many former versions come before one. */
+  /** The number of previous versions before one. */
   async count(annotationId: string, before = Infinity): Promise<number> {
     return this.model.countDocuments({ annotationId, _version: { $lt: before } });
   }
 
-  /** Ids of all annotations that have former versions, each once, in lists. */
+  /** Ids of all annotations that have previous versions, each once, in lists. */
   async *annotationIds(): AsyncGenerator<string[]> {
     for (let after = ''; ;) {
       const docs = await this.model

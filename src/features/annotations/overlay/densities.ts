@@ -55,7 +55,7 @@ export class AnnotationDensities {
   readonly #underWay = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #making = new WorkQueue({ name: 'densities', running: 1 });
-  /** Elements by family whose densities are to be made when nothing has been written for a while. */
+  /** Elements by family whose densities should be made when nothing has been written for a while. */
   readonly #planned = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -211,10 +211,10 @@ export class AnnotationDensities {
   }
 
   /**
-   * Removes densities of windows to which no annotation refers any more. Must be called after the sweep of the element store.
+   * Removes densities of windows to which no annotation refers anymore. Must be called after the sweep of the element store.
    *
-   * @param elementsOf gives the stored elements of all annotations and former versions of a family.
-   * @param families the families to sweep; by default all.
+   * @param elementsOf gives the stored elements of all annotations and previous versions of a family.
+   * @param families the families to sweep; default all.
    */
   async sweep(elementsOf: (family: string) => AsyncIterable<StoredElements>, families?: Iterable<string>): Promise<number> {
     let removed = 0;

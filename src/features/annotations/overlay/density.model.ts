@@ -5,7 +5,7 @@ import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
-/** What is known about the densities of a window without reading their tiles. */
+/** Facts about the densities of a window, without its tiles. */
 export interface DensitySummary extends Omit<CountedWindow, 'blocks'> {
   /** Id of the window. */
   window: string;

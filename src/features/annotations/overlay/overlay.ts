@@ -178,7 +178,7 @@ export class AnnotationOverlay {
     const classes = new Map(summaries.map((summary) => [summary.window, summary.classes]));
     const addresses: BlockAddress[] = [];
     for (const [i, { window, levels }] of summaries.entries()) {
-      // At this level no element of the window is small enough to be counted, or the window lies outside of the view.
+      // At this level, no element of the window is small enough to be counted, or the window is outside the view.
       if (levels === null || wanted < levels.finest || !meets(stored.windows[i]!.box, view)) continue;
       const level = Math.min(wanted, levels.coarsest);
       const side = densityTile * blockTiles * 2 ** level;

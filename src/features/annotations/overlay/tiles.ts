@@ -25,7 +25,7 @@ interface ShownAnnotation {
   elements: StoredElements;
 }
 
-/** An annotation and the item whose image it lies on. */
+/** An annotation and the item of its image. */
 export interface AnnotationOnItem {
   annotation: ShownAnnotation;
   item: ItemRecord;
@@ -86,9 +86,11 @@ export class AnnotationTiles {
   constructor(private readonly options: AnnotationTilesOptions) {}
 
   /**
-   * An annotation and its item. The caller must be allowed to read both: the shape of tiles is a property of the image.
+   * Loads an annotation and its item. The caller must be allowed to read both, because the shape of tiles is a property of the
+   * image.
    *
-   * @throws NoLargeImageError if the item is gone, AccessDeniedError if the caller may not read it, and the errors of `load`.
+   * @throws NoLargeImageError if the item no longer exists, AccessDeniedError if the caller cannot read it, and the errors of
+   * `load`.
    */
   async load(id: string, caller: Caller | null): Promise<AnnotationOnItem> {
     const annotation = await this.options.load(id, caller);

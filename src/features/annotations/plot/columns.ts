@@ -45,7 +45,7 @@ const aliases: readonly [pattern: RegExp, key: CommonKey][] = [
   ]),
 ];
 
-/** The common column that the last name of a field stands for, or `null`. */
+/** The common column for the last name of a field, or `null`. */
 export function aliasOf({ path }: PlotField): CommonKey | null {
   const name = (path.at(-1) ?? '').toLowerCase();
   return aliases.find(([pattern]) => pattern.test(name))?.[1] ?? null;

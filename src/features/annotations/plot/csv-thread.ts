@@ -10,14 +10,14 @@ import { csvField, type PlotValue } from './fields.js';
 interface CsvTask {
   /** Delivers the bytes, a chunk for each message `next`, and `null` after the last. */
   port: MessagePort;
-  /** Keys of the columns that are wanted, beside those that say what a row is about. `null`: all. */
+  /** Keys of the requested columns, in addition to those that identify the subject of a row. `null`: all. */
   keys: readonly string[] | null;
   maxRows: number;
   maxColumns: number;
   maxCells: number;
 }
 
-/** The wanted columns of a file: a value, or `null`, for each row. */
+/** The requested columns of a file: a value, or `null`, for each row. */
 export interface CsvColumns {
   rows: number;
   columns: { name: string; values: (PlotValue | null)[] }[];

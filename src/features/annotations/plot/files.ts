@@ -23,9 +23,9 @@ export function isDataFile({ name, mimeType, size }: FileRecord): boolean {
   return size <= maxBytes && (/\.csv$/i.test(name) || mimeType === 'text/csv');
 }
 
-/** What is wanted of a file. */
+/** The requested columns and rows of a file. */
 export interface DataFileRequest {
-  /** Keys of the columns that are wanted, beside those that say what a row is about. `null`: all. */
+  /** Keys of the requested columns, in addition to those that identify the subject of a row. `null`: all. */
   keys: readonly string[] | null;
   /** Only the first rows. */
   limit?: number | undefined;
@@ -75,7 +75,7 @@ export class DataFiles {
     return this.#threads.close();
   }
 
-  /** Sends the bytes, chunk by chunk as they are asked for. */
+  /** Sends the bytes chunk by chunk, on demand. */
   async #send(file: FileRecord, port: MessagePort, signal: AbortSignal): Promise<void> {
     const bytes = await this.files.read(file.doc, { start: 0, end: file.size }, { signal });
     const chunks = bytes[Symbol.asyncIterator]() as AsyncIterator<Buffer>;

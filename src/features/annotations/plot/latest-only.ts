@@ -8,7 +8,7 @@ const maxNames = 1000;
 export class LatestOnly {
   readonly #current = new LRUCache<string, AbortController>({ max: maxNames });
 
-  /** Begins work, and aborts the signal of the former work of this name. */
+  /** Starts work, and aborts the signal of the previous work with this name. */
   begin(name: string): { signal: AbortSignal; end: () => void } {
     this.#current.get(name)?.abort();
     const newest = sharedAbortController();

@@ -14,7 +14,7 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 export const plotSources = ['folder', 'item', 'annotation', 'annotationelement', 'datafile'] as const;
 export type PlotSource = (typeof plotSources)[number];
 
-/** What is to be plotted. */
+/** A request for data to plot. */
 export interface PlotRequest {
   item: ItemRecord;
   /** `images`: also the large images of the folder; `all`: also its other items. */
@@ -33,7 +33,7 @@ const maxElementsTogether = 500_000;
 /** Most rows of a file that are read for a list of columns. */
 const listedRows = 50;
 
-/** What {@link PlotData} works with. */
+/** Options of {@link PlotData}. */
 export interface PlotDataOptions {
   records: HostRecords;
   access: HostAccess;
@@ -41,7 +41,7 @@ export interface PlotDataOptions {
   dataFiles: DataFiles;
 }
 
-/** Who asks, and until when. */
+/** The caller, and the signal that ends the work. */
 interface Asking {
   caller: Caller | null;
   signal: AbortSignal;

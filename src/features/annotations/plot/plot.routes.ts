@@ -13,7 +13,7 @@ import { scopes } from '../../../http/scopes.js';
 import { isId, json, required, text, type Parameter, type ParameterValues } from '../../../http/parameters.js';
 import { itemPath } from '../parameters.js';
 
-/** What the routes for plots work with. */
+/** The context of the plot routes. */
 interface PlotContext {
   items: Items;
   plotData: PlotData;

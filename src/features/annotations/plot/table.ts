@@ -3,7 +3,7 @@ import type { PlotField, PlotValue } from './fields.js';
 import { BadValueError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
-/** What a value is about, from general to special: empty texts and -1 where it is not about a particular one. */
+/** The subject of a value, from general to specific: empty texts and -1 where it is not about a particular one. */
 export interface RowKey {
   itemId: string;
   annotationId: string;
@@ -30,7 +30,7 @@ const maxColumns = 5000;
 /** Values of one answer. */
 const maxValues = 5_000_000;
 
-/** Collects values by column, and by row for the columns that are asked for. */
+/** Collects values by column, and by row for the requested columns. */
 export class PlotTable {
   readonly #columns = new Map<string, ColumnStatistics>();
   /** The index of each kept column in the values of a row. */

@@ -9,7 +9,7 @@ import { annotationUploadJob } from './upload.job.js';
 import { AnnotationUploadModel } from './upload.model.js';
 import { AnnotationUploads } from './uploads.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface UploadNeeds {
   core: Core;
   fileSettings: FileSettings;

@@ -33,7 +33,7 @@ export function parseReference(reference: string | undefined): UploadReference |
 
 type JsonObject = Record<string, unknown>;
 
-/** Finds the item that the name used by an element stands for, or `null`. */
+/** Finds the item for a name used by an element, or returns `null`. */
 export type ResolveItem = (name: string) => Promise<string | null>;
 
 /** Replaces the identifiers by which overlay elements name items that were uploaded with them, by ids of the items. */
@@ -48,12 +48,12 @@ export class OverlayReferences {
     this.#field = itemField(brand);
   }
 
-  /** Names that stand for no item. */
+  /** Names without an item. */
   get unresolved(): string[] {
     return [...this.#known].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
   }
 
-  /** The same elements with ids instead of identifiers; the same list where there are no identifiers. */
+  /** Replaces identifiers in elements with ids; returns the same list if there are no identifiers. */
   readonly prepare = async (elements: readonly unknown[]): Promise<readonly unknown[]> => {
     let prepared: unknown[] | null = null;
     for (const [at, element] of elements.entries()) {

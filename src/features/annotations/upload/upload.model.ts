@@ -10,11 +10,11 @@ export interface UploadTask {
   /** Names the work, however often it is begun: 24 hexadecimal digits. */
   ingestion: string;
   fileId: string;
-  /** The item that is to be annotated; `null` where the reference does not name one. */
+  /** The item to annotate; `null` if the reference does not name one. */
   itemId: string | null;
   /** Name of the batch of uploads whose identifiers the elements may use in place of item ids. */
   uuid: string | null;
-  /** Who uploaded it. */
+  /** Id of the uploader. */
   userId: string | null;
   /** Whether the user was a site administrator at that time. */
   admin: boolean;
@@ -43,7 +43,7 @@ interface WaitingDocument extends WaitingUpload {
   created: Date;
 }
 
-/** Batches of uploads: which items their identifiers stand for, and which uploads wait for others. All are removed after some time. */
+/** Batches of uploads: the items for their identifiers, and the uploads that wait for others. All are removed after some time. */
 export class AnnotationUploadModel {
   readonly #named: Model<NamedDocument>;
   readonly #waiting: Model<WaitingDocument>;
@@ -76,7 +76,7 @@ export class AnnotationUploadModel {
     await Promise.all([createIndexesOf(this.#named), createIndexesOf(this.#waiting)]);
   }
 
-  /** Stores which item an identifier stands for in a user's batch. The latest upload counts. */
+  /** Stores the item for an identifier in a user's batch. The latest upload counts. */
   async name({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
     const $set = { itemId, created: new Date() };
     const write = () => this.#named.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
@@ -89,7 +89,7 @@ export class AnnotationUploadModel {
     }
   }
 
-  /** The item that an identifier stands for in a user's batch, or `null`. */
+  /** The item for an identifier in a user's batch, or `null`. */
   async itemOf({ userId, uuid }: Batch, identifier: string): Promise<string | null> {
     const named = await this.#named.findById(keyOf(userId, uuid, identifier)).lean<NamedDocument>();
     return named?.itemId ?? null;

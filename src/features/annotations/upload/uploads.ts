@@ -16,7 +16,7 @@ import { step } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
-/** The identifier of uploads of annotations ends with this. Applications may put a word of their own in front. */
+/** The identifier of annotation uploads ends with this. Applications can put their own word in front. */
 const annotationIdentifier = 'LargeImageAnnotationUpload';
 /** How long a file waits for the others of its batch, and how long identifiers are remembered. */
 const waitMs = 24 * 3600 * 1000;
@@ -26,7 +26,7 @@ const failureLifetimeMs = 3600 * 1000;
 /** Ids of annotations in the results of a job. */
 const maxListed = 1000;
 
-/** What {@link AnnotationUploads} works with. */
+/** Options of {@link AnnotationUploads}. */
 export interface AnnotationUploadsOptions {
   model: AnnotationUploadModel;
   leases: Leases;
@@ -43,7 +43,7 @@ export interface AnnotationUploadsOptions {
   logger: HostLogger;
 }
 
-/** What reading a file comes with. */
+/** The context of reading a file. */
 export interface IngestContext {
   jobId: string;
   log: (text: string) => void;
@@ -189,7 +189,7 @@ export class AnnotationUploads {
       throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes} bytes.`);
     }
     if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
-    // Not everybody who sees the job may see the folder of the file, so the message does not name it.
+    // Some users who see the job cannot see the folder of the file, so the message does not name it.
     log(`Reading ${file.itemId === item.id ? file.name : 'a file'} (${file.size} bytes)\n`);
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
@@ -231,8 +231,8 @@ export class AnnotationUploads {
   }
 
   /**
-   * The item that the text of an element stands for: its id, or an identifier of the batch. If a user is given, the item becomes a large image where
-   * that is possible.
+   * Finds the item for a name in an element: an item id, or an identifier of the batch. If a user is given, the item becomes a
+   * large image if possible.
    */
   async #resolve({ userId, uuid }: UploadTask, name: string, user?: Caller): Promise<string | null> {
     const { records, model } = this.options;

@@ -15,9 +15,9 @@ export interface JobChange {
 
 /** How to follow a job. */
 export interface FollowOptions {
-  /** Who follows. */
+  /** The caller who follows the job. */
   caller: Caller | null;
-  /** What they have of the job. */
+  /** What the caller can see of the job. */
   sight: JobSight;
   /** Position of the last change that the follower has seen. Default: from the beginning. */
   after?: string | undefined;
@@ -33,8 +33,8 @@ const quarterHourMs = 900_000;
 const allEntries = 2_000_000_000;
 
 /**
- * The changes of a job as they happen, in whatever process. First come its document, its log from the first entry that is kept, and its progress;
- * then each change. It ends after the change that finished the job, or when the job is gone. It yields `null` after each poll that found nothing new.
+ * The changes of a job as they happen, in any process. First its document, its stored log and its progress; then each change. It
+ * ends after the change that finished the job, or when the job is removed. It yields `null` after each poll without news.
  */
 export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
   const { caller, intervalMs = 400, durationMs = quarterHourMs } = options;
@@ -64,7 +64,7 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
   }
 }
 
-/** What a follower has seen already: numbers of log entries and of replacements of the log, status, and progress. */
+/** The state that a follower has seen: numbers of log entries and of log replacements, status, and progress. */
 interface Seen {
   logCount: number;
   logEpoch: number;
@@ -87,7 +87,7 @@ async function* changesOf(
   }
 }
 
-/** What was added to log and progress. */
+/** New log entries and progress. */
 async function* detailsOf(store: JobStore, job: JobRecord, seen: Seen): AsyncGenerator<JobChange> {
   if (job.logEpoch !== seen.logEpoch || job.logCount > seen.logCount) {
     const missed = await readMissedLog(store, job, seen);
@@ -112,11 +112,11 @@ interface MissedLog {
   overwrite: boolean;
 }
 
-/** Log entries that a follower has not seen, as far as they are kept; `null` when the job is gone. */
+/** Stored log entries that a follower has not seen; `null` if the job no longer exists. */
 async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promise<MissedLog | null> {
   let logCount = job.logCount;
   for (;;) {
-    // Entries may be added between two queries. So some more are asked for, and the counters tell which of them are new.
+    // Entries may be added between two queries, so a few more are requested, and the counters tell which of them are new.
     const asked = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
     const tail = await store.readLogTail(job.id, asked);
     if (tail === null) return null;

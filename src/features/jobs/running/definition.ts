@@ -2,13 +2,13 @@ import { LargeImageError } from '../../../errors.js';
 import { outageOf } from '../../../core/database/outage.js';
 import type { JobProgress, JobRecord } from '../job-record.js';
 
-/** What a running job has at hand. */
+/** The environment of a running job. */
 export interface JobContext {
   /** The record of the job, as it was when the work began. */
   readonly job: JobRecord;
   /**
-   * Aborted within a second after the job was cancelled, removed or ended by somebody else, or when the server closes. The work
-   * should stop then; what it returns or throws after that does not count.
+   * Aborted within a second after the job was canceled, removed or ended by someone else, or when the server closes. The work
+   * should stop then; anything it returns or throws later is ignored.
    */
   readonly signal: AbortSignal;
   /** Adds an entry to the log. Entries are collected and written several times a second. */
@@ -23,7 +23,7 @@ export interface JobContext {
 export interface JobDefinition<D = Record<string, unknown>> {
   /** Unique among the definitions of a runner; the same in every process. */
   name: string;
-  /** Title of its jobs, unless they get one of their own. */
+  /** Default title of its jobs. */
   title: string;
   /** `type` of its records. */
   type: string;

@@ -8,6 +8,6 @@ export type NewDefinedJob = Omit<NewJob, 'title' | 'type' | 'run' | 'args'> & { 
 export interface JobStarter {
   /** Stores a job of a kind that was defined. It runs when {@link JobStarter.start} says so. @throws when the kind is unknown. */
   create(name: string, job: NewDefinedJob): Promise<JobRecord>;
-  /** Queues a job. @returns it as it is then; `null` when it is gone. */
+  /** Queues a job. @returns the queued job; `null` if it no longer exists. */
   start(job: JobRecord): Promise<JobRecord | null>;
 }

@@ -6,7 +6,7 @@ import { hasEnded, processName } from '../../../core/database/leases/process-nam
 import { Silence } from '../../../core/database/leases/silent-owner.js';
 import { step } from '../../../core/steps.js';
 
-/** State of the queue entry that is to deliver a job to a runner; `taken` says since when it is taken. */
+/** State of the queue entry that delivers a job to a runner; `taken` includes the time. */
 export type EntryState = 'waiting' | 'gone' | `taken ${string}`;
 
 interface RecoveryOptions {
@@ -33,7 +33,7 @@ const maxWaiting = 100;
  */
 const entryShare = 3;
 
-/** Whether a job was begun, has been taken from the process that worked on it, and is to be restarted. */
+/** Whether a job was started, then taken from its process, and should be restarted. */
 function waitsForEntry({ status, run }: JobRecord): boolean {
   return status !== jobStatus.canceling && run?.owner === null && mayBeBegunAgain(run);
 }
@@ -97,7 +97,7 @@ export class JobRecovery {
     return silence.isOver(key);
   }
 
-  /** Takes a job away from an owner that is gone: the job goes back into the queue, or is over. */
+  /** Takes a job from a dead owner: the job returns to the queue or ends. */
   async #end(job: JobRecord): Promise<void> {
     const { jobs, logger } = this.options;
     const run = job.run!;

@@ -9,7 +9,7 @@ import { processName } from '../../../core/database/leases/process-name.js';
 
 type JobState = NonNullable<Awaited<ReturnType<JobStore['findState']>>>;
 
-/** Why work on a job is to stop before its end. */
+/** Reason to stop work on a job before its end. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
 /** Reason of {@link JobContext.signal}. */
@@ -45,7 +45,9 @@ interface RunOptions {
 
 /** Pauses before further attempts to write the record of an ended job, in milliseconds. */
 const settlePausesMs = [250, 1000, 4000, 8000];
-/** The same pause while the database is away, without a limit on the attempts. Each attempt also waits for the database itself. */
+/**
+ * The same pause while the database is unreachable, without a limit on attempts. Each attempt also waits for the database itself.
+ */
 const outagePauseMs = 1000;
 
 /** The work on one claimed job in this process, from RUNNING to its final status. */
@@ -71,7 +73,7 @@ export class JobRun {
     return this.options.job.id;
   }
 
-  /** Whether the work was interrupted and is to be restarted. The job then waits for a process to queue it. */
+  /** Whether the work was interrupted and should be restarted. The job then waits for a process to queue it. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
@@ -162,8 +164,9 @@ export class JobRun {
   }
 
   /**
-   * Checks the record at once when this process has written something that stops the work. The event alone does not stop it, because it may be older
-   * than this run: whoever queues a job writes to it once more while it is already being taken up.
+   * Checks the record immediately when this process has written something that stops the work. The event alone does not stop it,
+   * because it may be older than this run: a job is written once more after it was queued, possibly when it has already been
+   * started.
    */
   #onJobEvent({ kind, job }: JobEvent): void {
     if (job.id !== this.id || this.#settled !== null) return;
@@ -238,7 +241,7 @@ export class JobRun {
     if (job === null || job.run?.owner !== owner) return true;
     const changes: JobChanges = {
       owner: null,
-      // If the job is to be restarted, this process queues it.
+      // If the job should be restarted, this process queues it.
       starter: processName(),
       log: this.#log,
       ...(this.#progress && { progress: { total: null, current: null, message: null, ...job.progress, ...this.#progress } }),

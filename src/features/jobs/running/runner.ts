@@ -19,7 +19,7 @@ export interface JobRunnerOptions {
   logger?: HostLogger | undefined;
   /** Prefix of the names of the jobs in the queue, so that they differ from those of the host. Default `large_image`. */
   prefix?: string;
-  /** Which jobs this process takes up. Default both. */
+  /** The kinds of jobs that this process runs. Default both. */
   handlers?: readonly ('local' | 'worker')[];
   /**
    * How long the process of a running job may be silent before the job is taken from it. Default 15 000: with the sweeps and with Agenda's
@@ -133,9 +133,10 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Queues a job: it is QUEUED, and RUNNING as soon as a process has a slot for it. A job that is over or being worked on is left unchanged.
+   * Queues a job: it becomes QUEUED, and RUNNING when a process has a free slot. A job that has ended or is running is left
+   * unchanged.
    *
-   * @returns the job as it is then; `null` when it is gone.
+   * @returns the job; `null` if it no longer exists.
    */
   async start(job: JobRecord): Promise<JobRecord | null> {
     if (job.run === null) throw new Error(`Job ${job.id} was not created by a runner.`);
@@ -154,7 +155,7 @@ export class JobRunner implements JobStarter {
     return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id);
   }
 
-  /** Starts the host's Agenda, unless it runs already. For processes whose purpose is to run jobs. {@link JobRunner.close} stops it again. */
+  /** Starts the host's Agenda, unless it is running. For processes that only run jobs. {@link JobRunner.close} stops it again. */
   async startProcessing(): Promise<void> {
     if (this.#agenda.isActiveJobProcessor()) return;
     this.#startedAgenda = true;

@@ -90,7 +90,7 @@ function checkDuration(days: number | undefined): number | undefined {
   if (days !== undefined && !(days >= 0 && days <= longestTokenDays)) {
     throw new InvalidError(`Token duration must be from 0 to ${longestTokenDays} days.`, 'tokenDuration');
   }
-  // Existing clients send 0 for a key without a lifetime of its own.
+  // Existing clients send 0 for a key with the default lifetime.
   return days === 0 ? undefined : days;
 }
 

@@ -16,8 +16,8 @@ const delayMs = 1000;
 const mostDelayed = 1000;
 
 /**
- * The queue in which a password is hashed. `known` is for users who are signed in or have lately signed in from the same network, `stranger`
- * for everybody else, so that people who guess passwords only delay strangers.
+ * The queue in which a password is hashed: `known` for users who are signed in or have recently signed in from the same network,
+ * `stranger` for all others. People who guess passwords therefore delay only strangers.
  */
 export type HashLane = 'known' | 'stranger';
 

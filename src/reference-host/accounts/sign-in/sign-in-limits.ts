@@ -13,13 +13,13 @@ import type { UserDocument } from '../users/user.model.js';
 const hourSeconds = 3600;
 /** Time after a sign-in in which the user counts as known in the network. */
 const knownSeconds = 21 * 24 * hourSeconds;
-/** A user whose remaining time as known is shorter than this is remembered anew. */
+/** When the remaining time of a known user falls below this, it is extended. */
 const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
 
 /** Time in milliseconds in which a budget that is used up is refused without a query. */
 const exhaustedMs = 1000;
 
-/** What is counted. The names are parts of keys in the database. */
+/** The kinds of counters. The names are parts of keys in the database. */
 type Counted = 'login-and-network' | 'network' | 'login' | 'wrong-key' | 'creation';
 
 /** A number of attempts that are allowed in a window of time. */

@@ -122,8 +122,8 @@ async function isFile(path: string): Promise<boolean> {
 }
 
 /**
- * The collection of a name. Whether everybody may see it follows the command line: where an earlier start differed, the collection and all
- * folders in it are changed.
+ * The collection with this name. The command line decides whether everyone can see it. If an earlier start decided differently, the
+ * collection and all its folders are changed.
  */
 export async function ensureCollection(
   context: HostContext,

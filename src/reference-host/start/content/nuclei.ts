@@ -31,10 +31,10 @@ export interface NucleiOptions {
 }
 
 /**
- * Adds the nuclei of the synthetic slide as an annotation, by the ordinary route, and only once. If somebody removes it, it is not made again; if the
- * making was interrupted, it is made anew.
+ * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. A deleted annotation is not created
+ * again; an interrupted one is.
  *
- * @returns number of nuclei; 0 when it was done before, or when there is no administrator to do it for
+ * @returns the number of nuclei; 0 if they were added before, or if there is no administrator to own them
  * @throws when the server refuses
  */
 export async function addNuclei(context: HostContext, options: NucleiOptions): Promise<number> {

@@ -14,7 +14,7 @@ export interface OwnFilesOptions {
   leftOut?: (path: string, reason: string) => void;
 }
 
-/** Files of a Zarr that describe what lies beside them. */
+/** Zarr files that describe the data next to them. */
 const zarrNames: ReadonlySet<string> = new Set(['.zattrs', '.zgroup', '.zarray', '.zmetadata']);
 
 /** Whether a file or folder of this name is served. */

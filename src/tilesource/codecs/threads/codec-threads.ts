@@ -13,7 +13,7 @@ const memoryMiB = 512;
 /** Largest number of threads. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
-/** The bytes in a buffer of their own. Sending a view of a larger buffer to a thread would copy the whole buffer. */
+/** Copies the bytes to a separate buffer. Sending a view of a larger buffer to a thread would copy the whole buffer. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 }

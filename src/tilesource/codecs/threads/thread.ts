@@ -54,13 +54,16 @@ interface JpegXrPicture {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Number of failures after which a library is loaded anew, because each failure may leak memory. */
+/** Number of failures after which a library is reloaded, because each failure may leak memory. */
 const maxFailures = 20;
 
 /** A library whose memory has grown beyond this many bytes is dropped after use, because memory of WebAssembly never shrinks. */
 const keptMemory = 2 ** 27;
 
-/** Loads a library when it is first used. Loads it anew after a trap, which may damage its memory, after many failures, or when it has grown too large. */
+/**
+ * Loads a library on first use. Reloads it after a trap, which may damage its memory, after many failures, or when it has grown too
+ * large.
+ */
 class Library<T> {
   #loaded: Promise<T> | null = null;
   #failures = 0;
@@ -121,7 +124,8 @@ const jpegXrLibrary = new Library(
 );
 
 const zstdLibrary = new Library(async () => {
-  // The library keeps its state in its module. If it is initialised a second time there it returns wrong bytes, so its modules are loaded anew.
+  // The library keeps its state in its module. If it is initialized a second time, it returns wrong bytes, so its modules are
+  // reloaded.
   for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
   const { init, compress, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
   await init();

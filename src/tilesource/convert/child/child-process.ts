@@ -31,10 +31,10 @@ export type ChildMessage =
   | { kind: 'done' }
   | ChildFailure;
 
-/** A message to the child about the pass that it asked for. */
+/** A message to the child about the pass that it requested. */
 export type PassMessage = { kind: 'progress'; done: number } | { kind: 'done' } | ChildFailure;
 
-/** A message to the child with the part of the image that it asked for. */
+/** A message to the child with the part of the image that it requested. */
 export type AnswerMessage = { kind: 'answer'; id: number } & ({ answer: Answer } | { failure: ChildFailure });
 
 /** Called while a child works. `done` is the share of the work from 0 to 1. */

@@ -1,6 +1,6 @@
 import { attribute, children, childText, parseXml, type XmlElement } from '../../xml.js';
 
-/** What the XML of a file says about its image. */
+/** Facts about the image from the XML of a file. */
 export interface CziFacts {
   /** Millimetres per pixel. */
   mmX: number | null;

@@ -28,7 +28,7 @@ export interface SubBlock {
   /** Number of its plane among {@link SubBlocks.planes}. */
   plane: number;
   scene: number;
-  /** Order of overlapping sub-blocks: higher ones lie on top. */
+  /** Order of overlapping sub-blocks: higher ones are on top. */
   order: number;
   /** The rectangle that it covers, in pixels of full resolution and coordinates of the file. */
   left: number;

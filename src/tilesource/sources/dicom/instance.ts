@@ -27,7 +27,7 @@ interface Range {
   hasTags?: boolean;
 }
 
-/** Where frames lie; a file may have millions of them. */
+/** Positions of frames; a file may have millions of them. */
 type FrameRanges = (frame: number) => Range | undefined;
 
 /** One DICOM file: its header, and the positions of its frames. */
@@ -61,7 +61,7 @@ export class DicomInstance {
     }
   }
 
-  /** Whether the frames are encapsulated, that is, stored in fragments with lengths of their own. */
+  /** Whether the frames are encapsulated, that is, stored in fragments with separate lengths. */
   get isEncapsulated(): boolean {
     return this.facts.pixelLength === null;
   }
@@ -113,7 +113,7 @@ export class DicomInstance {
     return this.#ranges;
   }
 
-  /** Where the fragments of each frame lie: by a table of offsets, or by looking at all of them. */
+  /** Finds the fragments of each frame: by a table of offsets, or by looking at all of them. */
   async #findFrames(): Promise<FrameRanges> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
     const head = await this.#exactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
@@ -134,7 +134,7 @@ export class DicomInstance {
     return this.#byScanning(first, frames);
   }
 
-  /** What lies between two offsets is read at once, and taken apart then. */
+  /** The data between two offsets is read at once, and split afterwards. */
   async #byTable(first: number, table: DataView): Promise<FrameRanges> {
     const { size } = this.reader;
     const frames = table.byteLength / 4;

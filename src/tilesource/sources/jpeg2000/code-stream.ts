@@ -77,7 +77,7 @@ export class CodeStream {
       else known.push(stretch);
       if (isSliceOver()) await nextSlice(signal);
     }
-    // SIZ is written anew. Parameters of decoding are kept. Segments with positions and lengths within the whole file are left out.
+    // SIZ is rewritten. Decoding parameters are kept. Segments with positions and lengths within the whole file are left out.
     const left: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
     const kept = segments.filter(({ marker }) => !left.includes(marker));
     return new CodeStream(reader, size, fewest, kept, byTile);

@@ -103,7 +103,7 @@ export class CodeStreamPixels {
         : data;
     const raster: Raster = { ...this.shape, width, height, data: samples };
     if (palette !== null) return throughPalette(raster, palette.entries, order);
-    // Of YCbCr, the library converts only subsampled colours to RGB by itself.
+    // The library converts YCbCr to RGB only if its colors are subsampled.
     const isPlain = this.stream.size.components.every(({ dx }) => dx === 1);
     if (space === sYcc && isPlain && raster.bands === 3 && (samples instanceof Uint8Array || samples instanceof Uint16Array)) {
       yCbCrToRgb(samples, bits);

@@ -16,7 +16,7 @@ interface Window {
   bottom: number;
 }
 
-/** A frame of a source that is to be drawn. */
+/** A frame of a source that should be drawn. */
 interface Wanted {
   member: MultiMember;
   frame: number;

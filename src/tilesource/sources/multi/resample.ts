@@ -131,13 +131,15 @@ class Brush {
         if (this.#add(this.map([x, y]))) covered += 1;
       }
     }
-    // A pixel at the border of the source is drawn when at least half of it lies in the source.
+    // A pixel at the border of the source is drawn if at least half of it is inside the source.
     if (covered * 2 < samples * samples || covered === 0) return;
     for (let band = 0; band < sum.length; band++) sum[band]! /= covered;
     this.#put((row * this.target.width + column) * this.target.bands);
   }
 
-  /** Adds the samples at a point of the source, interpolated between four pixels. @returns whether the point lies in the source. */
+  /**
+   * Adds the samples at a point of the source, interpolated between four pixels. @returns whether the point is inside the source.
+   */
   #add([x, y]: Point): boolean {
     const { part, crop } = this.drawing;
     if (!(x >= crop.left && x < crop.right && y >= crop.top && y < crop.bottom)) return false;

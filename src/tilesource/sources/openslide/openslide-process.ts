@@ -165,8 +165,8 @@ const keptBytes = 2 ** 21;
 let kept = new Uint8Array(0);
 
 /**
- * Zeros for the pixels of one answer, which is copied when it is sent. If each answer had memory of its own, some fifty megabytes of garbage would
- * wait to be collected.
+ * Zeros for the pixels of one answer, which is copied when it is sent. If each answer had new memory, some fifty megabytes of
+ * garbage would wait to be collected.
  */
 function memoryFor(length: number): Uint8Array {
   if (length > keptBytes) return new Uint8Array(length);

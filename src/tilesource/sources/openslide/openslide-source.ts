@@ -60,7 +60,7 @@ function startBefore(position: number, downsample: number): { base: number; skip
   return { base: Math.round((position - skipped) * downsample), skipped };
 }
 
-/** The part of a side of a tile that lies within the `left` pixels that remain of a level, but at least one pixel. */
+/** The part of a tile's side that is inside the `left` remaining pixels of a level, but at least one pixel. */
 function within(side: number, left: number): number {
   return Math.max(1, Math.min(side, Math.floor(left + nearWhole)));
 }

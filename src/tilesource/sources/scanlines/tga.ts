@@ -52,7 +52,7 @@ async function unpackRuns(
 ): Promise<Buffer> {
   if (length > mostUnpacked)
     throw new TileSourceError(`The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${mostUnpacked} are read.`);
-  // In the worst case each pixel is a sequence of its own, with one more byte.
+  // In the worst case, each pixel is a separate sequence, with one more byte.
   const bytes = await read(length + Math.ceil(length / pixelBytes));
   const out = Buffer.alloc(length);
   let [at, to] = [0, 0];

@@ -11,7 +11,7 @@ import { temporaryPath } from '../../../core/temporary-files.js';
 /** Milliseconds after which rendering a drawing is aborted. Its cost cannot be told from its text, and filters can take hours. */
 const drawingMs = 30_000;
 
-/** How many drawings are rendered at the same time. Each is rendered in a process of its own. */
+/** Number of drawings rendered at the same time, each in a separate process. */
 const drawings = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**

@@ -4,7 +4,7 @@ import type { Directory } from './file/directory.js';
 import { tags } from './file/tags.js';
 import { childText, children, parseXml, type XmlElement } from '../../xml.js';
 
-/** What a description in a known format says about the image. */
+/** Facts about an image from a description in a known format. */
 export interface DescribedImage {
   magnification: number | null;
   mmX: number | null;

@@ -9,7 +9,7 @@ interface OmePlane {
   metadata: FrameMetadata;
 }
 
-/** What OME-XML says about its file. */
+/** Facts about a file from its OME-XML. */
 export interface OmeDescription {
   sizeX: number;
   sizeY: number;
@@ -22,7 +22,7 @@ export interface OmeDescription {
   magnification: number | null;
   /** Main directories of images that are named label, macro, overview or thumbnail. */
   associated: Map<string, number>;
-  /** What the document says, for internal metadata: `Image[0].Pixels.SizeX` and so on. */
+  /** The content of the document, for internal metadata: `Image[0].Pixels.SizeX` and so on. */
   info: Record<string, unknown>;
 }
 
@@ -127,7 +127,7 @@ interface Placement {
 function placementsOf(pixels: XmlElement, axes: Axes, budget = { planes: maxPlanes }): (Placement | undefined)[] {
   const placements: (Placement | undefined)[] = Array.from({ length: axes.count });
   const blocks = children(pixels, 'TiffData');
-  // "TiffData without attributes", which parses to an empty text, stands for: all planes, from the first directory on.
+  // "TiffData without attributes", which parses to an empty text, means all planes, from the first directory on.
   for (const block of blocks.length > 0 ? blocks : [{}]) {
     const directory = integer(block, 'IFD', 0);
     const hasIfd = attribute(block, 'IFD') !== undefined;
@@ -191,7 +191,7 @@ export function mostPlanes(description: string): number {
   const most: Record<string, number> = {};
   for (const [, axis, text] of description.matchAll(/\bSize([ZCT])\s*=\s*["']([^"']*)/g)) {
     const size = Number(text);
-    // What is written by references to characters, such as &#49;, may be any number.
+    // A character reference, such as &#49;, can be any number.
     most[axis!] = Math.max(most[axis!] ?? 1, Number.isNaN(size) ? Infinity : size);
   }
   const images = description.match(/Pixels\b/g)?.length ?? 0;

@@ -19,7 +19,7 @@ export interface StoredRegion {
   height: number;
 }
 
-/** What is needed to read chunks of a file. */
+/** The dependencies of reading chunks of a file. */
 export interface ChunkReader extends DecodeContext {
   file: TiffBytes;
   tables: ChunkTables;

@@ -81,7 +81,7 @@ const predictedCompressions: ReadonlySet<number> = new Set([
   compressions.deflateOld,
   compressions.zstd,
 ]);
-/** Compressions of JPEG XR, whose tiles are files of their own that decode to plain samples. */
+/** Compressions of JPEG XR, whose tiles are complete files that decode to plain samples. */
 export const jpegXrCompressions: ReadonlySet<number> = new Set([compressions.jpegXr, compressions.jpegXrNdpi]);
 const jpegXlCompressions: ReadonlySet<number> = new Set([compressions.jpegXl, compressions.jpegXlDng]);
 const faxCompressions: ReadonlySet<number> = new Set([compressions.ccittRle, compressions.ccittFax3, compressions.ccittFax4]);
@@ -381,7 +381,7 @@ function checkCounts(layout: ImageLayout): void {
   if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
 }
 
-/** What decoders need besides the layout. */
+/** Data that decoders need besides the layout. */
 export interface DecodeContext {
   littleEndian: boolean;
   threads: CodecThreads;

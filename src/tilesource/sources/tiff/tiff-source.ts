@@ -111,7 +111,7 @@ class TiffTileSource implements TileSource {
     maxEntrySize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ offsets, lengths }) => Math.min(tableBytes, offsets.byteLength + lengths.byteLength + 64),
   });
-  /** What {@link findTruncation} says. */
+  /** The result of {@link findTruncation}. */
   #truncation: Promise<string | null> | undefined;
   readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>({ max: keptLayouts });
 

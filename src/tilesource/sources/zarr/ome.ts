@@ -34,7 +34,7 @@ export interface OmeImage {
   /** The arrays, the finest first: the path relative to the group, and the size of a step along each axis. */
   datasets: { path: string; scale: readonly number[] | null }[];
   channels: OmeChannel[];
-  /** As they stand in the file. */
+  /** As stored in the file. */
   multiscales: unknown;
   omero: unknown;
 }

@@ -6,7 +6,7 @@ import { everywhere } from './patches.js';
 import type { Stage } from '../../stage/contract.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
-/** What lies on the stage, lowest first: overlays, shapes, then labels and whatever `above` paints. */
+/** The content of the stage from bottom to top: overlays, shapes, labels, and the result of `above`. */
 export type Content = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
@@ -32,19 +32,20 @@ const cellMargin = cellSide / 8;
 /** Points that are drawn in one frame, so that none keeps the page busy. */
 const pointsAtATime = 6000;
 
-/** What a shape costs beside its points. */
+/** Cost of a shape in addition to its points. */
 const pointsOfShape = 8;
 
 /**
- * What is drawn above the image: cells of shapes, which are moved with the view, and a canvas for what changes under the pointer.
+ * The drawing above the image: cells of shapes, which move with the view, and a canvas for everything that changes under the
+ * pointer.
  *
- * @param element that the stage fills
- * @returns asks for the content, for what has come to it, or only for what is live to be drawn
+ * @param element the element that the stage fills
+ * @returns functions that redraw everything, only new content, or only the live canvas
  */
 export function drawingLayer(stage: Stage, element: HTMLElement, content: Content) {
   const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
   let labelled: Element[] = [];
-  /** Those that the shapes were drawn without. */
+  /** Ids of the shapes that were left out of the drawing. */
   let left = '';
   /** Points that may still be drawn in this frame. */
   let room = pointsAtATime;
@@ -140,7 +141,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   }
 }
 
-/** The box of the image around one of the stage, and around what lies so far beyond its sides. */
+/** Converts a box of the stage, extended beyond its sides, to image coordinates. */
 function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond: number = 0) {
   const back = placement.inverse();
   const [columns, rows] = [
@@ -157,7 +158,7 @@ function nextFrame() {
   return new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
 }
 
-/** @param isUsed whether anything is to be wiped off */
+/** @param isUsed whether there may be something to erase */
 function painterOf(
   canvas: HTMLCanvasElement | OffscreenCanvas,
   { width, height }: { width: number; height: number },

@@ -3,7 +3,9 @@ import type { ImageMetadata } from '../../image/metadata.js';
 import type { Element } from '../model.js';
 import { annotationTexts } from '../../texts.js';
 
-/** What an overlay shows; `width` and `height` are those of its image at full resolution, the picture may have fewer pixels. */
+/**
+ * The picture of an overlay. `width` and `height` are those of its image at full resolution; the picture may have fewer pixels.
+ */
 export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
 
 /** Longest side of the picture of an overlay: one picture is enough at usual zooms, and finer ones would be tiles. */
@@ -55,7 +57,7 @@ export class OverlayPictures {
   }
 }
 
-/** A picture in which each pixel has the color of the category that its value stands for. */
+/** A picture in which each pixel has the color of its category. */
 function colored(image: ImageBitmap, element: Element) {
   const canvas = new OffscreenCanvas(image.width, image.height);
   const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;

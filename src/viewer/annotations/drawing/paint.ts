@@ -14,13 +14,13 @@ const pointRadius = 5;
 const handleSize = 9;
 /** Length of an arrow's head. */
 const arrowHead = 14;
-/** How far the turning handle of a box lies above it. */
+/** Distance between a box and its rotation handle above it. */
 export const rotationHandleDistance = 26;
 /** Shapes smaller than this are a dot. */
 const dotBelow = 2.5;
 /** More labels than this cannot be read. */
 const maxLabels = 200;
-/** A label that is wider, in CSS pixels, ends in an ellipsis: all of it stands on the card of its shape. */
+/** A label that is wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
 const maxLabelWidth = 240;
 
 /** The outline of an element in image pixels. */
@@ -72,7 +72,7 @@ function grid(path: Path2D, corners: Point[], { widthSubdivisions = 1, heightSub
 /** Labels as they are written, by the elements that they are of. */
 const written: WeakMap<Element, string> = new WeakMap();
 
-/** What can be drawn on. */
+/** The contexts that can be drawn on. */
 export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
 /** Draws on one canvas. */
@@ -105,7 +105,7 @@ export class Painter {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
-  /** Another image, laid over this one: a point of it lies at `[x, y] · matrix + offsets`. */
+  /** Draws another image over this one: its point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
   overlay({ transform = {}, opacity = 1 }: Element, { picture, width, height }: OverlayPicture) {
     const { context } = this;
     const {
@@ -191,7 +191,7 @@ export class Painter {
     else context.stroke();
   }
 
-  /** The head lies at the first point. */
+  /** The arrowhead is at the first point. */
   #arrowHead({ points = [], lineColor = defaultLine }: Element, lineWidth: number) {
     const [head, tail] = points;
     if (!head || !tail) return;
@@ -251,7 +251,7 @@ export class Painter {
     }
   }
 
-  /** Writes the label of an element beside it. */
+  /** Writes the label of an element next to it. */
   label(element: Element) {
     if (!element.label || element.label.value === '' || this.labels >= maxLabels) return;
     const box = boxOf(element);

@@ -1,14 +1,14 @@
 import { boxOf, isOverlay } from './shapes.js';
 import { outside, overlaps, type Box, type Element } from '../model.js';
 
-/** Shapes, and points of shapes, of one annotation that are kept beside those near the view. */
+/** Maximum number of shapes, and of their points, kept for one annotation in addition to those near the view. */
 const maxShapes = 20_000;
 const maxPoints = 500_000;
 
-/** What one request brought: all elements that meet a box, each with a number that grows in the order of the annotation. */
+/** The result of one request: all elements that touch a box, each with a number that increases in the order of the annotation. */
 export type Patch = { box: Box; elements: readonly Element[]; orders: readonly number[] };
 
-/** `boxes` are those of the elements, which are gone through for each cell. */
+/** `boxes` are the boxes of the elements, which are searched for each cell. */
 type Held = Patch & { boxes: readonly Box[]; points: number };
 
 export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
@@ -38,13 +38,13 @@ export class Patches {
     this.#patches = [];
   }
 
-  /** Of what does not meet a box, much is let go, longest unused first. */
+  /** Drops many of the elements that do not touch the box, least recently used first. */
   keep(box: Box) {
     const used = this.#meeting(box);
     this.#patches = [...lately(this.#patches.filter((patch) => !used.includes(patch))), ...used];
   }
 
-  /** What is at hand of a box and passes a test, by id and in the order of the annotation. */
+  /** The loaded elements that touch a box and pass a test, by id and in the order of the annotation. */
   within(box: Box, test: (element: Element) => boolean = () => true): Map<string, Element> {
     const found: Map<string, [order: number, element: Element]> = new Map();
     for (const { elements, orders, boxes } of this.#meeting(box))
@@ -91,7 +91,7 @@ function lately(patches: Held[]) {
   return patches.slice(first + 1);
 }
 
-/** What is left of boxes outside of others. */
+/** The parts of boxes that are outside all the others. */
 export function without(boxes: Box[], others: Iterable<{ box: Box }>): Box[] {
   let left = boxes;
   for (const { box } of others) left = left.flatMap((part) => (overlaps(part, box) ? outside(part, box) : [part]));

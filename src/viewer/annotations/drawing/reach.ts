@@ -3,7 +3,7 @@ import type { Box } from '../model.js';
 /** Margin around the view in which shapes are fetched, as a share of its size. */
 const margin = 0.3;
 
-/** Of a moving view, shapes of about as much are fetched ahead as it covers in this time, in milliseconds. */
+/** While the view moves, shapes are fetched ahead for about the area that it covers in this time, in milliseconds. */
 const aheadMs = 400;
 
 /** A box, extended by a share of its size on each side, and by a way on the side to which it leads. */
@@ -17,7 +17,7 @@ function extended({ left, top, right, bottom }: Box, share: number, x: number = 
   };
 }
 
-/** The region to fetch for a view. Its edges are multiples of a power of two, so that regions beside it leave no narrow gaps. */
+/** The region to fetch for a view. Its edges are multiples of a power of two, so that there are no narrow gaps between regions. */
 export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
   const { left, top, right, bottom } = extended(view, margin, x, y);
   const step = 2 ** Math.floor(Math.log2((view.right - view.left) / 10));
@@ -25,7 +25,7 @@ export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
   return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
 }
 
-/** What of the image is needed for a view, and soon. */
+/** The part of the image that a view needs, now and soon. */
 export class Reach {
   /** A box that follows the view: how far behind it is tells how fast the view moves. */
   #late: Box = { left: 0, top: 0, right: 0, bottom: 0 };
@@ -37,7 +37,7 @@ export class Reach {
     this.#time += passed;
     const isZoomed = Math.abs(width - late.right + late.left) > width / 1000;
     const share = isZoomed ? 0 : Math.max(0, 1 - passed / aheadMs);
-    // Where the view jumps, what is fetched still lies beside it.
+    // After a jump, the fetched region is still next to the view.
     const way = (side: 'left' | 'top') => Math.max(-width, Math.min(width, (view[side] - late[side]) * share));
     const [x, y] = [way('left'), way('top')];
     this.#late = { left: view.left - x, top: view.top - y, right: view.right - x, bottom: view.bottom - y };

@@ -55,7 +55,7 @@ export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation 
   });
 }
 
-/** What is made of an element, made once for each. */
+/** Caches a value derived from an element, computed once per element. */
 export function remembered<T>(make: (element: Element) => T): (element: Element) => T {
   const made: WeakMap<Element, T> = new WeakMap();
   return (element) => {
@@ -123,9 +123,9 @@ function distanceToSide({ x, y }: Point, [fromX, fromY]: Coordinate, [toX, toY]:
 }
 
 /**
- * Where a shape can be grasped.
+ * The handles of a shape.
  *
- * @param handleDistance how far the turning handle lies above a box
+ * @param handleDistance distance between a box and its rotation handle
  */
 export function handlesOf(element: Element, handleDistance: number): Handle[] {
   const { type, center = [0, 0, 0], radius = 0, height = 0, rotation, points = [] } = element;
@@ -143,7 +143,7 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
     const [nextX, nextY] = points[(index + 1) % points.length] ?? [x, y];
     return { kind: 'middle' as const, index, x: (x + nextX) / 2, y: (y + nextY) / 2 };
   });
-  // The last ones are grasped first where several lie together.
+  // If several overlap, the last one is grasped first.
   return [...middles, ...vertices];
 }
 

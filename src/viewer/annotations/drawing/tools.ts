@@ -5,7 +5,7 @@ import type { Stage } from '../../stage/contract.js';
 
 export type Tool = 'select' | 'rectangle' | 'ellipse' | 'polygon' | 'line' | 'point' | 'hole' | 'measure';
 
-/** What tools work on. */
+/** The environment of the tools. */
 export interface Bench {
   stage: Stage;
   /** that can be grasped, topmost last; none while nothing is edited */
@@ -41,9 +41,9 @@ export class Tools {
   draft: Element | null = null;
   /** Where the next vertex would be. */
   tip: Point | null = null;
-  /** What was measured last. */
+  /** The last measurement. */
   measured: Element | null = null;
-  /** The polygon that is to get a hole. */
+  /** The polygon that gets a hole. */
   #holed: Element | null = null;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
@@ -106,14 +106,14 @@ export class Tools {
    * @param at in pixels of the stage
    */
   hover(at: Point) {
-    // What is grasped follows the pointer by itself.
+    // The dragged element follows the pointer automatically.
     if (!this.draft?.points || this.#press || this.#grasp) return;
     this.tip = this.bench.stage.toImage(at.x, at.y);
     this.bench.redraw();
   }
 
   /**
-   * A key stands for the button of the pointer: it is pressed and released, and where something is dragged it is held until the next time.
+   * Uses a key like the pointer's button: it presses and releases; if something is dragged, it stays pressed until the next time.
    *
    * @param at in pixels of the stage
    */
@@ -129,7 +129,7 @@ export class Tools {
     else this.hover(at);
   }
 
-  /** What a cursor at this place should look like. */
+  /** The cursor's shape at a position. */
   cursor(at: Point): string {
     if (this.tool !== 'select') return 'crosshair';
     if (!this.bench.editing()) return '';
@@ -145,7 +145,7 @@ export class Tools {
     return this.topmost(this.bench.shapes(), at);
   }
 
-  /** The last of some shapes that lies at a place of the stage. */
+  /** The topmost of some shapes at a position of the stage. */
   topmost(shapes: Iterable<Element>, at: Point): Element | null {
     const point = this.bench.stage.toImage(at.x, at.y);
     let found: Element | null = null;

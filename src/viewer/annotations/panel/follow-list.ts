@@ -24,7 +24,7 @@ export async function followList(
   let isToldOtherwise = false;
   while (!signal.aborted) {
     if (!document.hidden) {
-      // If the server cannot be reached, it is asked again later.
+      // If the server cannot be reached, the request is repeated later.
       await followChanges(itemId, { signal, onEvent }).catch(() => undefined);
       await follow();
     }

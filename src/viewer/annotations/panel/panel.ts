@@ -82,7 +82,7 @@ export class AnnotationPanel {
   #records: AnnotationRecord[] = [];
   /** the edited annotation, and the controls for it */
   #edited: { id: string; controls: HTMLElement | null } | null = null;
-  /** the edited annotation, if somebody else has deleted it */
+  /** the edited annotation, if someone else has deleted it */
   #kept: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
@@ -190,7 +190,7 @@ export class AnnotationPanel {
     this.refresh();
   }
 
-  /** Keeps an annotation with unsaved changes that somebody else has deleted. */
+  /** Keeps an annotation with unsaved changes that someone else has deleted. */
   #keep(record: AnnotationRecord) {
     this.#kept = record;
     const words = annotationTexts.deletedMeanwhile(nameOf(record));
@@ -353,7 +353,7 @@ export class AnnotationPanel {
   }
 }
 
-/** Fills a list anew. The control with the same key as the focused one has the focus afterwards. */
+/** Refills a list. The control with the same key as the focused one gets the focus. */
 function keepingFocus(list: HTMLElement, refill: () => void) {
   const root = list.getRootNode() as Document | ShadowRoot;
   const focused = list.contains(root.activeElement) ? (root.activeElement as HTMLElement) : null;

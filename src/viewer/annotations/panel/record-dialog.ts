@@ -13,7 +13,7 @@ const forms = [
   ['/qupath', annotationTexts.forQuPath, 'qupath.geojson'],
 ] as const;
 
-/** Offers an annotation as a file, and its former versions. */
+/** A dialog that offers an annotation as a file, and its previous versions. */
 export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onRestored: () => Promise<void>) {
   const { _id: id } = record;
   const name = nameOf(record);

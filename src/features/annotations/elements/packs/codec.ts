@@ -49,8 +49,8 @@ async function deflate(text: Buffer): Promise<Buffer> {
 }
 
 /**
- * Compresses the text of a pack, on the thread pool. The stream is flushed but not ended, so that streams can be joined and
- * decompressed together: none refers to what stands before it.
+ * Compresses the text of a pack on the thread pool. The stream is flushed but not ended, so that streams can be joined and
+ * decompressed together: none refers to the data before it.
  */
 export async function compress(text: Buffer): Promise<Pick<PackRecord, 'codec' | 'text'>> {
   if (text.length < smallestCompressed) return { codec: 'none', text };

@@ -97,7 +97,7 @@ export class ColumnWriter {
     }
   }
 
-  /** What was written. */
+  /** Returns the written bytes. */
   finish(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
@@ -107,7 +107,7 @@ function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): b
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i] as number;
     const rounded = Math.round(value * scale);
-    // The same division is made when the column is read. Half the safe range, as a difference is stored too.
+    // Reading the column divides in the same way. Half the safe range, because differences are stored too.
     if (Math.abs(rounded) > 2 ** 52 || rounded / scale !== value) return false;
     scaled[i] = rounded;
   }

@@ -3,10 +3,10 @@ import { ColumnReader, ColumnWriter } from './columns.js';
 import { idAt, idWord } from './ids.js';
 import { diagonal, type PackRows } from './pack.js';
 
-/** What a window's pack index knows of a pack. */
+/** Facts about a pack in the index of its window. */
 export interface PackEntry {
   id: string;
-  /** 0: the pack is gone; its slot stays, as the id index refers to slots. */
+  /** 0 if the pack was removed; its slot stays, because the id index refers to slots. */
   count: number;
   detailsCount: number;
   /** Bytes of the texts, uncompressed. */

@@ -62,7 +62,7 @@ export function encodeColumns(rows: PackRows): Buffer {
   return writer.finish();
 }
 
-/** Stored columns, read as far as they are asked for. */
+/** Stored columns, decoded on demand. */
 export class PackColumns {
   readonly count: number;
   readonly positions: Float64Array;

@@ -21,7 +21,7 @@ export interface Location {
 const packsPerFetch = 128;
 /** If at most this many packs must be searched for ids, they are loaded with their texts and cached. */
 const packsWithTexts = 8;
-/** Ids that are gone through before the time is looked at. */
+/** Number of ids between checks of the time. */
 const idsAtOnce = 1024;
 
 /** The ids that each pack of a window may contain, by the index of the pack. */

@@ -109,7 +109,7 @@ async function* textChunks(
       if (filled + needed > chunk.length) {
         if (filled > 0) yield* handOver(chunk.subarray(0, filled), selection);
         if (isSliceOver()) await nextSlice();
-        // A new buffer is used for each chunk, because the socket may not have sent the former one yet.
+        // Each chunk gets a new buffer, because the socket may not have sent the previous one yet.
         chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
         filled = 0;
       }

@@ -115,7 +115,8 @@ async function sortedIndices(
     direction * compare(values[a] as SortValue, values[b] as SortValue) || (orders[a] as number) - (orders[b] as number);
   let indices = Uint32Array.from({ length: values.length }, (_, index) => index);
   if (wanted < values.length && values.every((value) => typeof value === 'number')) {
-    // Sorting plain numbers is many times faster than sorting with a comparison. The sorted numbers tell the last wanted value.
+    // Sorting plain numbers is many times faster than sorting with a comparison. The sorted numbers give the last value that is
+    // needed.
     const numbers = await sortInSlices(Float64Array.from(values as number[]), undefined, signal);
     const last = (direction === 1 ? numbers[wanted - 1] : numbers[numbers.length - wanted]) as number;
     indices = indices.filter((index) => direction * ((values[index] as number) - last) <= 0);

@@ -16,7 +16,7 @@ import type { PendingWrite } from './pending-write.js';
 import type { PendingRecords } from './pending-records.js';
 import { writeElements, type WriteTools } from './write.js';
 
-/** What changing needs. */
+/** The dependencies of changes. */
 export interface ChangeTools extends WriteTools {
   loader: ElementLoader;
   /** The validator whose problems are raised in a certain way. */
@@ -189,7 +189,7 @@ async function rewrite(
     const change = new WindowEdit(edit, loaded!, stored);
     if (packs !== undefined) await change.change(packs);
     if (takesMore && change.capacity > 0) {
-      // What was just written may be the pack that takes the first of them.
+      // The pack just written may be the one that takes the first of them.
       await edit.writer.finish();
       put = Math.min(change.capacity, appended.length);
       await change.append(appended.slice(0, put));

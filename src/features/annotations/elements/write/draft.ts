@@ -10,7 +10,7 @@ import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
 const numbersPerBox = 6;
 const firstCapacity = 256;
 const firstTextBytes = 64 * 1024;
-/** Elements, or appearances, that are gone through before the time is looked at. */
+/** Number of elements or appearances between checks of the time. */
 const keysAtOnce = 1024;
 
 /** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */

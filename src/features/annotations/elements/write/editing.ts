@@ -17,7 +17,7 @@ import { changeElements, createElements, type ChangeTools } from './change.js';
 import { PendingRecords } from './pending-records.js';
 import { PendingWrite } from './pending-write.js';
 
-/** So many elements are looked for before the changes begin, and packs read with their texts. */
+/** Maximum number of elements whose packs are looked up, and read with their texts, before the changes begin. */
 const mostPrepared = 128;
 
 /** See ElementStore.edit. */
@@ -25,7 +25,7 @@ export class Editing implements ElementEditing {
   readonly #pending: PendingRecords;
   readonly #tools: ChangeTools;
   #lease: Promise<FamilyLease> | null = null;
-  /** Of elements where there were none. */
+  /** The write that creates the first elements, if there were none. */
   #created: PendingWrite<unknown> | null = null;
 
   private constructor(

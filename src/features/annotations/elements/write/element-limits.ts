@@ -16,7 +16,7 @@ export function elementTooLong(index: number): BadParameterError {
   return new BadParameterError(`elements[${index}] is longer than ${maxElementBytes} bytes.`);
 }
 
-/** Groups that are gone through before the time is looked at. */
+/** Number of groups between checks of the time. */
 const groupsAtOnce = 1024;
 
 /** @throws BadParameterError if an annotation has too many groups. */

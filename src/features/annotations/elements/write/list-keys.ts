@@ -34,7 +34,7 @@ export class ListKeys {
   #keyBytes: number[] | null = null;
   #entry = 0;
 
-  /** Which entry of the body is being read; `null` where the body is no list. */
+  /** The entry of the body that is being read; `null` if the body is not a list. */
   get entry(): number | null {
     return this.#containers[0]?.isObject === false ? this.#entry : null;
   }
@@ -100,7 +100,7 @@ export class ListKeys {
   }
 }
 
-/** A key as it is meant: escapes count, and a dot or star of its own never makes a way. */
+/** Decodes the escapes of a key. A dot or star in a key is not part of a path. */
 function keyOf(raw: string): string {
   let key = raw;
   try {

@@ -17,7 +17,7 @@ import { isLong } from '../../../../core/json-pieces.js';
 import type { LongElements } from './long-elements.js';
 import type { WindowWriter } from './window-writer.js';
 
-/** What all lists of one write share. */
+/** State shared by all lists of one write. */
 export interface ListContext {
   family: string;
   brand: string;
@@ -28,9 +28,9 @@ export interface ListContext {
   windows: WindowWriter;
   drafts: DraftPool;
   signal: AbortSignal | undefined;
-  /** Begins the family, when first something is to be stored. */
+  /** Creates the family, before the first record is stored. */
   begin: () => Promise<void>;
-  /** To be called when elements are received. */
+  /** Must be called when elements are received. */
   touch: () => void;
 }
 
@@ -57,7 +57,7 @@ export class DraftPool {
       draft.clear();
       this.#free.push(draft);
     });
-    // A failure is raised by whoever waits next; until then it must not count as unhandled.
+    // The next one who waits raises the failure; until then, it must not count as unhandled.
     storing.catch(() => undefined);
     this.#storing = storing;
   }
@@ -202,7 +202,7 @@ export async function storedElements(
   };
 }
 
-/** Whether the text has just the keys of the parsed element: a key that stands twice shows in the text only. */
+/** Whether the text has exactly the keys of the parsed element. Repeated keys are only visible in the text. */
 function hasKeys(element: AnnotationElement, keys: number): boolean {
   let count = 0;
   for (const _key in element) count += 1;

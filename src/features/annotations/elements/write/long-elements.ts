@@ -59,7 +59,7 @@ export class LongElements {
 
 /** Options of {@link LongElements.check}. */
 export interface CheckOptions {
-  /** What messages call it. */
+  /** Its name in messages. */
   name: string;
   /** The id that it gets where it has none. */
   newId: string;
@@ -72,7 +72,7 @@ function malformed({ refused, isMalformed }: Refusal): BadParameterError | null 
   return isMalformed ? invalidJson(refused) : null;
 }
 
-/** Long texts have a buffer of their own, which a thread takes over: to copy it would hold the event loop. */
+/** Moves long texts to a separate buffer, which a thread takes over; copying them would block the event loop. */
 function handedOver({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
   return { transfer: buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [] };
 }

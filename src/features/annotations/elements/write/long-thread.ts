@@ -6,7 +6,7 @@ import { moved, threadFunctions } from '../../../../core/concurrency/thread-func
 import { BadParameterError, InvalidError } from '../../../../errors.js';
 import { AppearanceTable } from '../read/appearances.js';
 
-/** What is wrong with an input, without what the raised error says around it. */
+/** The problem with an input, without the rest of the error message. */
 export interface Refusal {
   refused: string;
   /** It is no JSON. */
@@ -23,7 +23,7 @@ export interface LongElement {
   appearance: string;
   group: string | null;
   box: BoundingBox;
-  /** An image or pixelmap, without its values: its box is to be made anew when the size of its image is known. */
+  /** An image or pixelmap without its values. Its box is recomputed when the size of its image is known. */
   overlay: AnnotationElement | null;
 }
 
@@ -92,7 +92,7 @@ function parsed(text: Uint8Array): unknown {
 
 const functions = { check, readFeature };
 
-/** What threads for long elements do. */
+/** The functions of threads for long elements. */
 export type LongFunctions = typeof functions;
 
 export default threadFunctions(functions);

@@ -11,14 +11,14 @@ import type {
   WindowRecord,
 } from '../records.js';
 
-/** So many bytes wait in memory; what is more is inserted at once. */
+/** Above this many pending bytes, records are inserted immediately. */
 const maxPendingBytes = 4 * 1024 * 1024;
 /** Packs compressed at the same time; the thread pool has four threads. */
 const compressing = 8;
 
 /**
- * What several changes that are published together have written: kept in memory, where the next change reads it, until all is inserted at
- * once. What is not published after all is undone without looking for its traces.
+ * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
+ * inserted at once. If they are not published, nothing has to be removed from the database.
  */
 export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertIndexes'> {
   readonly #packs = new Map<string, PackRecord>();
@@ -115,7 +115,7 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 }
 
-/** What waits, and of the rest what is stored. */
+/** Looks up pending records first, then stored ones. */
 async function found<R>(
   waiting: ReadonlyMap<string, R>,
   ids: readonly string[],

@@ -2,14 +2,14 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
-/** What a write needs to end. */
+/** The final steps of a write. */
 interface WriteEnds {
   signal: AbortSignal | undefined;
   /** Keeps the sweeper away; `null`: nothing was stored. */
   lease: () => Promise<FamilyLease | null>;
   /** Removes what was stored. */
   undo: () => Promise<void>;
-  /** To be called when elements were received. */
+  /** Must be called when elements were received. */
   touch: () => void;
 }
 

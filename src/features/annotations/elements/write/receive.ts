@@ -14,9 +14,9 @@ import { FamilyWrite, type WriteTools } from './write.js';
 interface ReceivedList {
   key: string;
   writer: ListWriter;
-  /** Of lists of GeoJSON features. */
+  /** Reader of a list of GeoJSON features. */
   reader: GeoJsonReader | null;
-  /** Which entry of the body has the list; `null` where the body is no list. */
+  /** The entry of the body that has the list; `null` if the body is not a list. */
   entry: number | null;
 }
 
@@ -71,7 +71,7 @@ async function receive(
       }
     }
   }
-  // Megabytes are put together, and decoded, each in a turn of its own.
+  // Megabytes are joined and decoded, each in a separate turn of the event loop.
   const rest = scanner.finish();
   if (isSliceOver()) await nextSlice(signal);
   const text = textOf(rest);
@@ -177,7 +177,7 @@ async function* partsOf(
   }
 }
 
-/** Entries of a body that is a list, beside lists of elements. */
+/** Maximum number of entries of a body that is a list, apart from lists of elements. */
 const maxEntries = 100_000;
 
 /** Puts the lists where they were: the rest holds the number of each in its brackets. */
@@ -194,7 +194,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
     const list = typeof number === 'number' ? lists[number] : undefined;
     if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(mark)}`);
     attached.add(number as number);
-    // Whoever is no FeatureCollection has no such member: the check of the head says so.
+    // Only a FeatureCollection has this member; the check of the head reports others.
     if (key === 'features' && object.type !== 'FeatureCollection') return;
     delete object[key];
     elements.set(object, list.writer.elements());
@@ -210,7 +210,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
       take(entry.annotation, 'elements');
     }
   }
-  // A key that stands twice hides the first list.
+  // A repeated key hides the first list.
   const hidden = lists.find((_, number) => !attached.has(number));
   if (hidden !== undefined)
     throw new BadParameterError(`The key "${hidden.key}" stands twice in one object of the request body.`);

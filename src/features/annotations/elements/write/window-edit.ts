@@ -10,7 +10,7 @@ import { itemsOf, packOfItems, type PackItem } from './pack-items.js';
 import { packsWithoutIndex, type WindowWriter } from './window-writer.js';
 import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 
-/** What changing a window needs. */
+/** The dependencies of changing a window. */
 export interface EditTools {
   loader: ElementLoader;
   writer: WindowWriter;
@@ -22,11 +22,11 @@ export interface EditTools {
 /** A change of one element that is there: what it becomes, or `null` when it goes. */
 export type ItemChange = ((old: PackItem) => PackItem) | null;
 
-/** A window whose packs are filled to less than this share is packed anew, where it has more than {@link smallestRepacked}. */
+/** A window whose packs are filled to less than this share is repacked, if it has more than {@link smallestRepacked}. */
 const leastFilled = 1 / 4;
 const smallestRepacked = 8;
 const packsPerFetch = 128;
-/** Elements that are gone through before the time is looked at. */
+/** Number of elements between checks of the time. */
 const elementsAtOnce = 1024;
 
 /** A window that is being changed: only the packs concerned are written, the others stay where they are. */

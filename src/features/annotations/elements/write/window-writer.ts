@@ -42,7 +42,7 @@ export class WindowWriter {
     private readonly family: string,
     private readonly ids: IdMaker,
     private readonly signal: AbortSignal | undefined,
-    /** Of the texts of packs, where they are not to be compressed yet. */
+    /** Compresses the texts of packs, unless that is postponed. */
     private readonly pressed: (text: Buffer) => Promise<Pick<PackRecord, 'codec' | 'text'>> = compress,
   ) {
     this.#packs = new Inserter((packs) => records.insertPacks(packs));
@@ -69,7 +69,7 @@ export class WindowWriter {
       }
       await running.finish();
     } finally {
-      // Whoever removes what a failed write left must not be overtaken.
+      // Removing the leftovers of a failed write must finish first.
       await running.settle();
     }
     const index = entries.length > packsWithoutIndex ? await this.index(indexEntries) : [];

@@ -10,7 +10,7 @@ import { PendingWrite } from './pending-write.js';
 import type { ElementRecords } from '../records.js';
 import { WindowWriter } from './window-writer.js';
 
-/** What writing needs from the store. */
+/** The parts of the store that writing needs. */
 export interface WriteTools {
   records: ElementRecords;
   ids: IdMaker;
@@ -19,7 +19,7 @@ export interface WriteTools {
   layout: Layout;
   validate: ElementValidator;
   long: LongElements;
-  /** To be called when elements are received: what can wait lets writes go first. */
+  /** Must be called when elements are received, so that postponed work lets writes go first. */
   touch: () => void;
 }
 
@@ -45,7 +45,7 @@ export class FamilyWrite {
     this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, begin, touch };
   }
 
-  /** Lets `fill` write lists of elements, of which what it returns is to be published. */
+  /** Lets `fill` write lists of elements, and returns the value to publish. */
   static begin<Given>(
     tools: WriteTools,
     signal: AbortSignal | undefined,
@@ -60,7 +60,7 @@ export class FamilyWrite {
     });
   }
 
-  /** Begins a list of elements. */
+  /** Starts a list of elements. */
   list(): ListWriter {
     return new ListWriter(this.#context);
   }

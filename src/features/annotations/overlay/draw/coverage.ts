@@ -28,9 +28,9 @@ export class Coverage {
   #stride = 0;
 
   /**
-   * Begins a shape within this box (pixels, fractions allowed) on a raster of this size.
+   * Starts a shape within this box (pixels, fractions allowed) on a raster of this size.
    *
-   * @returns false if the box lies outside of the raster; nothing must be drawn then.
+   * @returns false if the box is outside the raster; nothing must be drawn then.
    */
   begin(box: { left: number; top: number; right: number; bottom: number }, raster: { width: number; height: number }): boolean {
     const left = Math.max(0, Math.floor(cut(box.left)));
@@ -115,7 +115,7 @@ export class Coverage {
       sums[at + 1]! += signed * middle;
       return;
     }
-    // The edge rises equally in each column that it crosses completely, and half of such a column lies right of the edge.
+    // The edge rises equally in each column that it crosses completely, and half of such a column is to the right of the edge.
     const perColumn = 1 / (high - low);
     const begin = 1 - (low - first);
     const firstArea = 0.5 * perColumn * begin * begin;

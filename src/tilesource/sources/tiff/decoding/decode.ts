@@ -154,7 +154,7 @@ async function decodeWrapped(
   if (layout.jpegTables !== null) wrapped.push({ tag: tags.jpegTables, type: types.undefined, values: layout.jpegTables });
   if (photometric === photometrics.yCbCr) {
     wrapped.push(short(tags.yCbCrSubSampling, ...layout.subsampling));
-    // Of JPEG, libjpeg converts the colours, with its own numbers.
+    // libjpeg converts the colors of JPEG.
     if (layout.compression !== compressions.jpeg) {
       const { coefficients, reference } = layout.yCbCr;
       wrapped.push(rational(tags.yCbCrCoefficients, coefficients), rational(tags.referenceBlackWhite, reference));
@@ -291,7 +291,7 @@ export async function decodeChunks(
     const bands = pictures.map((picture) => asRaster(picture, layout, 1, rows).data);
     return interleave(bands, { width: layout.chunkWidth, height: rows, dtype: 'uint8' });
   }
-  // With other compressions each strip is a picture of its own.
+  // With other compressions, each strip is a separate picture.
   const parts: Raster[] = [];
   for (const [index, strip] of (planes[0] ?? []).entries()) {
     const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);

@@ -141,7 +141,7 @@ export function interpretSamples(stored: StoredRows, layout: Interpretation): Sa
   }
   const size = bits / 8;
   const row = stored.width * stored.samples;
-  // The bytes are copied to a buffer of their own, because typed arrays need alignment and predictors work in place.
+  // The bytes are copied to a new buffer, because typed arrays need alignment and predictors work in place.
   const bytes = new Uint8Array(stored.bytes);
   if (predictor === 3) return wideSamples(undoFloatPredictor({ ...stored, bytes }, size), layout);
   if (!stored.littleEndian) swapBytes(bytes, size);

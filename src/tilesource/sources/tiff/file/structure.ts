@@ -362,7 +362,7 @@ export async function readStructure(
 /** OME-XML of at most so many characters, with at most so many planes, is read on the main thread. */
 const quickText = 32 * 1024;
 const quickPlanes = 4096;
-/** Of other descriptions no more is read: those of slides have some kilobytes. */
+/** Other descriptions are read only up to this length; those of slides have a few kilobytes. */
 const longestText = 256 * 1024;
 
 /** Reads OME-XML in a thread. @throws TileSourceError as {@link readOme} */

@@ -117,7 +117,7 @@ export const compressions = {
   deflateOld: 32946,
   packbits: 32773,
   jpeg2000YCbCr: 33003,
-  /** What libvips writes. */
+  /** The compression that libvips writes. */
   jpeg2000Lossy: 33004,
   jpeg2000Rgb: 33005,
   jpeg2000: 34712,
@@ -131,7 +131,7 @@ export const compressions = {
   webp: 50001,
 } as const;
 
-/** How samples are to be shown, by their number in the PhotometricInterpretation tag. */
+/** Color interpretations, by their number in the PhotometricInterpretation tag. */
 export const photometrics = {
   whiteIsZero: 0,
   blackIsZero: 1,

@@ -7,8 +7,8 @@ import type { TiffBytes } from './tiff-bytes.js';
 /** Most tiles and strips of a file that are looked at; of more, the last ones of a directory. Files are written in order, so these are the ones that are cut off. */
 const mostChunks = 2 ** 20;
 /**
- * Time after which no further directory is looked at, in milliseconds: whoever opens an image waits, and each directory of a file in a bucket may take
- * several requests.
+ * Time limit for looking at further directories, in milliseconds: opening an image waits for it, and each directory of a file in a
+ * bucket may take several requests.
  */
 const longestMs = 2000;
 /** Positions that are read from the file at once, and that are compared between two looks at the clock. */
@@ -16,8 +16,8 @@ const readTogether = 32_768;
 const comparedTogether = 8192;
 
 /**
- * Says which tile or strip lies beyond the end of the file; `null` if none does. Only their positions are read. Tiles that were never written (position
- * or length 0) are as they should be. The last directories are looked at first, because most files are written in order.
+ * Names a tile or strip beyond the end of the file; `null` if there is none. Only their positions are read. Tiles that were never
+ * written (position or length 0) are correct. The last directories are checked first, because most files are written in order.
  */
 export async function findTruncation(file: TiffBytes, main: readonly Directory[]): Promise<string | null> {
   const left = { chunks: mostChunks, until: performance.now() + longestMs };

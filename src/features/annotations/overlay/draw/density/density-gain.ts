@@ -81,7 +81,7 @@ function areaOf({ lowx, lowy, highx, highy }: CrowdedWindow['box'], level: numbe
   return Math.max(1, (highx - lowx) / cell) * Math.max(1, (highy - lowy) / cell);
 }
 
-/** The share of a box that lies in another one. */
+/** The share of a box that is inside another one. */
 function overlap(box: CrowdedWindow['box'], other: CrowdedWindow['box']): number {
   const along = (low: number, high: number, otherLow: number, otherHigh: number) =>
     high > low

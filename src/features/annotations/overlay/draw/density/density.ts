@@ -196,8 +196,8 @@ export class DensityCounter {
   }
 
   /**
-   * All levels from the finest with cells on. Each is the halved finer level plus the elements that are first counted at it. The last level is the
-   * one at which everything lies in one cell and no further elements are added. May be called only once.
+   * All levels, from the finest with cells on. Each is the halved finer level plus the elements first counted there. The last level
+   * is the one at which everything is in one cell and no elements are added. Can be called only once.
    */
   *pyramid(): Generator<DensityLevel> {
     let tiles = new Map<number, DensityCells>();
