@@ -18,7 +18,6 @@ import { metricsFeature } from './features/metrics/feature.js';
 import type { JobRunner } from './features/jobs/running/runner.js';
 import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
-import { thumbnailsFeature } from './features/thumbnails/feature.js';
 import { zarrFeature } from './features/zarr/feature.js';
 import type { Host, WorkerHost } from './host.js';
 import { requireHost } from './core/host/check-host.js';
@@ -68,19 +67,17 @@ async function openAll(
   const caching = await features.open(cachesFeature, { core, options, fileSettings, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
   const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
-  const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
-  const { images, marking } = await features.open(imagesFeature, {
+  const { images, marking, changes } = await features.open(imagesFeature, {
     core,
     options,
     fileSettings,
     settings,
     items,
-    cachedFiles,
     ...caching,
   });
   const { links } = await features.open(linksFeature, { core, settings, items, images });
+  const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items, images, changes, runner });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
-  await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images, jobs });

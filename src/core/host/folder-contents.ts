@@ -1,21 +1,8 @@
-import type { Model } from 'mongoose';
-import type { HostFields, StoredDocument } from '../../host.js';
+import type { StoredDocument } from '../../host.js';
 import { batches } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
-import type { FolderRecord, FileRecord, ItemRecord } from './records.js';
-
-type AnyModel = Model<Record<string, unknown>>;
-
-interface ContentParts {
-  items: AnyModel;
-  files: AnyModel;
-  folders: AnyModel;
-  fields: HostFields;
-  itemOf: (doc: StoredDocument) => ItemRecord;
-  fileOf: (doc: StoredDocument) => FileRecord;
-  folderOf: (doc: StoredDocument) => FolderRecord;
-}
+import type { HostParts, FolderRecord, FileRecord, ItemRecord } from './records.js';
 
 /** A file with the item that it belongs to. */
 export interface ItemFile {
@@ -28,7 +15,7 @@ const maxNamesakes = 10;
 
 /** Finds files and folders by their paths. */
 export class FolderContents {
-  constructor(private readonly parts: ContentParts) {}
+  constructor(private readonly parts: HostParts) {}
 
   /** The folder of a name directly in another one, and the oldest if there are several; `null` where there is none. */
   async childFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {

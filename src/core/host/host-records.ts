@@ -6,14 +6,11 @@ import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import { eachInSlices, readInSlices } from '../database/read-limits.js';
 import { createIndexes } from '../database/indexes.js';
-import { ConfigurationTraces } from './configuration-traces.js';
-import { ConversionTraces } from './conversion-traces.js';
 import { FolderContents } from './folder-contents.js';
-import { FolderDependants, waitingField, waitingOf } from './folder-dependants.js';
 import { ItemFields } from './item-fields.js';
-import { LargeImageMarkers, markerOf, refusedField } from './large-image-markers.js';
-import { SchemaExtension } from './schema-extension.js';
-import type { FileRecord, FolderRecord, ItemRecord } from './records.js';
+import { LargeImageMarkers, markerOf, waitingOf } from './large-image-markers.js';
+import { refusedField, SchemaExtension, waitingField } from './schema-extension.js';
+import type { FileRecord, FolderRecord, HostParts, ItemRecord } from './records.js';
 
 /** Names of the host's fields where it says nothing else. */
 export const defaultFields: HostFields = {
@@ -60,15 +57,14 @@ async function* pagesById(
 }
 
 /**
- * The host's items, files and folders, with the plugin's fields added to their schemas. All queries on these models are here.
+ * The host's items, files and folders, with the plugin's fields added to their schemas, and the queries on them that several features need.
  */
 export class HostRecords {
   readonly connection: Connection;
   readonly markers: LargeImageMarkers;
-  readonly conversions: ConversionTraces;
-  readonly configurations: ConfigurationTraces;
   readonly contents: FolderContents;
-  readonly dependants: FolderDependants;
+  /** For the models of features whose records are fields of the host's documents. */
+  readonly parts: HostParts;
   readonly itemFields: ItemFields;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
@@ -90,24 +86,17 @@ export class HostRecords {
     const itemOf = (doc: StoredDocument) => this.itemOf(doc);
     const fileOf = (doc: StoredDocument) => this.fileOf(doc);
     this.markers = new LargeImageMarkers(this.#items, itemOf);
-    const parts = { items: this.#items, files: this.#files, itemOf, fileOf };
-    this.conversions = new ConversionTraces(parts);
-    this.configurations = new ConfigurationTraces(parts);
     this.#fields = {
       item: { ...defaultFields.item, ...fields?.item },
       file: { ...defaultFields.file, ...fields?.file },
       folder: { ...defaultFields.folder, ...fields?.folder },
     };
-    const all = { ...parts, folders: this.#folders, fields: this.#fields, folderOf: (doc: StoredDocument) => this.folderOf(doc) };
-    this.contents = new FolderContents(all);
-    this.dependants = new FolderDependants(all);
+    const folderOf = (doc: StoredDocument) => this.folderOf(doc);
+    const [items, files, folders] = [this.#items, this.#files, this.#folders];
+    this.parts = { items, files, folders, fields: this.#fields, itemOf, fileOf, folderOf };
+    this.contents = new FolderContents(this.parts);
     this.itemFields = new ItemFields(this.#items, this.#fields.item.meta);
     this.#extension = new SchemaExtension(this.#items, this.#files);
-  }
-
-  /** The host's model of files, for `cached-file.ts`. */
-  get fileModel(): AnyModel {
-    return this.#files;
   }
 
   /** Removes the plugin's fields from the schemas. Stored values are kept. */
@@ -117,17 +106,10 @@ export class HostRecords {
 
   /** Indexes behind the queries of this class. */
   async createIndexes(): Promise<void> {
-    const { conversions, configurations, dependants } = this;
-    await Promise.all([
-      createIndexes(this.#items.collection, [
-        { key: { 'largeImage.fileId': 1 } },
-        { key: { 'largeImage.expected': 1 } },
-        { key: { [refusedField]: 1 }, sparse: true },
-        ...conversions.indexes.items,
-        ...configurations.indexes.items,
-        ...dependants.indexes.items,
-      ]),
-      createIndexes(this.#files.collection, [...conversions.indexes.files, ...configurations.indexes.files]),
+    await createIndexes(this.#items.collection, [
+      { key: { 'largeImage.fileId': 1 } },
+      { key: { 'largeImage.expected': 1 } },
+      { key: { [refusedField]: 1 }, sparse: true },
     ]);
   }
 

@@ -1,9 +1,7 @@
 import type { Model } from 'mongoose';
 import { durable } from '../database/durable.js';
-import { unfinishedField } from './configuration-traces.js';
-import { conversionField } from './conversion-traces.js';
 import type { ItemRecord } from './records.js';
-import { refusedField } from './large-image-markers.js';
+import { conversionField, refusedField, unfinishedField } from './schema-extension.js';
 
 /** Fields that clients may not write, whether the host declares them or not. */
 const protectedFields: ReadonlySet<string> = new Set([

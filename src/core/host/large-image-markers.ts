@@ -1,9 +1,10 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, LargeImageMarker, ItemRecord } from './records.js';
+import type { FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
+import { refusedField } from './schema-extension.js';
 
 /** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {
@@ -21,10 +22,14 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
-/** Field of an item without a large image. It contains, as a sentence, why its file could not become one. */
-export const refusedField = 'largeImageRefused';
+/** Reads the stored form of what an item waits for; `null` for any other value. */
+export function waitingOf(value: unknown): Waiting | null {
+  const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  if (fileId == null || !Array.isArray(missing)) return null;
+  return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
+}
 
-/** Longest such sentence that is kept, in UTF-16 units. */
+/** Longest reason that is stored in {@link refusedField}, in UTF-16 units. */
 const maxReason = 1000;
 
 const unfinishedPerPage = 100;

@@ -1,4 +1,5 @@
-import type { StoredDocument } from '../../host.js';
+import type { Model } from 'mongoose';
+import type { HostFields, StoredDocument } from '../../host.js';
 
 /** An item, as the plugin knows it. */
 export interface ItemRecord {
@@ -57,4 +58,15 @@ export interface LargeImageMarker {
   notify?: boolean;
   /** Changes when another file of the item does that the tile source reads, too. */
   revision?: string;
+}
+
+/** The host's models, the names of their fields, and functions that read their documents. */
+export interface HostParts {
+  items: Model<Record<string, unknown>>;
+  files: Model<Record<string, unknown>>;
+  folders: Model<Record<string, unknown>>;
+  fields: HostFields;
+  itemOf: (doc: StoredDocument) => ItemRecord;
+  fileOf: (doc: StoredDocument) => FileRecord;
+  folderOf: (doc: StoredDocument) => FolderRecord;
 }

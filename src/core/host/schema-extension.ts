@@ -1,12 +1,19 @@
 import type { Model } from 'mongoose';
 import { LargeImageError } from '../../errors.js';
-import { replacesField, unfinishedField } from './configuration-traces.js';
-import { conversionField } from './conversion-traces.js';
-import { waitingField } from './folder-dependants.js';
-import { refusedField } from './large-image-markers.js';
 
 /** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
+
+/** Field of an item without a large image. It contains, as a sentence, why its file could not become one. */
+export const refusedField = 'largeImageRefused';
+/** Field of items and files that conversions have stored and that are not in use yet: the id of the job. */
+export const conversionField = 'largeImageConversionId';
+/** Field of an item that was made for the configuration of a folder, as long as the item has no file yet. */
+export const unfinishedField = 'largeImageUnfinished';
+/** Field of a file that replaces another file of its item. It contains the id of that file until that is removed. */
+export const replacesField = 'largeImageReplaces';
+/** Field of an item whose image waits for files that belong to it. */
+export const waitingField = 'largeImageWaiting';
 
 /** Fields that the plugin keeps on the host's items and files. */
 const itemExtension: Readonly<Record<string, FieldTypes>> = {

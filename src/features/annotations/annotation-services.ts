@@ -14,7 +14,7 @@ import type { AnnotationParts } from './documents/annotation-parts.js';
 import { AnnotationWriter } from './documents/writer.js';
 import { AnnotationLifecycle } from './documents/lifecycle.js';
 import type { Items } from '../items/items.js';
-import type { OverlayImages } from './overlay/overlay-images.js';
+import type { OverlayImages } from './overlay-images.js';
 
 /** Everything that routes and jobs do with annotations. */
 export interface AnnotationServices {

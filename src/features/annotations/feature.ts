@@ -13,12 +13,10 @@ import { AnnotationModel } from './documents/annotation.model.js';
 import { AnnotationMetadataSearch } from './documents/lists/metadata-search.js';
 import { MongoElementRecords } from './elements/element-records.model.js';
 import { PackedElementStore } from './elements/store.js';
+import { ElementFollowers } from './element-followers.js';
 import { followHost } from './follow-host.js';
 import { AnnotationHousekeeping } from './history/housekeeping.js';
-import { AnnotationDensities } from './overlay/densities.js';
-import { Drawer } from './overlay/drawer.js';
-import { AnnotationDensityModel } from './overlay/density.model.js';
-import { OverlayImages } from './overlay/overlay-images.js';
+import { OverlayImages } from './overlay-images.js';
 
 /** The dependencies of the feature. */
 interface AnnotationNeeds {
@@ -35,9 +33,7 @@ export interface AnnotationOffers {
   annotations: AnnotationServices;
   metadataSearch: AnnotationMetadataSearch;
   model: AnnotationModel;
-  densities: AnnotationDensities;
-  densityModel: AnnotationDensityModel;
-  drawer: Drawer;
+  followers: ElementFollowers;
 }
 
 const defaultCleanupMs = 60 * 60_000;
@@ -55,15 +51,12 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     onClose(() => store.close());
     const model = new AnnotationModel(own);
     onClose(() => model.close());
-    const densityModel = new AnnotationDensityModel(own);
-    await Promise.all([store.prepare(), model.createIndexes(), densityModel.createIndexes()]);
-    const drawer = new Drawer();
-    onClose(() => drawer.close());
-    const densities = new AnnotationDensities({ store, model: densityModel, drawer, logger });
+    await Promise.all([store.prepare(), model.createIndexes()]);
+    const followers = new ElementFollowers();
     const annotations = createAnnotationServices(host, {
       model,
       store,
-      densities,
+      followers,
       records,
       settings,
       logger,
@@ -77,7 +70,6 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       annotations.many.close();
       await annotations.cleanup.close();
       await annotations.writer.close();
-      await densities.close();
     });
     const housekeeping = new AnnotationHousekeeping({
       cleanup: annotations.cleanup,
@@ -90,7 +82,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     followHost(events, { annotations, model, records }, onClose);
     const metadataSearch = new AnnotationMetadataSearch(annotations, records, host.access);
     return {
-      offers: { annotations, metadataSearch, model, densities, densityModel, drawer },
+      offers: { annotations, metadataSearch, model, followers },
       routes: bindRoutes(annotationRoutes, { annotations, items, records, streamsEnd: jobs.closing }),
       // The second sweep also removes the elements of the annotations that the first one removes.
       sweep: async (asked) => ({ ...(await annotations.many.sweep(asked)), ...(await annotations.cleanup.sweep(asked)) }),

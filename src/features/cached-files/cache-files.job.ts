@@ -1,14 +1,14 @@
 import { UnknownIdError } from '../../errors.js';
 import { cacheJobData, cacheJobKey, cacheJobNames } from './cache-files-job-data.js';
 import { obtainHistogram, obtainPicture } from './cached-pictures.js';
-import type { PictureContext } from '../pictures/context.js';
+import type { ThumbnailServices } from './thumbnail-files.js';
 import { failureText, type JobDefinition } from '../jobs/running/definition.js';
 
 const words = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
 const titles = { tileFrames: 'Cache tileFrames', histogram: 'Cache Histograms' } as const;
 
 /** The job that makes cached files of an item, either pictures of `tile_frames` or histograms. */
-export function cacheFilesJob(services: PictureContext, what: keyof typeof cacheJobNames): JobDefinition {
+export function cacheFilesJob(services: Omit<ThumbnailServices, 'logger'>, what: keyof typeof cacheJobNames): JobDefinition {
   return {
     name: cacheJobNames[what],
     title: titles[what],

@@ -43,7 +43,7 @@ export class CachedFileModel {
   readonly #entriesGrouped = grouped((wanted: readonly FilesOfItem[]) => this.#entriesOfMany(wanted), { maxSize: 20 });
 
   constructor(records: HostRecords) {
-    this.#files = records.fileModel;
+    this.#files = records.parts.files;
   }
 
   async createIndexes(): Promise<void> {

@@ -3,7 +3,10 @@ import { canonicalText, keyOfSpecification, parseSpecList } from './cached-file-
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { BadParameterError } from '../../errors.js';
-import { text } from '../../http/parameters.js';
+import { number, required, text } from '../../http/parameters.js';
+import { unfilteredJobDocument } from '../jobs/job-document.js';
+import { storedJobSchema } from '../jobs/schema.js';
+import { newThumbnailJob, thumbnailJobName } from './thumbnails-job-data.js';
 
 const shared = { access: 'admin', errors: ['access-denied'] } as const;
 const counts = { schema: { type: 'integer' } };
@@ -59,6 +62,41 @@ const removeThumbnails = defineRoute({
   handle: ({ query }, { cachedFiles }) => cachedFiles.remove(thumbnailFilters(query.spec)),
 });
 
+const createThumbnails = defineRoute({
+  ...shared,
+  method: 'put',
+  path: '/large_image/thumbnails',
+  summary: 'Create cached thumbnail files of all large images, by a job.',
+  scope: scopes.write,
+  query: {
+    spec: required(
+      text({
+        description: 'JSON list of objects: parameters of thumbnails, or of associated images where they have an imageKey.',
+      }),
+    ),
+    logInterval: text({
+      description: 'Seconds between two progress entries of the log; 10 by default, 0 for one after each file.',
+    }),
+    concurrent: text({ description: 'How many files are made at once; below 1 or absent: the number of logical CPUs.' }),
+  },
+  returns: { schema: storedJobSchema },
+  errors: [...shared.errors, 'bad-parameter'],
+  async handle({ query, caller }, { cachedFiles, runner }) {
+    const entries = parseSpecList(query.spec);
+    if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
+    // The number is parsed here, because the checks above come first.
+    const logInterval = optionalNumber('logInterval', query.logInterval);
+    const concurrent = optionalNumber('concurrent', query.concurrent);
+    const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));
+    await runner.start(job);
+    return unfilteredJobDocument(job);
+  },
+});
+
+function optionalNumber(name: string, value: string | undefined): number | undefined {
+  return value === undefined || value.trim() === '' ? undefined : number().parse(value, name);
+}
+
 const countAssociated = defineRoute({
   ...shared,
   method: 'get',
@@ -104,6 +142,7 @@ const removeHistograms = defineRoute({
 /** Counting and removing the cached files of all items. */
 export const allCachedFileRoutes = [
   countThumbnails,
+  createThumbnails,
   removeThumbnails,
   countAssociated,
   removeAssociated,

@@ -1,13 +1,15 @@
 import type { HostRecords } from '../../core/host/host-records.js';
 import { routeDefiner } from '../../http/route.js';
 import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 import type { CachedFiles } from './cached-files.js';
 
-/** The context of the routes for cached files. */
+/** Services of the routes of this feature. */
 export interface CachedFilesContext {
   records: HostRecords;
   items: Items;
   cachedFiles: CachedFiles;
+  runner: JobStarter;
 }
 
 /** Declares a route of this feature. */

@@ -1,23 +1,43 @@
 import type { Core } from '../../core/core.js';
 import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
+import type { ImageOffers } from '../images/feature.js';
 import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 import type { Settings } from '../settings/settings.js';
+import { cacheFilesJob } from './cache-files.job.js';
 import { CachedFileModel } from './cached-file.model.js';
 import { CachedFiles } from './cached-files.js';
-import { allCachedFileRoutes } from './cached-files.routes.js';
-import { internalMetadataRoutes } from '../items/internal-metadata.routes.js';
-import { cachedFileRoutes } from './item-cached-files.routes.js';
 import { cachedFilesSweep } from './cached-files-sweep.js';
+import { allCachedFileRoutes } from './cached-files.routes.js';
+import { cachedFileRoutes } from './item-cached-files.routes.js';
+import { thumbnailJob } from './thumbnails.job.js';
 
-/** Thumbnails, associated images, tile frames and histograms that are stored as files of the host. */
-export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFiles> = {
-  async open({ core: { host, leases, records, logger }, settings, items }) {
+/** What the feature needs. */
+interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
+  core: Core;
+  settings: Settings;
+  items: Items;
+  runner: JobStarter;
+}
+
+/**
+ * Thumbnails, associated images, tile frames and histograms that are stored as files of the host. They are made when somebody asks for them, or
+ * before that, by jobs.
+ */
+export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
+  async open({ core: { host, leases, records, logger }, settings, items, images, changes, runner }) {
     const model = new CachedFileModel(records);
-    await model.createIndexes();
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
-    const routes = [...cachedFileRoutes, ...internalMetadataRoutes, ...allCachedFileRoutes];
-    const sweep = cachedFilesSweep({ model, records, files: host.files });
-    return { offers: cachedFiles, routes: bindRoutes(routes, { records, items, cachedFiles }), sweep };
+    // The images already follow the host's events, so no event may come before this.
+    changes.on((item) => cachedFiles.removeAll(item));
+    await model.createIndexes();
+    const services = { records, images, cachedFiles, logger };
+    return {
+      offers: cachedFiles,
+      routes: bindRoutes([...cachedFileRoutes, ...allCachedFileRoutes], { records, items, cachedFiles, runner }),
+      jobs: [cacheFilesJob(services, 'tileFrames'), cacheFilesJob(services, 'histogram'), thumbnailJob(services)],
+      sweep: cachedFilesSweep({ model, records, files: host.files }),
+    };
   },
 };

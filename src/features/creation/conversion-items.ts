@@ -1,5 +1,6 @@
 import type { Host, HostFiles } from '../../host.js';
-import { conversionField } from '../../core/host/conversion-traces.js';
+import { conversionField } from '../../core/host/schema-extension.js';
+import type { ConversionMarks } from './conversion-marks.model.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { hasEnded } from '../../core/database/leases/process-name.js';
@@ -10,6 +11,7 @@ import type { JobStore } from '../jobs/jobs.js';
 
 interface ConversionItemParts {
   records: HostRecords;
+  marks: ConversionMarks;
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   jobs: JobStore;
@@ -31,18 +33,18 @@ export class ConversionItems {
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
-    if (made.doc[conversionField] !== jobId) await records.conversions.markItem(made, jobId);
+    if (made.doc[conversionField] !== jobId) await this.parts.marks.markItem(made, jobId);
     step('conversion:item-made');
     return made;
   }
 
   /** Removes the marks from what a job has stored, which is in use from now on. */
   async complete(jobId: string): Promise<void> {
-    const { conversions } = this.parts.records;
+    const { marks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.
-    for (const file of await conversions.files(jobId)) await conversions.markFile(file, null);
+    for (const file of await marks.files(jobId)) await marks.markFile(file, null);
     step('conversion:file-completed');
-    for (const item of await conversions.items(jobId)) await conversions.markItem(item, null);
+    for (const item of await marks.items(jobId)) await marks.markItem(item, null);
   }
 
   /** Removes an item that {@link ConversionItems.create} has made. */
@@ -61,7 +63,7 @@ export class ConversionItems {
     const { records, files } = this.parts;
     const kept = new Map<string, FileRecord>();
     const removed = { items: 0, files: 0 };
-    for (const item of await records.conversions.items(jobId)) {
+    for (const item of await this.parts.marks.items(jobId)) {
       // A file has a record only when it is complete.
       const [file] = await records.filesOfItem(item);
       if (file !== undefined) {
@@ -71,10 +73,10 @@ export class ConversionItems {
       await this.remove(item);
       removed.items += 1;
     }
-    for (const file of await records.conversions.files(jobId)) {
+    for (const file of await this.parts.marks.files(jobId)) {
       if (kept.has(file.id)) continue;
       if ((await records.markers.itemsServing(file)).length > 0) {
-        await records.conversions.markFile(file, null);
+        await this.parts.marks.markFile(file, null);
         continue;
       }
       await files.remove(file.doc);
@@ -88,9 +90,9 @@ export class ConversionItems {
    * removed.
    */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
-    const { records, jobs } = this.parts;
+    const { jobs } = this.parts;
     const removed = { convertedItems: 0, convertedFiles: 0 };
-    for (const jobId of await records.conversions.jobs()) {
+    for (const jobId of await this.parts.marks.jobs()) {
       signal.throwIfAborted();
       const job = await jobs.find(jobId);
       if (job !== null && !isOver(job)) continue;

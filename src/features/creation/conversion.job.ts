@@ -5,7 +5,7 @@ import { FailedReadError, InvalidError, LargeImageError } from '../../errors.js'
 import type { HostFiles } from '../../host.js';
 import { outageOf } from '../../core/database/outage.js';
 import { isFullDisk } from '../../core/full-disk.js';
-import { conversionField } from '../../core/host/conversion-traces.js';
+import { conversionField } from '../../core/host/schema-extension.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord } from '../../core/host/records.js';
 import type { ConversionItems } from './conversion-items.js';

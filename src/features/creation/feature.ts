@@ -6,6 +6,7 @@ import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 import type { JobStore } from '../jobs/jobs.js';
 import { ConversionItems } from './conversion-items.js';
+import { ConversionMarks } from './conversion-marks.model.js';
 import { conversionDefinition } from './conversion.job.js';
 import { creationRoutes } from './creation.routes.js';
 import { folderImagesDefinition } from './folder-images.job.js';
@@ -13,8 +14,8 @@ import { FolderImages } from './folder-images.js';
 import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
 
-/** The dependencies of the feature. */
-interface CreationNeeds extends ImageOffers {
+/** What the feature needs. */
+interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
   core: Core;
   items: Items;
   jobs: JobStore;
@@ -23,12 +24,15 @@ interface CreationNeeds extends ImageOffers {
 
 /** Items become large images, one by one or a folder at once, by conversion where no source reads the file as it is. */
 export const creationFeature: Feature<CreationNeeds, null> = {
-  open({ core, items, images, marking, jobs, runner }, onClose) {
+  async open({ core, items, images, marking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;
-    const copies = new ConversionItems({ records, files, host, jobs });
+    const marks = new ConversionMarks(records.parts);
+    await marks.createIndexes();
+    const copies = new ConversionItems({ records, marks, files, host, jobs });
     const creation = new LargeImageCreation({
       records,
+      marks,
       items,
       callers,
       marking,

@@ -6,6 +6,7 @@ import { idText } from '../../core/database/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import { step } from '../../core/steps.js';
+import type { ConversionMarks } from './conversion-marks.model.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
 import { assertCreatable, type ImageMarking } from '../images/image-marking.js';
@@ -40,6 +41,7 @@ interface LoadedWork {
 /** Options of {@link LargeImageCreation}. */
 interface CreationParts {
   records: HostRecords;
+  marks: ConversionMarks;
   items: Items;
   callers: Pick<Callers, 'asker'>;
   marking: ImageMarking;
@@ -339,7 +341,7 @@ export class LargeImageCreation {
   async #markedFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
     const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
-    await this.parts.records.conversions.markFile(file, jobId);
+    await this.parts.marks.markFile(file, jobId);
     step('creation:product-marked');
     return file;
   }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { replacesField, unfinishedField } from '../../core/host/configuration-traces.js';
+import { replacesField, unfinishedField } from '../../core/host/schema-extension.js';
+import type { ConfigurationMarks } from './configuration-marks.model.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { step } from '../../core/steps.js';
@@ -18,6 +19,7 @@ const vagueTypes: ReadonlySet<string> = new Set(['application/octet-stream', 'te
 /** Options of {@link ConfigurationItems}. */
 export interface ConfigurationItemsOptions {
   records: HostRecords;
+  marks: ConfigurationMarks;
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
@@ -49,7 +51,7 @@ export class ConfigurationItems {
     const [item] = await records.itemsNamed(folder, name, 1);
     if (item === undefined) return [];
     const files = await records.filesOfItem(item);
-    const replaced = new Set(files.map((file) => records.configurations.replacedBy(file)));
+    const replaced = new Set(files.map((file) => this.options.marks.replacedBy(file)));
     return files.filter(({ id }) => !replaced.has(id));
   }
 
@@ -106,7 +108,7 @@ export class ConfigurationItems {
     // Completes a replacement whose process was killed.
     for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
     const [file, second] = await records.filesOfItem(item);
-    if (file === undefined && records.configurations.isUnfinished(item)) return { folder, name, item, file: null, text: null };
+    if (file === undefined && this.options.marks.isUnfinished(item)) return { folder, name, item, file: null, text: null };
     if (item.largeImage !== null) throw refuse('the item has a large image');
     if (file === undefined) throw refuse('the item has no file');
     if (second !== undefined) throw refuse('the item has several files');
@@ -126,7 +128,7 @@ export class ConfigurationItems {
     }
     const fields = { [unfinishedField]: true };
     const item = records.itemOf(await host.createItem({ folderId: folder.id, name, creatorId, fields }));
-    if (!records.configurations.isUnfinished(item)) await records.configurations.markItem(item, true);
+    if (!this.options.marks.isUnfinished(item)) await this.options.marks.markItem(item, true);
     step('folder-configuration:item');
     if (item.name === name) return item;
     await this.#removeItem(item);
@@ -137,7 +139,7 @@ export class ConfigurationItems {
   }
 
   async #fill(item: ItemRecord, name: string, bytes: Buffer, creatorId: string | null): Promise<void> {
-    const { configurations } = this.options.records;
+    const { marks } = this.options;
     try {
       await this.#create(item, name, bytes, { creatorId });
     } catch (error) {
@@ -145,7 +147,7 @@ export class ConfigurationItems {
       await this.#removeItem(item).catch((err: unknown) => this.#warn(err, item));
       throw error;
     }
-    await configurations.markItem(item, false);
+    await marks.markItem(item, false);
     step('folder-configuration:complete');
   }
 
@@ -171,7 +173,7 @@ export class ConfigurationItems {
   /** Removes the file that this one replaces, if it has the same item and name. @returns whether it existed. */
   async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
     const { records, files } = this.options;
-    const id = records.configurations.replacedBy(file);
+    const id = this.options.marks.replacedBy(file);
     if (id === null) return false;
     const former = await records.findFile(id);
     const isFormer = former !== null && former.itemId === item.id && former.name === file.name && former.id !== file.id;
@@ -179,7 +181,7 @@ export class ConfigurationItems {
       await files.remove(former.doc);
       step('folder-configuration:replaced');
     }
-    await records.configurations.settleFile(file);
+    await this.options.marks.settleFile(file);
     return isFormer;
   }
 
@@ -195,18 +197,18 @@ export class ConfigurationItems {
   /** Completes or undoes writes whose process was killed. @returns the number of items and files that were removed. */
   async sweep(): Promise<{ configurationItems: number; configurationFiles: number }> {
     const { records } = this.options;
-    const { configurations } = records;
+    const { marks } = this.options;
     const removed = { configurationItems: 0, configurationFiles: 0 };
-    for (const { id, folderId, name } of await configurations.unfinishedItems()) {
+    for (const { id, folderId, name } of await marks.unfinishedItems()) {
       await this.#alone(folderId, name, async () => {
         const item = await records.findItem(id);
-        if (item === null || !configurations.isUnfinished(item)) return;
-        if ((await records.filesOfItem(item)).length > 0) return configurations.markItem(item, false);
+        if (item === null || !marks.isUnfinished(item)) return;
+        if ((await records.filesOfItem(item)).length > 0) return marks.markItem(item, false);
         await this.#removeItem(item);
         removed.configurationItems += 1;
       });
     }
-    for (const { id, itemId } of await configurations.replacingFiles()) {
+    for (const { id, itemId } of await marks.replacingFiles()) {
       const item = itemId === null ? null : await records.findItem(itemId);
       if (item === null) continue;
       await this.#alone(item.folderId, item.name, async () => {

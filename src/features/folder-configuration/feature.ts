@@ -4,6 +4,7 @@ import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { ConfigurationItems } from './configuration-items.js';
+import { ConfigurationMarks } from './configuration-marks.model.js';
 import { FolderConfiguration } from './folder-configuration.js';
 import { YamlTexts } from './yaml-texts.js';
 import { yamlConfigRoutes } from './yaml-config.routes.js';
@@ -17,10 +18,12 @@ interface FolderConfigurationNeeds {
 
 /** Configurations of folders in YAML, which folders inherit from those above, with sections for groups and users. */
 export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null> = {
-  open({ core: { host, records, leases, logger }, settings, items }, onClose) {
+  async open({ core: { host, records, leases, logger }, settings, items }, onClose) {
+    const marks = new ConfigurationMarks(records.parts);
+    await marks.createIndexes();
     const texts = new YamlTexts();
     onClose(() => texts.close());
-    const stored = new ConfigurationItems({ records, files: host.files, host, logger, leases });
+    const stored = new ConfigurationItems({ records, marks, files: host.files, host, logger, leases });
     const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored, texts });
     const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
     return { offers: null, routes, sweep: () => stored.sweep() };

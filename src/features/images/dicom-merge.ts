@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { step } from '../../core/steps.js';
-import type { DicomSeries } from '../../core/host/folder-dependants.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { LargeImageError } from '../../errors.js';
 import type { Host, HostLogger } from '../../host.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import type { DicomSeries, FolderDependants } from './folder-dependants.model.js';
 import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
@@ -14,6 +14,7 @@ import type { Images } from './images.js';
 export interface DicomMergeParts {
   host: Pick<Host, 'files' | 'removeItem'>;
   records: HostRecords;
+  dependants: FolderDependants;
   items: Items;
   images: Images;
   marking: ImageMarking;
@@ -45,7 +46,7 @@ export class DicomMerge {
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
   async #joinSeries(item: ItemRecord, series: DicomSeries): Promise<number> {
-    const { dependants } = this.parts.records;
+    const { dependants } = this.parts;
     // Each process notes the series before it searches for others. So of two that come at the same time at least one finds the other, and both
     // choose the same oldest one.
     const [oldest, ...younger] = await dependants.ofSeries(item, series);
@@ -107,7 +108,7 @@ export class DicomMerge {
   async sweep(): Promise<{ mergedItems: number }> {
     const { records } = this.parts;
     let mergedItems = 0;
-    for (const { item, into } of await records.dependants.merging()) {
+    for (const { item, into } of await this.parts.dependants.merging()) {
       if (into === null) {
         mergedItems += await this.#joinSeries(item, item.doc.largeImage as DicomSeries);
         continue;

@@ -6,13 +6,14 @@ import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 import { BlockCache } from './block-cache.js';
 import { ownSources } from '../../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../../tilesource/registry/registry.js';
-import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { CacheOffers } from '../caches/feature.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { DicomMerge } from './dicom-merge.js';
+import { FolderDependants } from './folder-dependants.model.js';
 import { HostFollower } from './follow-host.js';
+import { ImageChanges } from './image-changes.js';
 import { ImageMarking } from './image-marking.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
@@ -24,18 +25,18 @@ interface ImageNeeds extends CacheOffers {
   fileSettings: FileSettings;
   settings: Settings;
   items: Items;
-  cachedFiles: CachedFiles;
 }
 
 /** The services that the feature offers to others. */
 export interface ImageOffers {
   images: Images;
   marking: ImageMarking;
+  changes: ImageChanges;
 }
 
 /** Large images of items: items become large images of their files, and these are opened for the features that show them. */
 export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
-  async open({ core, options, fileSettings, settings, items, cachedFiles, caches, tiles, sources }, onClose) {
+  async open({ core, options, fileSettings, settings, items, caches, tiles, sources }, onClose) {
     const { host, records, events, callers, logger, temporaryDirectory } = core;
     const registry = new TileSourceRegistry({
       logger,
@@ -44,16 +45,22 @@ export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
     }).register(...ownSources, ...(options.tileSources ?? []));
     const { files } = host;
     const blocks = new BlockCache(options.remoteBytes ?? fileSettings.memory.openSourceBytes);
-    const shared = { records, items, cachedFiles, files, blocks, logger, temporaryDirectory };
+    const changes = new ImageChanges();
+    const dependants = new FolderDependants(records.parts);
+    await dependants.createIndexes();
+    const shared = { records, items, changes, files, blocks, logger, temporaryDirectory };
     const forgetFile = (fileId: string) => caches.forgetFile(fileId);
     const images = new Images({ ...shared, registry, sources, tiles, forgetFile, settings });
-    const marking = new ImageMarking({ ...shared, images, callers });
-    const dicom = new DicomMerge({ host, records, items, images, marking, settings, logger });
-    new HostFollower({ dicom, images, marking, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
+    const marking = new ImageMarking({ ...shared, dependants, images, callers });
+    const dicom = new DicomMerge({ host, records, dependants, items, images, marking, settings, logger });
+    new HostFollower({ dicom, images, marking, records, dependants, items, changes, registry, settings, logger }).follow(
+      events,
+      onClose,
+    );
     const sweep = async () => ({
       temporaryFiles: await sweepTemporaryFiles(temporaryDirectory),
       ...(await dicom.sweep()),
     });
-    return { offers: { images, marking }, routes: bindRoutes(sourceRoutes, { images }), sweep };
+    return { offers: { images, marking, changes }, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },
 };

@@ -2,6 +2,7 @@ import type { HostLogger } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
+import type { FolderDependants } from './folder-dependants.model.js';
 
 /** How many folders, from that of a file upwards, are searched for images that are made of the file. */
 const maxFolders = 10;
@@ -9,6 +10,7 @@ const maxFolders = 10;
 /** Options of {@link FolderFollowers}. */
 interface FollowerParts {
   records: HostRecords;
+  dependants: FolderDependants;
   registry: TileSourceRegistry;
   logger: HostLogger;
   items: { forget(id: string): void };
@@ -36,12 +38,12 @@ export class FolderFollowers {
     let below = '';
     for (const folder of await records.contents.ancestry(item.folderId, maxFolders)) {
       for (const path of file === null ? [] : paths) {
-        for (const waiting of await records.dependants.arrived(folder, below + path)) {
+        for (const waiting of await this.parts.dependants.arrived(folder, below + path)) {
           this.parts.items.forget(waiting.id);
           if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
         }
       }
-      for (const served of await records.dependants.served(folder, [...sources.keys()])) {
+      for (const served of await this.parts.dependants.served(folder, [...sources.keys()])) {
         const isApart = served.id === item.id || !paths.some((path) => this.#mayHold(served, below + path));
         if (isApart) continue;
         logger.debug({ itemId: served.id, partOf: item.id }, 'LargeImage:Parts:Changed');

@@ -6,11 +6,12 @@ import type { OnClose } from '../../core/undo.js';
 import { LargeImageError, MissingPartsError } from '../../errors.js';
 import type { HostEvents, HostLogger } from '../../host.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
-import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import type { DicomMerge } from './dicom-merge.js';
+import type { FolderDependants } from './folder-dependants.model.js';
 import { FolderFollowers } from './folder-followers.js';
+import type { ImageChanges } from './image-changes.js';
 import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
@@ -19,8 +20,9 @@ interface FollowerParts {
   images: Pick<Images, 'closeFile'>;
   marking: ImageMarking;
   records: HostRecords;
+  dependants: FolderDependants;
   items: Items;
-  cachedFiles: Pick<CachedFiles, 'removeAll'>;
+  changes: ImageChanges;
   registry: TileSourceRegistry;
   settings: Settings;
   logger: HostLogger;
@@ -189,7 +191,7 @@ export class HostFollower {
   async #itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const id = idText(doc._id);
     this.parts.items.forget(id);
-    await this.parts.cachedFiles.removeAll({ id, doc });
+    await this.parts.changes.announce({ id, doc });
     await this.#folders.changed(this.parts.records.itemOf(doc), null);
   }
 

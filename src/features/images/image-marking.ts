@@ -7,18 +7,20 @@ import { AccessDeniedError, BadParameterError, InvalidError, MissingPartsError, 
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
-import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import { hostFileInput } from './file-input.js';
+import type { FolderDependants } from './folder-dependants.model.js';
 import type { Sight } from './host-folder.js';
+import type { ImageChanges } from './image-changes.js';
 import type { Images } from './images.js';
 
 /** Options of {@link ImageMarking}. */
 export interface ImageMarkingOptions {
   images: Pick<Images, 'openApart' | 'closeFile'>;
   records: HostRecords;
+  dependants: FolderDependants;
   items: Items;
-  cachedFiles: Pick<CachedFiles, 'removeAll'>;
+  changes: ImageChanges;
   files: HostFiles;
   blocks: BlockCache;
   callers: Pick<Callers, 'asker'>;
@@ -48,13 +50,13 @@ export class ImageMarking {
 
   /** Takes the large image off an item; the file stays. @returns false when there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
-    const { records, items, images, cachedFiles } = this.options;
+    const { records, items, images, changes } = this.options;
     if (item.largeImage === null) return false;
     const removed = await records.markers.release(item);
     items.forget(item.id);
     images.closeFile(item.largeImage.fileId);
     step('removal:released');
-    if (removed) await cachedFiles.removeAll(item);
+    if (removed) await changes.announce(item);
     return removed;
   }
 
@@ -65,7 +67,7 @@ export class ImageMarking {
    */
   async replaced(before: ItemRecord): Promise<void> {
     this.options.images.closeFile(before.largeImage?.fileId);
-    await this.options.cachedFiles.removeAll(before);
+    await this.options.changes.announce(before);
   }
 
   /** Finds the source that reads a file, by trying them. @returns its name. @throws TileSourceError that says why none can. */
@@ -85,7 +87,8 @@ export class ImageMarking {
    * @throws TileSourceError that says why no source can read the file.
    */
   async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
-    const { dependants, markers } = this.options.records;
+    const { dependants } = this.options;
+    const { markers } = this.options.records;
     try {
       const sourceName = await this.findSource(file);
       await dependants.setWaiting(item, null);

@@ -13,13 +13,13 @@ import type { BorrowedImage } from '../../tilesource/tile-source.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { rendering, type LargeImage } from '../../tilesource/requests.js';
-import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { CachedTile, TileCache } from '../caches/tile-cache.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { storedPicture } from './file-input.js';
+import type { ImageChanges } from './image-changes.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
 
@@ -27,8 +27,7 @@ import { ImageStates, type ImageState } from './image-states.js';
 export interface ImagesOptions {
   records: HostRecords;
   items: Items;
-  /** Removes the cached files of an item whose image has changed. */
-  cachedFiles: Pick<CachedFiles, 'removeAll'>;
+  changes: ImageChanges;
   files: HostFiles;
   /** Blocks of remote files. */
   blocks: BlockCache;
@@ -274,13 +273,13 @@ export class Images {
     this.options.forgetFile(fileId);
   }
 
-  /** Closes a file that was replaced on disk, and removes its cached pictures. */
+  /** Closes a file that was replaced on disk, and announces that the images made of it have changed. */
   async #changedOnDisk(fileId: string): Promise<void> {
-    const { records, cachedFiles, sources, logger } = this.options;
+    const { records, changes, sources, logger } = this.options;
     sources.evict((key) => key.startsWith(`${fileId}:`));
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
-    for (const item of await records.markers.itemsServing(file)) await cachedFiles.removeAll(item);
+    for (const item of await records.markers.itemsServing(file)) await changes.announce(item);
   }
 }

@@ -1,6 +1,8 @@
 import type { Core } from '../../core/core.js';
 import { idText } from '../../core/database/id-text.js';
+import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
+import { internalMetadataRoutes } from './internal-metadata.routes.js';
 import { ItemLists } from './item-lists.js';
 import { ItemQueries } from './item-queries.model.js';
 import { Items } from './items.js';
@@ -21,6 +23,7 @@ export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: It
         itemLists: new ItemLists(queries, items, host.access, queues.searches),
         metadataSearch: new MetadataSearch(queries, host.access, queues.searches),
       },
+      routes: bindRoutes(internalMetadataRoutes, { items, records }),
     };
   },
 };

@@ -3,8 +3,12 @@ import { hasTooManyValues, maxStoredValues } from '../../core/database/stored-va
 import { required, text } from '../../http/parameters.js';
 import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
-import { defineRoute } from '../cached-files/context.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import { routeDefiner } from '../../http/route.js';
+import type { Items } from './items.js';
 import { itemPath, mayWriteItem } from './item-path.js';
+
+const defineRoute = routeDefiner<{ items: Items; records: HostRecords }>();
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',

@@ -6,7 +6,6 @@ import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 import { associatedImageRoutes } from './associated-images.routes.js';
-import { cacheFilesJob } from '../cached-files/cache-files.job.js';
 import type { PictureContext } from './context.js';
 import { deepZoomRoutes } from './deep-zoom.routes.js';
 import { histogramRoutes } from './histogram.routes.js';
@@ -41,7 +40,6 @@ export const picturesFeature: Feature<PictureNeeds, null> = {
       ...iiifImageRoutes,
       ...iiifPresentationRoutes,
     ];
-    const jobs = [cacheFilesJob(context, 'tileFrames'), cacheFilesJob(context, 'histogram')];
-    return { offers: null, routes: bindRoutes(routes, context), jobs };
+    return { offers: null, routes: bindRoutes(routes, context) };
   },
 };

@@ -5,8 +5,8 @@ import type { Caller, Host, HostLogger } from '../../../host.js';
 import type { Settings } from '../../settings/settings.js';
 import type { AnnotationPermissions } from '../access/permissions.js';
 import type { ElementStore } from '../elements/element-store.js';
-import type { AnnotationDensities } from '../overlay/densities.js';
-import type { OverlayImages } from '../overlay/overlay-images.js';
+import type { ElementFollower } from '../element-followers.js';
+import type { OverlayImages } from '../overlay-images.js';
 import type { AnnotationRecord } from './annotation-record.js';
 import type { AnnotationModel } from './annotation.model.js';
 import type { AnnotationBodies } from './body.js';
@@ -15,7 +15,8 @@ import type { AnnotationBodies } from './body.js';
 export interface AnnotationParts {
   model: AnnotationModel;
   store: ElementStore;
-  densities: Pick<AnnotationDensities, 'prepare' | 'sweep'>;
+  /** What other features derive from elements. */
+  followers: ElementFollower;
   bodies: AnnotationBodies;
   permissions: AnnotationPermissions;
   overlayImages: Pick<OverlayImages, 'sizesFor'>;

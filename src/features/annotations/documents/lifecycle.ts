@@ -79,7 +79,7 @@ export class AnnotationLifecycle {
     // The annotation existed already, so no annotation refers to the elements that were stored now.
     for (const { elements } of incoming)
       if (elements !== null && !wanted.has(elements.family)) this.writer.tidy([elements.family]);
-    for (const annotation of made) this.options.densities.prepare(annotation.elements);
+    for (const annotation of made) this.options.followers.written(annotation.elements);
     return made;
   }
 

@@ -107,7 +107,7 @@ export class AnnotationWriter {
     const written = await this.options.model.replace(current, next);
     if (written === null) throw new Superseded();
     step('annotation:replaced');
-    this.options.densities.prepare(elements);
+    this.options.followers.written(elements);
     return written;
   }
 
@@ -154,13 +154,13 @@ export class AnnotationWriter {
   }
 
   async #tidyNow(): Promise<void> {
-    const { store, model, densities, logger } = this.options;
+    const { store, model, followers, logger } = this.options;
     while (this.#untidy.size > 0 && !this.#closing.signal.aborted) {
       const families = [...this.#untidy];
       this.#untidy.clear();
       try {
         await store.sweep((family) => model.elementsOfFamily(family), { families, signal: this.#closing.signal });
-        await densities.sweep((family) => model.elementsOfFamily(family), families);
+        await followers.sweep((family) => model.elementsOfFamily(family), families);
       } catch (err) {
         if (!this.#closing.signal.aborted) logger.error({ err }, 'Annotation:Sweep:Failed');
       }

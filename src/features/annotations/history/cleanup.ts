@@ -8,7 +8,7 @@ import type { AnnotationModel, AnnotationStamp } from '../documents/annotation.m
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { idsPerQuery } from '../../../core/database/id-batches.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
-import type { AnnotationDensities } from '../overlay/densities.js';
+import type { ElementFollower } from '../element-followers.js';
 
 /** Selects the old versions of {@link AnnotationCleanup.old}. */
 export interface OldVersionsQuery {
@@ -42,7 +42,7 @@ export interface OldVersionsReport {
 export interface AnnotationCleanupOptions {
   model: AnnotationModel;
   store: ElementStore;
-  densities: Pick<AnnotationDensities, 'sweep'>;
+  followers: Pick<ElementFollower, 'sweep'>;
   records: HostRecords;
   logger: HostLogger;
 }
@@ -141,7 +141,7 @@ export class AnnotationCleanup {
 
   /** Removes what killed processes have left: everything that cannot be reached, or only what carries the name of a process that has ended. */
   readonly sweep: Sweep = async ({ full, signal }) => {
-    const { model, store, densities } = this.options;
+    const { model, store, followers } = this.options;
     const annotations = await model.batches.tidy();
     const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
     const elementsOf = (family: string) => model.elementsOfFamily(family);
@@ -149,14 +149,14 @@ export class AnnotationCleanup {
     const families = await store.abandonedFamilies();
     const { removed } = await store.sweep(elementsOf, { families, signal });
     const others = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
-    const annotationDensities = await densities.sweep(elementsOf, full ? undefined : families);
-    return { annotations, annotationVersions, annotationElements: removed + others, annotationDensities };
+    const derived = await followers.sweep(elementsOf, full ? undefined : families);
+    return { annotations, annotationVersions, annotationElements: removed + others, ...derived };
   };
 
   async #sweep({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
-    const { model, store, densities } = this.options;
+    const { model, store, followers } = this.options;
     const report = await store.sweep((family) => model.elementsOfFamily(family), { dryRun: !remove, ...(signal && { signal }) });
-    if (remove) await densities.sweep((family) => model.elementsOfFamily(family));
+    if (remove) await followers.sweep((family) => model.elementsOfFamily(family));
     return report;
   }
 

@@ -4,6 +4,9 @@ import type { TileCache } from '../../caches/tile-cache.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { AnnotationOffers } from '../feature.js';
+import { AnnotationDensities } from './densities.js';
+import { AnnotationDensityModel } from './density.model.js';
+import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 import { AnnotationTiles } from './tiles.js';
 import { annotationTileRoutes } from './tiles.routes.js';
@@ -20,8 +23,18 @@ interface OverlayNeeds extends AnnotationOffers {
 
 /** Draws annotations of any size as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
-  open({ core, images, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
-    const { records, host, logger, queues } = core;
+  async open({ core, images, tiles, isServing, annotations, model, followers }, onClose) {
+    const { records, host, logger, queues, own } = core;
+    const drawer = new Drawer();
+    onClose(() => drawer.close());
+    const densityModel = new AnnotationDensityModel(own);
+    await densityModel.createIndexes();
+    const densities = new AnnotationDensities({ store: annotations.store, model: densityModel, drawer, logger });
+    onClose(() => densities.close());
+    followers.add({
+      written: (elements) => densities.prepare(elements),
+      sweep: async (...asked) => ({ annotationDensities: await densities.sweep(...asked) }),
+    });
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),

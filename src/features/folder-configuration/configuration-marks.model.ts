@@ -1,33 +1,20 @@
-import type { Model } from 'mongoose';
+import type { HostParts, FileRecord, ItemRecord } from '../../core/host/records.js';
+import { replacesField, unfinishedField } from '../../core/host/schema-extension.js';
+import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, ItemRecord } from './records.js';
-
-type AnyModel = Model<Record<string, unknown>>;
-
-/** Field of an item that was made for the configuration of a folder, as long as the item has no file yet. */
-export const unfinishedField = 'largeImageUnfinished';
-/** Field of a file that replaces another file of its item. It contains the id of that file until that is removed. */
-export const replacesField = 'largeImageReplaces';
-
-interface TraceParts {
-  items: AnyModel;
-  files: AnyModel;
-  itemOf(doc: StoredDocument): ItemRecord;
-  fileOf(doc: StoredDocument): FileRecord;
-}
 
 /**
  * Marks on items and files that a write of a folder configuration has begun. If a mark is still there when no process writes, it was left by a
  * process that was killed.
  */
-export class ConfigurationTraces {
-  constructor(private readonly parts: TraceParts) {}
+export class ConfigurationMarks {
+  constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}
 
-  /** Indexes for its queries. */
-  readonly indexes = {
-    items: [{ key: { [unfinishedField]: 1 }, sparse: true }],
-    files: [{ key: { [replacesField]: 1 }, sparse: true }],
-  } as const;
+  async createIndexes(): Promise<void> {
+    const { items, files } = this.parts;
+    await createIndexes(items.collection, [{ key: { [unfinishedField]: 1 }, sparse: true }]);
+    await createIndexes(files.collection, [{ key: { [replacesField]: 1 }, sparse: true }]);
+  }
 
   isUnfinished({ doc }: ItemRecord): boolean {
     return doc[unfinishedField] === true;

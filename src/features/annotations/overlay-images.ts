@@ -1,8 +1,8 @@
-import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
-import type { Caller, HostAccess } from '../../../host.js';
-import type { HostRecords } from '../../../core/host/host-records.js';
-import { batches } from '../../../core/database/id-batches.js';
-import type { Images } from '../../images/images.js';
+import type { OverlaySize } from '../../annotation-format/bounding-box.js';
+import type { Caller, HostAccess } from '../../host.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import { batches } from '../../core/database/id-batches.js';
+import type { Images } from '../images/images.js';
 
 /** Options of {@link OverlayImages}. */
 export interface OverlayImagesOptions {

@@ -1,32 +1,20 @@
-import type { Model } from 'mongoose';
+import type { HostParts, FileRecord, ItemRecord } from '../../core/host/records.js';
+import { conversionField } from '../../core/host/schema-extension.js';
+import { durable } from '../../core/database/durable.js';
+import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, ItemRecord } from './records.js';
-import { durable } from '../database/durable.js';
-
-type AnyModel = Model<Record<string, unknown>>;
-
-/**
- * Field of items and files that names a conversion job: the job that is making them, until they are complete, or the job that has made them, while
- * they are being removed. Hosts have no field of this name.
- */
-export const conversionField = 'largeImageConversionId';
-
-interface TraceParts {
-  items: AnyModel;
-  files: AnyModel;
-  itemOf(doc: StoredDocument): ItemRecord;
-  fileOf(doc: StoredDocument): FileRecord;
-}
 
 /**
  * Marks on items and files that conversions have stored and that are not in use yet. If the job of a mark is over, a process was killed before it
  * removed the mark: the items and files are then completed, or removed.
  */
-export class ConversionTraces {
-  constructor(private readonly parts: TraceParts) {}
+export class ConversionMarks {
+  constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}
 
-  /** Indexes for its queries. */
-  readonly indexes = { items: [{ key: { [conversionField]: 1 } }], files: [{ key: { [conversionField]: 1 } }] } as const;
+  async createIndexes(): Promise<void> {
+    const { items, files } = this.parts;
+    for (const { collection } of [items, files]) await createIndexes(collection, [{ key: { [conversionField]: 1 } }]);
+  }
 
   /** Marked files of a job. */
   async files(jobId: string): Promise<FileRecord[]> {

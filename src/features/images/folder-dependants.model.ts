@@ -1,19 +1,10 @@
-import type { Model } from 'mongoose';
-import type { HostFields, StoredDocument } from '../../host.js';
-import { durable } from '../database/durable.js';
-import { idText } from '../database/id-text.js';
-import { readInSlices } from '../database/read-limits.js';
-import type { FolderRecord, Waiting, FileRecord, ItemRecord } from './records.js';
-
-/** Field of an item whose image waits for files that belong to it. */
-export const waitingField = 'largeImageWaiting';
-
-/** Reads the stored form; `null` for any other value. */
-export function waitingOf(value: unknown): Waiting | null {
-  const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
-  if (fileId == null || !Array.isArray(missing)) return null;
-  return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
-}
+import { durable } from '../../core/database/durable.js';
+import { idText } from '../../core/database/id-text.js';
+import { createIndexes } from '../../core/database/indexes.js';
+import { readInSlices } from '../../core/database/read-limits.js';
+import type { HostParts, FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
+import { waitingField } from '../../core/host/schema-extension.js';
+import type { StoredDocument } from '../../host.js';
 
 /** A DICOM series, with the names of fields that the record on an item has. */
 export interface DicomSeries {
@@ -24,26 +15,17 @@ export interface DicomSeries {
 /** Most items that one change in a folder affects. */
 const maxConcerned = 1000;
 
-interface DependantParts {
-  items: Model<Record<string, unknown>>;
-  fields: HostFields;
-  itemOf: (doc: StoredDocument) => ItemRecord;
-}
-
 /** Queries on items whose images are made of other files in their folders. */
 export class FolderDependants {
-  constructor(private readonly parts: DependantParts) {}
+  constructor(private readonly parts: Pick<HostParts, 'items' | 'fields' | 'itemOf'>) {}
 
-  /** Indexes for its queries. */
-  get indexes() {
-    const { folderId } = this.parts.fields.item;
-    return {
-      items: [
-        { key: { [folderId]: 1, 'largeImage.sourceName': 1 } },
-        { key: { [folderId]: 1, [`${waitingField}.missing`]: 1 }, sparse: true },
-        { key: { 'largeImage.mergedInto': 1 }, sparse: true },
-      ],
-    } as const;
+  async createIndexes(): Promise<void> {
+    const { items, fields } = this.parts;
+    await createIndexes(items.collection, [
+      { key: { [fields.item.folderId]: 1, 'largeImage.sourceName': 1 } },
+      { key: { [fields.item.folderId]: 1, [`${waitingField}.missing`]: 1 }, sparse: true },
+      { key: { 'largeImage.mergedInto': 1 }, sparse: true },
+    ]);
   }
 
   /** The items in the folder of an item that contain a DICOM series and are not being merged into another item, oldest first. */

@@ -1,0 +1,36 @@
+import type { StoredElements } from './elements/element-store.js';
+
+/** Gives the stored elements of all annotations and former versions of a family. */
+export type ElementsOfFamily = (family: string) => AsyncIterable<StoredElements>;
+
+/** Derives records from stored elements, such as the counts that overlays draw. */
+export interface ElementFollower {
+  /** An annotation has these elements from now on. */
+  written(elements: StoredElements): void;
+  /**
+   * Removes what was derived from elements that no annotation has any more. It is called after the sweep of the element store.
+   *
+   * @param families the families to sweep; by default all.
+   * @returns how many records of which kind were removed.
+   */
+  sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>>;
+}
+
+/** The features that derive records from elements. Annotations do not know these features, which are built on annotations. */
+export class ElementFollowers implements ElementFollower {
+  readonly #followers: ElementFollower[] = [];
+
+  add(follower: ElementFollower): void {
+    this.#followers.push(follower);
+  }
+
+  written(elements: StoredElements): void {
+    for (const follower of this.#followers) follower.written(elements);
+  }
+
+  async sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>> {
+    const removed: Record<string, number> = {};
+    for (const follower of this.#followers) Object.assign(removed, await follower.sweep(elementsOf, families));
+    return removed;
+  }
+}
