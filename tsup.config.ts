@@ -78,6 +78,7 @@ async function collectLicences(): Promise<void> {
 export const packageBuild = {
   entry: {
     index: 'src/index.ts',
+    host: 'src/larger-host.ts',
     'reference-host': 'src/reference-host/index.ts',
     s3: 'src/s3/index.ts',
     testing: 'src/testing/index.ts',
@@ -99,6 +100,7 @@ export const packageBuild = {
   dts: {
     entry: {
       index: `${types}/index.d.ts`,
+      host: `${types}/larger-host.d.ts`,
       'reference-host': `${types}/reference-host/index.d.ts`,
       s3: `${types}/s3/index.d.ts`,
       testing: `${types}/testing/index.d.ts`,

@@ -8,6 +8,7 @@ const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url)
 const alias = [
   // The names by which users import the package, as in tsconfig.json: examples are run as they stand.
   { find: /^express-large-image$/, replacement: inPackage('src/index.ts') },
+  { find: /^express-large-image\/host$/, replacement: inPackage('src/larger-host.ts') },
   { find: /^express-large-image\/reference-host$/, replacement: inPackage('src/reference-host/index.ts') },
   { find: /^express-large-image\/s3$/, replacement: inPackage('src/s3/index.ts') },
   { find: /^express-large-image\/testing$/, replacement: inPackage('src/testing/index.ts') },

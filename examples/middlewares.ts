@@ -2,7 +2,8 @@
 import compression from 'compression';
 import express from 'express';
 import helmet from 'helmet';
-import { answerUnknownPaths, install, type Installation } from 'express-large-image';
+import { install, type Installation } from 'express-large-image';
+import { answerUnknownPaths } from 'express-large-image/host';
 import { specimenHost, type SpecimenServer } from './host-adapter.js';
 
 export async function serveSpecimens(server: SpecimenServer): Promise<Installation> {

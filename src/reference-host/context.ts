@@ -1,5 +1,6 @@
 import type { Types } from 'mongoose';
-import { routeDefiner, type HostLogger, type Installation, type InstallOptions } from '../index.js';
+import type { HostLogger, Installation, InstallOptions } from '../index.js';
+import { routeDefiner } from '../larger-host.js';
 import type { ByteStore } from './files/byte-store.js';
 import type { Buckets } from './files/buckets.js';
 import type { Claims } from './upkeep/claims.js';

@@ -3,18 +3,8 @@ import express, { type Express } from 'express';
 import type { Mongoose } from 'mongoose';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  answerUnknownPaths,
-  harmlessLogger,
-  identifyRequests,
-  install,
-  mountRoutes,
-  startWorker,
-  type Host,
-  type HostLogger,
-  type Installation,
-  type RouteOutline,
-} from '../index.js';
+import { install, startWorker, type Host, type HostLogger, type Installation } from '../index.js';
+import { answerUnknownPaths, harmlessLogger, identifyRequests, mountRoutes, type RouteOutline } from '../larger-host.js';
 import type { HostContext } from './context.js';
 import { openContext } from './open-context.js';
 import { answerOptions, cors } from './http/cors.js';

@@ -1,5 +1,5 @@
 import type { Connection, Model, Schema } from 'mongoose';
-import { limitReads, repeatCollisions } from '../index.js';
+import { limitReads, repeatCollisions } from '../larger-host.js';
 import { apiKeySchema, type ApiKeyDocument } from './accounts/api-keys/api-key.model.js';
 import { attemptSchema, type AttemptDocument } from './accounts/sign-in/attempt.model.js';
 import { blobSchema, type BlobDocument } from './files/blob.model.js';

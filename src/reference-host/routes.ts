@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../index.js';
+import type { RouteDefinition } from '../larger-host.js';
 import type { HostContext } from './context.js';
 import { apiKeyRoutes } from './accounts/api-keys/api-key.routes.js';
 import { collectionRoutes } from './tree/collection.routes.js';

@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { boolean, json, readAccessList, readFlags, required, withDefault, type Caller, type GrantedAccess } from '../../index.js';
+import type { Caller } from '../../index.js';
+import { boolean, json, readAccessList, readFlags, required, withDefault, type GrantedAccess } from '../../larger-host.js';
 import type { AccessControlled, AccessEntry } from './access-list.model.js';
 import type { HostContext } from '../context.js';
 import { describeAccessList } from './access.js';

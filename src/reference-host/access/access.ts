@@ -1,5 +1,6 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { AccessDeniedError, hasScope, readInSlices, type AccessLevel, type Caller } from '../../index.js';
+import { AccessDeniedError, type AccessLevel, type Caller } from '../../index.js';
+import { hasScope, readInSlices } from '../../larger-host.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { HostContext } from '../context.js';
 import type { GroupDocument } from '../groups/group.model.js';

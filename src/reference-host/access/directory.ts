@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { isId, type Caller, type HostDirectory } from '../../index.js';
+import type { Caller, HostDirectory } from '../../index.js';
+import { isId } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { accessFilter, principalOf } from './access.js';
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Types } from 'mongoose';
-import { batches, readInSlices, UnknownIdError, step } from '../../index.js';
+import { batches, readInSlices, UnknownIdError, step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, AccessList } from './access-list.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';

@@ -1,6 +1,7 @@
 import { MongoBackend, type MongoJobRepository } from '@agendajs/mongo-backend';
 import type { Connection } from 'mongoose';
-import { repeatCollisions, type HostLogger } from '../../index.js';
+import type { HostLogger } from '../../index.js';
+import { repeatCollisions } from '../../larger-host.js';
 
 /** A back end of Agenda whose database is connected before Agenda gets it, by {@link openAgendaBackend}. */
 class OpenBackend extends MongoBackend {

@@ -27,7 +27,7 @@ export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, wait
     } catch (error) {
       signal?.throwIfAborted();
       // This module imports everything, so `npm start` loads it while its database starts.
-      const { isDatabaseOutage } = await import('../../index.js');
+      const { isDatabaseOutage } = await import('../../larger-host.js');
       if (!isDatabaseOutage(error)) throw error;
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
       const address = hostsOf(uri) ?? 'MONGODB_URI';

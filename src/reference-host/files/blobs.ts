@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { InvalidError, step } from '../../index.js';
+import { InvalidError, step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument, BlobReference } from './blob.model.js';
 import type { FileStorage } from './file.model.js';

@@ -3,7 +3,8 @@ import { constants } from 'node:fs';
 import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { LargeImageError, NotFoundError } from '../../index.js';
+import { LargeImageError } from '../../index.js';
+import { NotFoundError } from '../../larger-host.js';
 
 const keyPattern = /^[0-9a-f]{24,64}$/;
 

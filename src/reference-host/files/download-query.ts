@@ -1,4 +1,4 @@
-import { integer, oneOf, withDefault } from '../../index.js';
+import { integer, oneOf, withDefault } from '../../larger-host.js';
 
 /** Parameters of downloads of one file. */
 export const downloadQuery = {

@@ -1,4 +1,4 @@
-import { Reply } from '../../index.js';
+import { Reply } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { readFile, sizeOf } from './files.js';

@@ -1,5 +1,5 @@
 import { fileSchema } from '../http/schemas.js';
-import { id, InvalidError, required, text, UnknownIdError, type RouteDefinition } from '../../index.js';
+import { id, InvalidError, required, text, UnknownIdError, type RouteDefinition } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { principalOf } from '../access/access.js';
 import { downloadFile } from './downloads.js';

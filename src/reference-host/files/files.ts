@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step } from '../../index.js';
+import { InvalidError, UnknownIdError, step } from '../../larger-host.js';
 import type { Readable } from 'node:stream';
 import { readBytes } from './byte-store.js';
 import type { HostContext } from '../context.js';

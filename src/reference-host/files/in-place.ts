@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Types } from 'mongoose';
-import { InvalidError, step } from '../../index.js';
+import { InvalidError, step } from '../../larger-host.js';
 import type { ListedObject } from '../../s3/index.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';

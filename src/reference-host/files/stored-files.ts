@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { InvalidError, isId, step, type NewFileContent, type StoredDocument } from '../../index.js';
+import type { NewFileContent, StoredDocument } from '../../index.js';
+import { InvalidError, isId, step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { withCapacity } from '../uploads/capacity.js';

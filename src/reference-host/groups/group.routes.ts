@@ -1,5 +1,5 @@
 import { groupSchema } from '../http/schemas.js';
-import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf } from '../../index.js';
+import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { accessFilter, principalOf } from '../access/access.js';
 import { createGroup, loadGroup, removeGroup, updateGroup } from './groups.js';

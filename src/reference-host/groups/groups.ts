@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { InvalidError, AccessDeniedError, LargeImageError, UnknownIdError, searchWords } from '../../index.js';
+import { AccessDeniedError, LargeImageError } from '../../index.js';
+import { InvalidError, UnknownIdError, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { GroupDocument } from './group.model.js';

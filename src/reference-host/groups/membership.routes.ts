@@ -1,6 +1,6 @@
+import { AccessDeniedError } from '../../index.js';
 import {
   accessSchema,
-  AccessDeniedError,
   BadParameterError,
   boolean,
   id,
@@ -15,7 +15,7 @@ import {
   required,
   withDefault,
   type RouteDefinition,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';

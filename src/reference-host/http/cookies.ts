@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Reply } from '../../index.js';
+import { Reply } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 
 /** Properties of a request that decide on its cookie. */

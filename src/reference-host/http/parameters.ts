@@ -1,4 +1,4 @@
-import { anyText, component, id, json, objectOf, oneOf, paging, required, text, type Parameter } from '../../index.js';
+import { anyText, component, id, json, objectOf, oneOf, paging, required, text, type Parameter } from '../../larger-host.js';
 
 /** The id in the path of a document's routes. */
 export const byId = { id: required(id({ description: 'Id of the document.' })) };

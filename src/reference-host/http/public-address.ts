@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
-import { checkedPrefix, InvalidError, setPublicAddress } from '../../index.js';
+import { checkedPrefix, InvalidError, setPublicAddress } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 
 /** Reads the setting `core.server_root`: an address such as `https://host/images`, without a trailing slash; empty for none. */

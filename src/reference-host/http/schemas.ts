@@ -11,7 +11,7 @@ import {
   shownAccess,
   truth,
   anyInteger,
-} from '../../index.js';
+} from '../../larger-host.js';
 
 const dates = { created: dateText, updated: dateText };
 const root = { baseParentType: { type: 'string', enum: ['collection', 'user'] }, baseParentId: idText } as const;

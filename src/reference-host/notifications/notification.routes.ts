@@ -1,17 +1,16 @@
 import { notificationSchema } from '../http/schemas.js';
+import { LargeImageError, type Caller } from '../../index.js';
 import {
   BadParameterError,
   date,
   eventStream,
   integer,
-  LargeImageError,
   text,
   toWire,
   withDefault,
-  type Caller,
   type RouteDefinition,
   listOf,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import { isStreamEnabled, listNotifications, notificationView, streamNotifications } from './notifications.js';

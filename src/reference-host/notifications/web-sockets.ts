@@ -1,6 +1,6 @@
 import { Types } from 'mongoose';
 import type { WebSocket } from 'ws';
-import { toWire } from '../../index.js';
+import { toWire } from '../../larger-host.js';
 import { verifyToken, userScope } from '../accounts/tokens/tokens.js';
 import type { HostContext } from '../context.js';
 import type { Upgrading } from '../http/upgrades.js';

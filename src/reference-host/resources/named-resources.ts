@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { BadParameterError, batches, eachInSlices, InvalidError, isId, UnknownIdError } from '../../index.js';
+import { BadParameterError, batches, eachInSlices, InvalidError, isId, UnknownIdError } from '../../larger-host.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';

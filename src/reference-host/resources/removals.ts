@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { batches, step } from '../../index.js';
+import { batches, step } from '../../larger-host.js';
 import { removeUser } from '../accounts/users/users.js';
 import type { HostContext } from '../context.js';
 import { removeCollection } from '../tree/collections.js';

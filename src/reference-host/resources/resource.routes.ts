@@ -1,4 +1,5 @@
 import { groupSchema, resourceSchema } from '../http/schemas.js';
+import { AccessDeniedError } from '../../index.js';
 import {
   BadParameterError,
   boolean,
@@ -18,9 +19,8 @@ import {
   orNull,
   anyText,
   idText,
-  AccessDeniedError,
   UnknownIdError,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';

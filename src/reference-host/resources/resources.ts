@@ -1,5 +1,5 @@
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, eachInSlices, InvalidError, readInSlices, searchWords } from '../../index.js';
+import { BadParameterError, eachInSlices, InvalidError, readInSlices, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';

@@ -1,5 +1,6 @@
 import { timingSafeEqual, createHash } from 'node:crypto';
-import { AccessDeniedError, LargeImageError, NotFoundError, objectOf, Reply, type RouteDefinition } from '../../index.js';
+import { AccessDeniedError, LargeImageError } from '../../index.js';
+import { NotFoundError, objectOf, Reply, type RouteDefinition } from '../../larger-host.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineRoute, type HostContext } from '../context.js';
 

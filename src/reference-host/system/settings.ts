@@ -1,5 +1,5 @@
 import { parseServerRoot } from '../http/public-address.js';
-import { InvalidError, type SettingDefinition } from '../../index.js';
+import { InvalidError, type SettingDefinition } from '../../larger-host.js';
 
 /** Users and groups that can create collections, in addition to site administrators. */
 export interface CollectionCreatePolicy {

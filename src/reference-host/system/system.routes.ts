@@ -21,7 +21,7 @@ import {
   objectOf,
   truth,
   anyInteger,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UploadDocument } from '../uploads/upload.model.js';
 import { pageReply } from '../tree/lists.js';

@@ -1,5 +1,15 @@
 import { collectionSchema } from '../http/schemas.js';
-import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf, objectOf, anyInteger } from '../../index.js';
+import {
+  boolean,
+  paging,
+  required,
+  text,
+  withDefault,
+  type RouteDefinition,
+  listOf,
+  objectOf,
+  anyInteger,
+} from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from './collection.model.js';
 import { accessFilter, principalOf } from '../access/access.js';

@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, UnknownIdError, searchWords } from '../../index.js';
+import { AccessDeniedError } from '../../index.js';
+import { InvalidError, UnknownIdError, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';

@@ -1,4 +1,5 @@
-import { accessSchema, boolean, objectOf, withDefault, type Caller, type RouteDefinition, type Schema } from '../../index.js';
+import type { Caller } from '../../index.js';
+import { accessSchema, boolean, objectOf, withDefault, type RouteDefinition, type Schema } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { describeAccessList, principalOf, type Principal } from '../access/access.js';

@@ -1,6 +1,7 @@
 import { Types } from 'mongoose';
 import pLimit from 'p-limit';
-import { AccessDeniedError, batches, eachInSlices, InvalidError, readInSlices, step, withoutReadLimit } from '../../index.js';
+import { AccessDeniedError } from '../../index.js';
+import { batches, eachInSlices, InvalidError, readInSlices, step, withoutReadLimit } from '../../larger-host.js';
 import { accessFilter, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';

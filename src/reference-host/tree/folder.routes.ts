@@ -11,7 +11,7 @@ import {
   listOf,
   objectOf,
   anyInteger,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
 import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';

@@ -1,5 +1,5 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../index.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';

@@ -1,5 +1,15 @@
 import { fileSchema, rootPathSchema } from '../http/schemas.js';
-import { BadParameterError, boolean, id, oneOf, required, text, type RouteDefinition, itemSchema, listOf } from '../../index.js';
+import {
+  BadParameterError,
+  boolean,
+  id,
+  oneOf,
+  required,
+  text,
+  type RouteDefinition,
+  itemSchema,
+  listOf,
+} from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { ItemDocument } from './item.model.js';
 import { itemAccessFilter, levelOn, principalOf, type Principal } from '../access/access.js';

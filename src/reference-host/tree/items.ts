@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { eachInSlices, InvalidError, UnknownIdError, step, searchWords, withoutReadLimit } from '../../index.js';
+import { eachInSlices, InvalidError, UnknownIdError, step, searchWords, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';

@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../index.js';
+import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../larger-host.js';
 
 /** Number of documents that are read, and that are converted, before other work on the event loop gets its turn. */
 const batchSize = 1000;

@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { hasTooManyValues, InvalidError, maxStoredValues } from '../../index.js';
+import { hasTooManyValues, InvalidError, maxStoredValues } from '../../larger-host.js';
 
 /** Largest depth of a value. MongoDB allows 100 levels, some of which the document itself needs. */
 const maxDepth = 80;

@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { inTime, step, type HostLogger } from '../../index.js';
+import type { HostLogger } from '../../index.js';
+import { inTime, step } from '../../larger-host.js';
 import type { Models } from '../models.js';
 import type { Undertaking, UndertakingDocument } from './undertaking.model.js';
 import type { ProcessLife } from './process-life.js';

@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { step } from '../../index.js';
+import { step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { RemovableType } from './undertaking.model.js';
 

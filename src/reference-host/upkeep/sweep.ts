@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { eachInSlices, withoutReadLimit } from '../../index.js';
+import { eachInSlices, withoutReadLimit } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';

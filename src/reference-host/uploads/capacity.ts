@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Types } from 'mongoose';
-import { LargeImageError, TooOftenError } from '../../index.js';
+import { LargeImageError } from '../../index.js';
+import { TooOftenError } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 
 /** Longest time that a request waits for another request of the same user to be counted. */

@@ -1,4 +1,5 @@
-import { InvalidError, LargeImageError, UnknownIdError, step, type Caller } from '../../index.js';
+import { LargeImageError, type Caller } from '../../index.js';
+import { InvalidError, UnknownIdError, step } from '../../larger-host.js';
 import { MissingBytesError } from '../files/byte-store.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';

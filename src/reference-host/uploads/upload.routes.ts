@@ -1,23 +1,21 @@
 import { fileSchema, uploadResult } from '../http/schemas.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Types } from 'mongoose';
+import { AccessDeniedError, LargeImageError, type Caller } from '../../index.js';
 import {
-  AccessDeniedError,
   BadParameterError,
   id,
   integer,
   InvalidError,
-  LargeImageError,
   oneOf,
   required,
   text,
   withDefault,
-  type Caller,
   type RouteDefinition,
   type RouteInput,
   objectOf,
   anyInteger,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Types } from 'mongoose';
-import { BadParameterError, InvalidError, LargeImageError, UnknownIdError, step, type Caller } from '../../index.js';
+import { LargeImageError, type Caller } from '../../index.js';
+import { BadParameterError, InvalidError, UnknownIdError, step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { UploadDocument } from './upload.model.js';

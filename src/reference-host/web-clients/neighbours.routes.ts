@@ -1,4 +1,4 @@
-import { itemSchema, NotFoundError, objectOf, anyInteger, type RouteDefinition } from '../../index.js';
+import { itemSchema, NotFoundError, objectOf, anyInteger, type RouteDefinition } from '../../larger-host.js';
 import { principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { byId, scopes } from '../http/parameters.js';

@@ -1,4 +1,4 @@
-import { checkFilter, explained, itemSchema, json, listOf, paging, required, type RouteDefinition } from '../../index.js';
+import { checkFilter, explained, itemSchema, json, listOf, paging, required, type RouteDefinition } from '../../larger-host.js';
 import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';

@@ -14,7 +14,7 @@ import {
   anyInteger,
   withDefault,
   type RouteDefinition,
-} from '../../index.js';
+} from '../../larger-host.js';
 import { accessFilter, describeAccessList, principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RouteDefinition } from '../../../src/index.js';
+import type { RouteDefinition } from '../../../src/larger-host.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 let server: TestHost;

@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { Types } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { harmlessLogger } from '../../../src/index.js';
+import { harmlessLogger } from '../../../src/larger-host.js';
 import type { Models } from '../../../src/reference-host/models.js';
 import { Journal } from '../../../src/reference-host/upkeep/journal.js';
 import type { ProcessLife } from '../../../src/reference-host/upkeep/process-life.js';

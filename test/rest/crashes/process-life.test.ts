@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { harmlessLogger } from '../../../src/index.js';
+import { harmlessLogger } from '../../../src/larger-host.js';
 import type { Models } from '../../../src/reference-host/models.js';
 import { ProcessLife } from '../../../src/reference-host/upkeep/process-life.js';
 import { listenAt } from '../../../src/reference-host/upkeep/sockets.js';

@@ -8,7 +8,7 @@ import createClient from 'openapi-fetch';
 import openapiTS, { astToString } from 'openapi-typescript';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { schemaOf, type Schema } from '../../../src/index.js';
+import { schemaOf, type Schema } from '../../../src/larger-host.js';
 import { componentName } from '../../../src/http/schemas.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { answerCheck } from '../../support/access/answers.js';

@@ -1,6 +1,7 @@
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mountRoutes, routeDefiner, type HostLogger } from '../../../src/index.js';
+import type { HostLogger } from '../../../src/index.js';
+import { mountRoutes, routeDefiner } from '../../../src/larger-host.js';
 import { listen } from '../../support/hosts/listening.js';
 import { plainSlide, startSpecimens } from '../../support/hosts/installed-specimens.js';
 

@@ -4,9 +4,9 @@ import type { Server } from 'node:http';
 import { Readable } from 'node:stream';
 import express from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BusyError, type Caller } from '../../../src/index.js';
 import {
   boolean,
-  BusyError,
   id,
   integer,
   json,
@@ -19,8 +19,7 @@ import {
   text,
   TooOftenError,
   withDefault,
-  type Caller,
-} from '../../../src/index.js';
+} from '../../../src/larger-host.js';
 import { until } from '../../support/run/until.js';
 
 interface Context {

@@ -2,7 +2,8 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import { Readable } from 'node:stream';
 import express from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccessDeniedError, mountRoutes, Reply, routeDefiner, UnknownIdError, type Caller } from '../../../src/index.js';
+import { AccessDeniedError, type Caller } from '../../../src/index.js';
+import { mountRoutes, Reply, routeDefiner, UnknownIdError } from '../../../src/larger-host.js';
 import { listen } from '../../support/hosts/listening.js';
 import { until } from '../../support/run/until.js';
 

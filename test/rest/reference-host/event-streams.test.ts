@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Model } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventStream } from '../../../src/index.js';
+import { eventStream } from '../../../src/larger-host.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { RouteTable } from '../../../src/http/serving/route-table.js';
-import { schemaOf, type RouteOutline } from '../../../src/index.js';
+import { schemaOf, type RouteOutline } from '../../../src/larger-host.js';
 
 /** Longest answer that is looked at: they are looked at in every test. */
 const maxBytes = 128 * 1024;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Types } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RouteOutline } from '../../../src/index.js';
+import type { RouteOutline } from '../../../src/larger-host.js';
 import type { UserDocument } from '../../../src/reference-host/accounts/users/user.model.js';
 import { operationRoutes } from '../../../src/reference-host/system/operation.routes.js';
 import { issueToken, revokeToken } from '../../../src/reference-host/accounts/tokens/tokens.js';

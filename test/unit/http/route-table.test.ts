@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeParameters, RouteTable } from '../../../src/http/serving/route-table.js';
-import type { RouteDefinition } from '../../../src/index.js';
+import type { RouteDefinition } from '../../../src/larger-host.js';
 
 const table = new RouteTable<string>();
 const paths: [RouteDefinition['method'], string][] = [

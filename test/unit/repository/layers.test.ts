@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Files of all layers, and packages, that a file might import. */
 const imports = `
-  errors host installation install worker index core/core core/json core/host/records core/database/outage
+  errors host installation install worker index larger-host core/core core/json core/host/records core/database/outage
   core/concurrency/slices http/route http/serving/mount tilesource/raster tilesource/sources/tiff/tiff-layout
   annotation-format/rules configuration-text/parse features/feature features/images/images features/jobs/job.model
   features/jobs/jobs.routes features/cached-files/cache-files.job reference-host/index reference-host/start/serve

@@ -1,7 +1,7 @@
 import { apiKeySchema, tokenSchema } from '../../http/schemas.js';
 import { Types } from 'mongoose';
+import { AccessDeniedError } from '../../../index.js';
 import {
-  AccessDeniedError,
   boolean,
   id,
   json,
@@ -13,7 +13,7 @@ import {
   idText,
   listOf,
   objectOf,
-} from '../../../index.js';
+} from '../../../larger-host.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
 import { replyWithSecret } from '../../http/cookies.js';

@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../../index.js';
+import { AccessDeniedError, LargeImageError } from '../../../index.js';
+import { InvalidError, UnknownIdError } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import { longestTokenDays } from '../../system/settings.js';
 import type { ApiKeyDocument } from './api-key.model.js';

@@ -1,7 +1,8 @@
 import { hash, verify } from '@node-rs/argon2';
 import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { BusyError, InvalidError } from '../../../index.js';
+import { BusyError } from '../../../index.js';
+import { InvalidError } from '../../../larger-host.js';
 
 const minLength = 6;
 /** Largest length of a password in UTF-16 units. */

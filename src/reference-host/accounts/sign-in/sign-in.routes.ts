@@ -1,6 +1,6 @@
 import { tokenSchema, userSchema } from '../../http/schemas.js';
+import { AccessDeniedError } from '../../../index.js';
 import {
-  AccessDeniedError,
   BadParameterError,
   type Reply,
   type RouteDefinition,
@@ -9,7 +9,7 @@ import {
   orNull,
   required,
   text,
-} from '../../../index.js';
+} from '../../../larger-host.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from '../users/user.model.js';
 import { principalOf, type Principal } from '../../access/access.js';

@@ -1,6 +1,6 @@
-import { anyText, component, dateText, idText, listOf, mapOf, objectOf, orNull } from '../../../index.js';
+import { anyText, component, dateText, idText, listOf, mapOf, objectOf, orNull } from '../../../larger-host.js';
 import { tokenSchema } from '../../http/schemas.js';
-import type { RouteDefinition } from '../../../index.js';
+import type { RouteDefinition } from '../../../larger-host.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import { keyScopes } from '../api-keys/api-keys.js';
 import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';

@@ -1,8 +1,7 @@
 import { tokenSchema, userSchema } from '../../http/schemas.js';
+import { AccessDeniedError, LargeImageError } from '../../../index.js';
 import {
-  AccessDeniedError,
   boolean,
-  LargeImageError,
   oneOf,
   paging,
   required,
@@ -13,7 +12,7 @@ import {
   nothing,
   objectOf,
   anyInteger,
-} from '../../../index.js';
+} from '../../../larger-host.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from './user.model.js';
 import { accessFilter, principalOf } from '../../access/access.js';

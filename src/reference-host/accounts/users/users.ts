@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../../index.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { GrantedLevel } from '../../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';

@@ -1,4 +1,4 @@
-import { InvalidError } from '../../../index.js';
+import { InvalidError } from '../../../larger-host.js';
 
 /** Largest length of a name in UTF-16 units. Such a name fits into a header in any alphabet. */
 const maxLength = 1024;

@@ -1,0 +1,118 @@
+/**
+ * The entry `express-large-image/host`: what a server uses that offers more than large images, such as the reference host. It declares, checks and
+ * describes routes of its own as the plugin does. The same promise of stability holds for it as for the main entry.
+ */
+
+// Settings of the plugin
+export type { SettingDefinition } from './features/settings/definition.js';
+export type { Settings } from './features/settings/settings.js';
+
+// Helpers for hosts
+export { searchWords } from './features/annotations/documents/annotation-documents.model.js';
+export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
+export { inTime } from './core/concurrency/in-time.js';
+export { batches, inParts } from './core/database/id-batches.js';
+export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
+export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
+export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
+export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
+
+// The database, for hosts that may be given one on PostgreSQL, or that wait for one
+export { isDatabaseOutage } from './core/database/outage.js';
+export { eachInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
+export { repeatCollisions } from './core/database/refused-writes.js';
+
+// A logger that may throw, for hosts that are given one
+export { harmlessLogger } from './core/host/logger.js';
+
+// Access lists, for hosts that take them from clients too
+export { readAccessList, readFlags, type GrantedAccess } from './http/access-list.js';
+
+// The id of a request, for hosts that answer in other ways too
+export { identifyRequests } from './http/serving/identify-requests.js';
+
+// Conditions that clients send, for hosts with queries of their own
+export { checkFilter } from './features/items/item-list-request.js';
+export { explained } from './features/items/item-queries.model.js';
+
+// Lists of settings, for hosts that show them in other ways too
+export { settingsList } from './features/settings/settings.routes.js';
+
+// Steps of writes, for hosts whose tests stop a process at each
+export { step } from './core/steps.js';
+
+// Errors
+export {
+  BadParameterError,
+  BadValueError,
+  errorReplies,
+  InvalidError,
+  NoLargeImageError,
+  NotFoundError,
+  TileOutsideError,
+  TooOftenError,
+  UnknownIdError,
+  type ErrorType,
+} from './errors.js';
+
+// Routes, for hosts that want theirs checked, answered and described in the same way
+export {
+  boolean,
+  date,
+  id,
+  integer,
+  isId,
+  json,
+  number,
+  oneOf,
+  paging,
+  parseBoolean,
+  required,
+  sortDirection,
+  text,
+  withDefault,
+  type Parameter,
+  type ParameterSchema,
+  type Parameters,
+  type ParameterValues,
+} from './http/parameters.js';
+export {
+  accessSchema,
+  anyNumber,
+  anyObject,
+  anyText,
+  anything,
+  component,
+  dateText,
+  idText,
+  itemSchema,
+  listOf,
+  mapOf,
+  nothing,
+  objectOf,
+  orNull,
+  schemaOf,
+  shownAccess,
+  truth,
+  anyInteger,
+  type RouteSchema,
+  type Schema,
+} from './http/schemas.js';
+export { eventStream } from './http/event-stream.js';
+export { Reply, type ReplyContent, type ReplyHeaders } from './http/reply.js';
+export {
+  routeDefiner,
+  type RouteAccess,
+  type RouteBody,
+  type RouteBodyValues,
+  type RouteDefinition,
+  type RouteOutline,
+  type RouteInput,
+} from './http/route.js';
+export { mountRoutes, type MountOptions, type RequestObserver } from './http/serving/mount.js';
+export { answerUnknownPaths } from './http/serving/unknown-paths.js';
+export { hasScope } from './http/authentication.js';
+export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
+export { formatDate, toWire } from './core/wire.js';
+export { errorReply } from './http/serving/respond.js';
+export { checkedPrefix, setPublicAddress, type PublicAddress } from './http/serving/public-address.js';
