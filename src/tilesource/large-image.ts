@@ -19,6 +19,7 @@ import { transformPicture } from './render/transform.js';
 import { projectToWebMercator, requireWebMercator } from './geo/web-mercator.js';
 import { wireMetadata, type LargeImageMetadata } from './metadata.js';
 import { crop, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
+import { pictureDefaults } from './picture-parameters.js';
 import { quadInfo } from './quad-info.js';
 import { returnBytes } from './style/reused-bytes.js';
 import { RegionMaker } from './render/region.js';
@@ -218,7 +219,7 @@ const black: Rgba = [0, 0, 0, 255];
 
 async function renderTile(source: TileSource, renderer: Renderer, request: TileRequest, minLevel = 0): Promise<EncodedPicture> {
   const { metadata, populatedLevels } = source;
-  const { level, x, y, frame = 0, signal } = request;
+  const { level, x, y, frame = pictureDefaults.frame, signal } = request;
   checkTile(metadata, { level, x, y }, minLevel);
   renderer.checkFrame(frame, true);
   const options = parseEncoding(request);

@@ -4,31 +4,16 @@ import type { Raster } from './raster.js';
 import type { HistogramBand } from './measure/histogram.js';
 import type { IiifFacts, IiifPlan, IiifRequest } from './render/iiif.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
-import type { RegionBounds, WantedOutput } from './geometry.js';
+import type { RequestOf } from './picture-parameters.js';
 
 /** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
 /** Parameters of the encoding. They are not checked before they are used, because they come directly from requests. */
-export interface EncodingRequest {
-  /** `JPEG` (default), `JFIF`, `PNG`, `TIFF`, `TILED`, `WEBP`, `AVIF`, `GIF`, `BMP`, `PPM`: upper case, as on the wire. */
-  encoding?: string;
-  /** 0 to 100; default 95. Also the quality of WEBP, AVIF and of JPEG inside TIFF. */
-  jpegQuality?: number;
-  /** 0 is 4:4:4 (default), 1 is 4:2:2, 2 is 4:2:0. libvips knows no 4:2:2; 4:2:0 is written for it. */
-  jpegSubsampling?: number;
-  /** `raw` or `none` (default), `lzw` or `tiff_lzw`, `jpeg`, `deflate` or `tiff_adobe_deflate`, `packbits`; TILED also `webp`. */
-  tiffCompression?: string;
-}
+export type EncodingRequest = RequestOf<'encoding' | 'jpegQuality' | 'jpegSubsampling' | 'tiffCompression'>;
 
 /** Options of every request for a picture. */
-export interface RenderRequest extends EncodingRequest {
-  /** Plane, from 0 (the default). */
-  frame?: number;
-  /** `EPSG:3857` for the tiles of the world map, which images with a position on the earth have; absent for those of the image. */
-  projection?: string;
-  /** Style as JSON text or as the parsed object (docs/pictures.md); absent: the image as it is. */
-  style?: string | object;
+export interface RenderRequest extends EncodingRequest, RequestOf<'frame' | 'projection' | 'style'> {
   signal?: AbortSignal;
 }
 
@@ -44,32 +29,20 @@ export interface TileRequest extends RenderRequest {
   edge?: string;
 }
 
-/** Wanted size or scale of a region, and how it is scaled. */
-export interface RegionOutput extends WantedOutput {
-  /** 0 or `false` nearest, 1 Lanczos, 2 bilinear, 3 bicubic; `true` or absent: Lanczos to shrink, bicubic to enlarge. */
-  resample?: number | boolean;
-}
+/** Wanted size or scale of a region, and how it is scaled: by default with Lanczos to shrink and bicubic to enlarge. */
+export type RegionOutput = RequestOf<'width' | 'height' | 'magnification' | 'mm_x' | 'mm_y' | 'exact' | 'resample'>;
+
+/** The rectangle of a region. */
+type RegionPlace = RequestOf<'left' | 'top' | 'right' | 'bottom' | 'regionWidth' | 'regionHeight' | 'units' | 'unitsWH'>;
 
 /** A rectangle of the image at a scale. */
-export interface RegionRequest extends RenderRequest, RegionBounds, RegionOutput {
-  /** `none` (default), a colour, or `corner:<colour>`: with `width` and `height`, pads to exactly that box. */
-  fill?: string;
-}
+export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput, RequestOf<'fill'> {}
 
 /** The whole image in a box of at most `width` by `height`; 256 by 256 where neither is given. */
-export interface ThumbnailRequest extends RenderRequest {
-  width?: number;
-  height?: number;
-  fill?: string;
-}
+export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill'> {}
 
 /** One position, or the same position in several frames. */
-export interface PixelRequest {
-  left?: number;
-  top?: number;
-  units?: string;
-  frame?: number;
-  style?: string | object;
+export interface PixelRequest extends RequestOf<'left' | 'top' | 'units' | 'frame' | 'style'> {
   signal?: AbortSignal;
 }
 
@@ -84,19 +57,12 @@ export interface PixelValue {
 }
 
 /** A histogram of the samples of a region. */
-export interface HistogramRequest extends RegionBounds, RegionOutput {
-  frame?: number;
-  style?: string | object;
-  /** Default 256. */
-  bins?: number;
+export interface HistogramRequest
+  extends RegionPlace, RegionOutput, RequestOf<'frame' | 'style' | 'bins' | 'density' | 'threshold'> {
   rangeMin?: number;
   rangeMax?: number;
   /** Makes the bins of whole-number samples equally wide, in whole numbers. */
   roundRange?: boolean;
-  /** Fractions instead of counts. */
-  density?: boolean;
-  /** Asks for the `thresholds` of this fraction. */
-  threshold?: number;
   signal?: AbortSignal;
 }
 
@@ -109,18 +75,11 @@ export interface BandFacts {
   stdev: number;
 }
 
-/** A request for the same region of several frames side by side. */
-export interface TileFramesRequest extends RegionRequest {
-  /** Default: all frames. Numbers outside the image are dropped; an empty list means all. */
-  frameList?: readonly number[];
-  /** Columns; default ceil(sqrt(number of frames)). */
-  framesAcross?: number;
-}
+/** The same region of several frames side by side. An empty list of frames means all. */
+export interface TileFramesRequest extends RegionRequest, RequestOf<'frameList' | 'framesAcross'> {}
 
 /** An associated image, scaled into a box of at most `width` by `height` (it may get larger). */
-export interface AssociatedImageRequest extends EncodingRequest {
-  width?: number;
-  height?: number;
+export interface AssociatedImageRequest extends EncodingRequest, RequestOf<'width' | 'height'> {
   signal?: AbortSignal;
 }
 

@@ -1,6 +1,7 @@
 import { BadValueError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/records.js';
-import { defaultBins, type HistogramBand } from '../../tilesource/measure/histogram.js';
+import type { HistogramBand } from '../../tilesource/measure/histogram.js';
+import { declaredParameters, type PictureParameter } from '../../tilesource/picture-parameters.js';
 import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
@@ -27,14 +28,9 @@ export function pictureName(entry: CachedEntry): CachedFileName {
   return { kind: 'thumbnail', key: cachedFileKey(entry) };
 }
 
-/** Default values of members of the entry of a histogram. An entry that states a default names the same file as one that leaves it out. */
-const histogramDefaults: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
-
 /** The name of the cached file of a histogram, which is equal for all entries that mean the same histogram. */
 export function histogramName(entry: CachedEntry): CachedFileName {
-  const members = Object.entries(entry).filter(
-    ([name, value]) => !Object.hasOwn(histogramDefaults, name) || histogramDefaults[name] !== value,
-  );
+  const members = Object.entries(entry).filter(([name, value]) => value !== declaredParameters.get(name)?.default);
   return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(members), imageKey: imageKeys.histogram }) };
 }
 
@@ -149,97 +145,35 @@ async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortS
   return picture;
 }
 
-/**
- * For the parameters that are stored inside an object of the entry: that object and the member's name. All others are members of
- * the entry itself.
- */
-const entryPaths: Readonly<Record<string, readonly [group: string, name: string]>> = {
-  left: ['region', 'left'],
-  top: ['region', 'top'],
-  right: ['region', 'right'],
-  bottom: ['region', 'bottom'],
-  regionWidth: ['region', 'width'],
-  regionHeight: ['region', 'height'],
-  units: ['region', 'units'],
-  unitsWH: ['region', 'unitsWH'],
-  width: ['output', 'maxWidth'],
-  height: ['output', 'maxHeight'],
-  magnification: ['scale', 'magnification'],
-  mm_x: ['scale', 'mm_x'],
-  mm_y: ['scale', 'mm_y'],
-  exact: ['scale', 'exact'],
-};
-
-/** Parameters that the key writes as floating point numbers: 1 as `1.0`. */
-const floats: ReadonlySet<string> = new Set([
-  'left',
-  'top',
-  'right',
-  'bottom',
-  'regionWidth',
-  'regionHeight',
-  'magnification',
-  'mm_x',
-  'mm_y',
-]);
-
 /** Converts parameters of a route to an entry, in which region, output and scale are nested objects. */
 export function regionEntry(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entry: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
-    const path = entryPaths[name];
-    const written = floats.has(name) && typeof value === 'number' ? new FloatValue(value) : value;
+    const { entry: path, isFloat }: Partial<PictureParameter> = declaredParameters.get(name) ?? {};
+    const written = isFloat && typeof value === 'number' ? new FloatValue(value) : value;
     if (path === undefined) entry[name] = written;
     else entry[path[0]] = { ...(entry[path[0]] as object | undefined), [path[1]]: written };
   }
   return entry;
 }
 
-/** Types of parameters in a stored entry, which may have been written by a client. */
-type FieldType = 'number' | 'string' | 'boolean' | 'style' | 'resample' | 'numbers';
-
-const fieldTypes: Readonly<Record<string, FieldType>> = {
-  width: 'number',
-  height: 'number',
-  fill: 'string',
-  frame: 'number',
-  encoding: 'string',
-  jpegQuality: 'number',
-  jpegSubsampling: 'number',
-  tiffCompression: 'string',
-  style: 'style',
-  projection: 'string',
-  resample: 'resample',
-  framesAcross: 'number',
-  frameList: 'numbers',
-  left: 'number',
-  top: 'number',
-  right: 'number',
-  bottom: 'number',
-  regionWidth: 'number',
-  regionHeight: 'number',
-  units: 'string',
-  unitsWH: 'string',
-  magnification: 'number',
-  mm_x: 'number',
-  mm_y: 'number',
-  exact: 'boolean',
-  bins: 'number',
-  density: 'boolean',
-  threshold: 'number',
-};
-
-function isOfType(value: unknown, type: FieldType): boolean {
-  switch (type) {
+/** Whether a member of a stored entry, which may have been written by a client, has the type of its parameter. */
+function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
+  switch (kind) {
+    case 'text':
+      return typeof value === 'string';
+    case 'integer':
+    case 'number':
+      return typeof value === 'number';
+    case 'boolean':
+      return typeof value === 'boolean';
     case 'style':
       return typeof value === 'string' || (typeof value === 'object' && !Array.isArray(value));
-    case 'resample':
+    case 'method':
       return typeof value === 'number' || typeof value === 'boolean';
-    case 'numbers':
+    case 'integers':
       return Array.isArray(value) && value.every((entry) => typeof entry === 'number');
-    default:
-      return typeof value === type;
   }
 }
 
@@ -251,18 +185,17 @@ function isOfType(value: unknown, type: FieldType): boolean {
 function pictureRequest(entry: CachedEntry): TileFramesRequest {
   const flat: Record<string, unknown> = {};
   const plain = plainValue(entry) as CachedEntry;
-  const add = (name: string, value: unknown) => {
-    const type = fieldTypes[name];
-    if (type === undefined || value == null || (name === 'fill' && value === '')) return;
-    if (!isOfType(value, type)) throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)}`);
-    flat[name === 'mm_x' ? 'mmX' : name === 'mm_y' ? 'mmY' : name] = value;
-  };
-  for (const [name, value] of Object.entries(plain)) add(name, value);
-  for (const [name, [group, member]] of Object.entries(entryPaths)) {
-    const object = plain[group];
-    if (typeof object === 'object' && object !== null) add(name, (object as Record<string, unknown>)[member]);
+  for (const [name, { kind, entry: path, request = name }] of declaredParameters) {
+    // An entry may have any parameter as a member of its own, too.
+    const group = path === undefined ? undefined : plain[path[0]];
+    const nested =
+      path !== undefined && typeof group === 'object' && group !== null ? (group as CachedEntry)[path[1]] : undefined;
+    const value = nested ?? plain[name];
+    if (value == null || (name === 'fill' && value === '')) continue;
+    if (!isOfKind(value, kind)) throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)}`);
+    flat[request] = value;
   }
-  // Each member has been checked against the table above.
+  // Each member has been checked against its declaration.
   return flat as TileFramesRequest;
 }
 

@@ -9,7 +9,7 @@ import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath } from '../items/item-path.js';
 import { mayRead } from '../pictures/authorize.js';
-import { renderParameters } from '../pictures/parameters.js';
+import { renderParameters } from '../images/picture-parameters.js';
 
 const get = defineRoute({
   method: 'get',

@@ -12,6 +12,7 @@ import type { BlockCache } from './block-cache.js';
 import type { BorrowedImage } from '../../tilesource/tile-source.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
+import { declaredParameters } from '../../tilesource/picture-parameters.js';
 import { rendering, type LargeImage } from '../../tilesource/requests.js';
 import type { CachedTile, TileCache } from '../caches/tile-cache.js';
 import type { OpenImage } from '../caches/open-image.js';
@@ -134,7 +135,7 @@ export class Images {
     const { name: state } = await this.#states.of(item);
     const canonical = Object.keys(request)
       .sort()
-      .filter((name) => request[name] !== undefined)
+      .filter((name) => request[name] !== undefined && request[name] !== declaredParameters.get(name)?.default)
       .map((name) => `${name}=${JSON.stringify(request[name])}`)
       .join('&');
     return `${state}/${kind}/${rendering.version}?${canonical}`;

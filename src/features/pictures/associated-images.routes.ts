@@ -1,5 +1,5 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
-import { integer, required, text } from '../../http/parameters.js';
+import { required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { associatedImageSchema } from './schemas.js';
 import { defineRoute } from './context.js';
@@ -8,7 +8,7 @@ import type { ItemRecord } from '../../core/host/records.js';
 import type { Images } from '../images/images.js';
 import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, dispositionParameters, encodingParameters } from './parameters.js';
+import { dispositionParameters, encodingParameters, pictureRequest, routeParameters } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
 /** The item in the path. The caller must be allowed to see its associated images. */
@@ -55,8 +55,7 @@ const get = defineRoute({
   cookie: true,
   params: imagePath,
   query: {
-    width: integer({ description: 'Largest width in pixels.' }),
-    height: integer({ description: 'Largest height in pixels.' }),
+    ...routeParameters('width', 'height'),
     ...encodingParameters,
     ...dispositionParameters,
   },
@@ -64,9 +63,8 @@ const get = defineRoute({
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
   async handle(asked, services) {
     const { params, query, granted: item } = asked;
-    const { contentDisposition, contentDispositionFilename, ...picture } = query;
-    const request = defined(picture);
-    const extraHeaders = dispositionHeader(item, params.image, { contentDisposition, contentDispositionFilename, ...picture });
+    const request = pictureRequest(query);
+    const extraHeaders = dispositionHeader(item, params.image, query);
     const route = { item, kind: 'associated', request: { ...request, name: params.image }, asked, extraHeaders };
     return replyFromCachedFile(services, route, { ...request, imageKey: params.image });
   },

@@ -5,7 +5,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, renderParameters } from './parameters.js';
+import { defined, renderParameters } from '../images/picture-parameters.js';
 import { replyFromTileCache } from './picture-reply.js';
 
 const shared = {

@@ -6,13 +6,13 @@ import type { ItemRecord } from '../../core/host/records.js';
 import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from '../cached-files/cached-pictures.js';
 import type { Caller } from '../../host.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
-import { boolean, integer, number, oneOf, withDefault } from '../../http/parameters.js';
+import { boolean, number, oneOf, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import { defined, pictureRequest, regionParameters, routeParameters } from '../images/picture-parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
 import { schedule } from './tile-frames.routes.js';
 
@@ -41,7 +41,7 @@ async function taggedJson(services: PictureContext, route: JsonRoute, make: () =
 }
 
 const { fill: _fill, ...histogramRegion } = regionParameters;
-const { frame, style } = renderParameters;
+const { frame, style } = routeParameters('frame', 'style');
 
 /** Largest width and height, in pixels, to which the region is reduced when the request names no size. */
 const defaultSide = 2048;
@@ -56,16 +56,10 @@ const histogram = defineRoute({
     ...histogramRegion,
     frame,
     style,
-    bins: integer({ description: '256 by default.' }),
+    ...routeParameters('bins', 'density', 'threshold'),
     rangeMin: number({ description: 'Lowest edge; the smallest sample by default.' }),
     rangeMax: number({ description: 'Highest edge; the largest sample plus 1 by default.' }),
     roundRange: boolean({ description: 'Make the bins of whole numbers equally wide, in whole numbers.' }),
-    density: boolean({ description: 'Fractions instead of counts.' }),
-    threshold: number({
-      description: 'Also tell, as `thresholds`, the range that `min:` and `max:` with this fraction give in styles.',
-      minimum: 0,
-      maximum: 1,
-    }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
@@ -89,7 +83,7 @@ const histogram = defineRoute({
     const entry = { ...regionEntry(defined(region)), ...counting, ...(roundRange === true && { range: 'round' }) };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
-    const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
+    const request = { ...pictureRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
         ? drawing(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))

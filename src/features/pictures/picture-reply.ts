@@ -3,6 +3,7 @@ import { create as contentDisposition } from 'content-disposition';
 import type { ItemRecord } from '../../core/host/records.js';
 import { obtainPicture, type CachedEntry, type ObtainOptions } from '../cached-files/cached-pictures.js';
 import type { PictureContext } from './context.js';
+import { pictureDefaults } from '../../tilesource/picture-parameters.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
 import type { Parameters } from '../../http/parameters.js';
@@ -26,21 +27,6 @@ interface PictureRoute {
  */
 export type Asked = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
 
-/** Default values of parameters. A request that states a default gets the same key as one that leaves the parameter out. */
-const defaults: Readonly<Record<string, unknown>> = {
-  encoding: 'JPEG',
-  jpegQuality: 95,
-  jpegSubsampling: 0,
-  frame: 0,
-  style: '',
-};
-
-/** The key of a picture, which is equal for requests that mean the same picture. */
-function keyOf({ images }: PictureContext, { item, kind, request }: PictureRoute): Promise<string> {
-  const parameters = Object.entries(request).filter(([name, value]) => defaults[name] !== value);
-  return images.pictureKey(item, kind, Object.fromEntries(parameters));
-}
-
 /**
  * Answers with a picture from the tile cache. A picture that is not there is made and kept there. A client that has the picture already gets
  * status 304.
@@ -50,7 +36,7 @@ export async function replyFromTileCache(
   route: PictureRoute,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture>,
 ): Promise<Reply> {
-  const key = await keyOf(services, route);
+  const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
@@ -94,7 +80,7 @@ export async function replyFreshlyMade(
   route: PictureRoute,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture | StreamedPicture>,
 ): Promise<Reply> {
-  const tag = entityTag(await keyOf(services, route));
+  const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
   const headers = cacheHeaders(tag);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
@@ -125,7 +111,7 @@ export function dispositionHeader(
 ): ReplyHeaders {
   const type = query.contentDisposition;
   if (type !== 'inline' && type !== 'attachment') return {};
-  const encoding = query.encoding ?? 'JPEG';
+  const encoding = query.encoding ?? pictureDefaults.encoding;
   const extension = extensions[encoding] ?? encoding.toLowerCase();
   const name = query.contentDispositionFilename ?? `${item.name.replace(/\.[^.]*$/, '')}-${suffix}.${extension}`;
   return { 'Content-Disposition': contentDisposition(name, { type }) };

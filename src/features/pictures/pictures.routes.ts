@@ -1,8 +1,15 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import type { LargeImage } from '../../tilesource/requests.js';
-import { integer, number, text } from '../../http/parameters.js';
+import { number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
-import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import {
+  dispositionParameters,
+  integerList,
+  pictureRequest,
+  regionParameters,
+  renderParameters,
+  routeParameters,
+} from '../images/picture-parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
 import { pictureTypes, shared } from './picture-route.js';
@@ -12,18 +19,15 @@ const thumbnail = defineRoute({
   path: '/item/:itemId/tiles/thumbnail',
   summary: 'Get the whole image in a box of at most this size; 256 by 256 by default.',
   query: {
-    width: integer({ description: 'At least 2.' }),
-    height: integer({ description: 'At least 2.' }),
-    fill: text({ description: 'With width and height: a colour, or corner:colour, that pads the result to exactly this size.' }),
+    ...routeParameters('width', 'height', 'fill'),
     ...renderParameters,
     ...dispositionParameters,
   },
   returns: { types: pictureTypes },
   async handle(asked, services) {
     const { query, granted: item } = asked;
-    const { contentDisposition, contentDispositionFilename, ...picture } = query;
-    const request = defined(picture);
-    const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
+    const request = pictureRequest(query);
+    const extraHeaders = dispositionHeader(item, 'thumbnail', query);
     const route = { item, kind: 'thumbnail', request, asked, extraHeaders };
     if (request.encoding === 'TILED') {
       return replyFreshlyMade(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
@@ -42,20 +46,8 @@ const region = defineRoute({
   returns: { types: pictureTypes },
   async handle(asked, services) {
     const { query, granted: item } = asked;
-    const {
-      contentDisposition,
-      contentDispositionFilename,
-      encoding,
-      jpegQuality,
-      jpegSubsampling,
-      tiffCompression,
-      frame,
-      style,
-      ...bounds
-    } = query;
-    const picture = { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style };
-    const request = { ...regionRequest(bounds), ...defined(picture) };
-    const extraHeaders = dispositionHeader(item, 'region', { contentDisposition, contentDispositionFilename, encoding });
+    const request = pictureRequest(query);
+    const extraHeaders = dispositionHeader(item, 'region', query);
     const route = { item, kind: 'region', request, asked, extraHeaders };
     return replyFreshlyMade(services, route, (image, signal) => image.region({ ...request, signal }));
   },
@@ -69,15 +61,14 @@ const pixel = defineRoute({
     left: number({ description: 'Distance from the left edge.' }),
     top: number({ description: 'Distance from the upper edge.' }),
     units: text({ description: 'Units of left and top; base_pixels by default.' }),
-    frame: renderParameters.frame,
-    style: renderParameters.style,
+    ...routeParameters('frame', 'style'),
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
   returns: { schema: pixelSchema },
   async handle(asked, { images, queues }) {
     const { query, granted: item, signal } = asked;
-    const { frameList, ...region } = query;
-    const request = { ...defined(region), signal };
+    const { frameList, ...place } = query;
+    const request = { ...pictureRequest(place), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
     return enqueueFor(queues.pictures, asked)(() => images.use(item, read, signal));

@@ -6,7 +6,7 @@ import { openTestImage } from '../../tilesource/sources/test/test-source.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
-import { defined, encodingParameters, renderParameters, tileAddress, tilePath } from './parameters.js';
+import { defined, encodingParameters, renderParameters, tileAddress, tilePath } from '../images/picture-parameters.js';
 import { largeImageSchema } from './schemas.js';
 
 const shape = {

@@ -6,7 +6,14 @@ import { imageKeys, pictureName, regionEntry, type CachedEntry } from '../cached
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayReadOrSchedule } from './authorize.js';
-import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import {
+  defined,
+  dispositionParameters,
+  pictureRequest,
+  regionParameters,
+  renderParameters,
+  routeParameters,
+} from '../images/picture-parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { quadInfoSchema } from './schemas.js';
 import { pictureTypes, shared } from './picture-route.js';
@@ -14,12 +21,11 @@ import { pictureTypes, shared } from './picture-route.js';
 const frameParameters = {
   ...regionParameters,
   ...renderParameters,
-  framesAcross: integer({ description: 'Columns; about as many as rows by default.' }),
-  frameList: integerList('Frames to show; all by default. Numbers outside the image are left out.'),
+  ...routeParameters('framesAcross', 'frameList'),
 };
 
-/** The entry of the cached file for these parameters. `frame` is left out, because `frameList` chooses the frames. */
-function tileFramesEntry({ frame: _frame, ...parameters }: ParameterValues<typeof frameParameters>): CachedEntry {
+/** The entry of the cached file for these parameters. It has no `frame`, because `frameList` chooses the frames. */
+function tileFramesEntry(parameters: Omit<ParameterValues<typeof frameParameters>, 'frame'>): CachedEntry {
   return { ...regionEntry(defined(parameters)), imageKey: imageKeys.tileFrames };
 }
 
@@ -35,20 +41,9 @@ const tileFrames = defineRoute({
   returns: { types: pictureTypes },
   async handle(asked, services) {
     const { query, granted: item } = asked;
-    const { contentDisposition, contentDispositionFilename, cache, ...picture } = query;
-    const {
-      encoding,
-      jpegQuality,
-      jpegSubsampling,
-      tiffCompression,
-      style,
-      framesAcross,
-      frameList,
-      frame: _frame,
-      ...bounds
-    } = picture;
-    const output = { encoding, jpegQuality, jpegSubsampling, tiffCompression, style, framesAcross, frameList };
-    const request = { ...regionRequest(bounds), ...defined(output) };
+    const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...picture } = query;
+    const request = pictureRequest(picture);
+    const { encoding } = request;
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const route = { item, kind: 'tileFrames', request, asked, extraHeaders };
     const entry = tileFramesEntry(picture);
@@ -77,6 +72,7 @@ function pairs(value: string | undefined, name: string): Record<string, string> 
 function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
   const values: Record<string, unknown> = {};
   for (const [name, parameter] of Object.entries(frameParameters)) {
+    if (name === 'frame') continue;
     // `quadInfo` writes only values of these types.
     const value = source[name] as number | string | boolean | number[] | undefined;
     const sent = Array.isArray(value) ? value.join(',') : value;

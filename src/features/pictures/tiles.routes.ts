@@ -6,7 +6,8 @@ import { defineRoute, type PictureContext } from './context.js';
 import { mayRead } from './authorize.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, renderParameters, tileAddress, tilePath } from './parameters.js';
+import { defined, renderParameters, tileAddress, tilePath } from '../images/picture-parameters.js';
+import { pictureDefaults } from '../../tilesource/picture-parameters.js';
 import { replyFromTileCache, type Asked } from './picture-reply.js';
 import { pictureTypes } from './picture-route.js';
 
@@ -20,9 +21,6 @@ const tileQuery = {
     'false',
   ),
 };
-
-/** Quality of JPEG, from 0 to 100, when the request names none. */
-const defaultQuality = 95;
 
 type Redirect = 'false' | 'exact' | 'encoding' | 'any';
 
@@ -38,15 +36,20 @@ async function downloadInstead(
   request: Readonly<Record<string, unknown>>,
 ): Promise<string | null> {
   if (redirect === 'false' || files.downloadPath === undefined || item.largeImage?.sourceName !== 'sharp') return null;
-  if (request.style !== undefined || request.edge !== undefined || (request.frame ?? 0) !== 0) return null;
+  if (
+    request.style !== undefined ||
+    request.edge !== undefined ||
+    (request.frame ?? pictureDefaults.frame) !== pictureDefaults.frame
+  )
+    return null;
   if (request.level !== 0 || request.x !== 0 || request.y !== 0) return null;
   const file = await records.findFile(item.largeImage.fileId ?? '');
-  const wanted = request.encoding ?? 'JPEG';
+  const wanted = request.encoding ?? pictureDefaults.encoding;
   if (file === null || (wanted !== 'JPEG' && wanted !== 'PNG')) return null;
   const stored = await images.storedPicture(file);
   if (stored === null || (redirect !== 'any' && stored.encoding !== wanted)) return null;
   if (redirect === 'exact' && stored.encoding === 'JPEG') {
-    const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : defaultQuality;
+    const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : pictureDefaults.jpegQuality;
     if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
   }
   const single = await images.use(item, (image) => image.metadata().levels === 1);

@@ -1,3 +1,4 @@
+import { pictureDefaults } from '../picture-parameters.js';
 import { inDoubles } from '../doubles.js';
 import { BadValueError } from '../../errors.js';
 import type { Raster } from '../raster.js';
@@ -22,9 +23,6 @@ export interface HistogramBand {
   /** The range that `min:` and `max:` with the requested threshold give in styles. */
   thresholds?: readonly [min: number, max: number];
 }
-
-/** Default number of bins. */
-export const defaultBins = 256;
 
 /** Options of a histogram, as requests name them. */
 export interface HistogramOptions {
@@ -97,7 +95,7 @@ export async function histogramOf(
   options: HistogramOptions = {},
   statistics?: readonly BandStatistics[],
 ): Promise<HistogramBand[]> {
-  const { bins = defaultBins, rangeMin = 0, rangeMax = 0 } = options;
+  const { bins = pictureDefaults.bins, rangeMin = 0, rangeMax = 0 } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
   }
@@ -132,7 +130,7 @@ export function widened([first = [], ...further]: readonly (readonly BandStatist
 
 /** A counter for the samples of one band. `count` takes interleaved samples, `counted` returns the histogram. */
 function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, options: HistogramOptions) {
-  let { bins: binCount = defaultBins } = options;
+  let { bins: binCount = pictureDefaults.bins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
   // If a request gives only one end of the range, the data give the other; the peer uses 0 and 256.
   let low = rangeMin ?? facts.min;

@@ -1,6 +1,7 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 import { positionInPixels } from '../geo/region-units.js';
 import { regionBox, type Size } from '../geometry.js';
+import { pictureDefaults } from '../picture-parameters.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { Style } from '../style/parse.js';
 import { thresholdRange } from '../style/range.js';
@@ -14,14 +15,14 @@ import type { Renderer } from '../render/renderer.js';
 /** The histogram of a region: of its stored samples, or of its colours if a style is given. */
 export async function readHistogram(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
   const found = await countedBands(renderer, request);
-  const { frame = 0, threshold, signal } = request;
+  const { frame = pictureDefaults.frame, threshold, signal } = request;
   if (threshold === undefined) return found;
   const survey = await renderer.survey(frame, await renderer.appearanceOf(undefined), signal);
   return found.map((band, index) => ({ ...band, thresholds: thresholdRange(survey, index, [threshold, threshold]) }));
 }
 
 async function countedBands(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
-  const frame = request.frame ?? 0;
+  const frame = request.frame ?? pictureDefaults.frame;
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(request.style);
   const plan = renderer.plan(request);
@@ -39,7 +40,7 @@ async function countedBands(renderer: Renderer, request: HistogramRequest): Prom
 /** Interpretation and statistics of each band, by the number of the band from 1. */
 export async function readBands(
   renderer: Renderer,
-  { frame = 0, signal }: Parameters<LargeImage['bands']>[0],
+  { frame = pictureDefaults.frame, signal }: Parameters<LargeImage['bands']>[0],
 ): Promise<Record<string, BandFacts>> {
   renderer.checkFrame(frame);
   const appearance = await renderer.appearanceOf(undefined);
@@ -58,7 +59,7 @@ export async function readBands(
 
 /** The samples of one pixel, and the colour in which it is displayed. Empty outside the image. */
 export async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {
-  const { left = 0, top = 0, units, frame = 0, signal } = request;
+  const { left = 0, top = 0, units, frame = pictureDefaults.frame, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
   const appearance = await renderer.appearanceOf(request.style);

@@ -6,6 +6,7 @@ import { sameSize, type Size } from '../geometry.js';
 import { processed } from '../process/processing.js';
 import { rational } from '../pyramid/container.js';
 import { hasAlpha, type Picture } from './pixels.js';
+import { pictureDefaults } from '../picture-parameters.js';
 import type { EncodingRequest } from '../requests.js';
 import type { Kernel } from './resample.js';
 
@@ -71,21 +72,19 @@ export interface EncodingOptions {
   alpha: boolean;
 }
 
-const defaultQuality = 95;
-
 /**
  * Checks encoding options and fills in defaults. Quality is brought into its range, as the peer does.
  *
  * @throws BadValueError for an unknown encoding or compression.
  */
 export function parseEncoding(request: EncodingRequest): EncodingOptions {
-  const wanted = request.encoding ?? 'JPEG';
+  const wanted = request.encoding ?? pictureDefaults.encoding;
   const encoding = encodings.find((name) => name === wanted);
   if (encoding === undefined) {
     const hint = wanted.startsWith('pickle') ? ': serialized objects are not offered; ask for TILED to get samples' : '';
     throw new BadValueError(`Invalid encoding "${wanted}"${hint}`);
   }
-  const { jpegQuality = defaultQuality, jpegSubsampling = 0 } = request;
+  const { jpegQuality = pictureDefaults.jpegQuality, jpegSubsampling = pictureDefaults.jpegSubsampling } = request;
   for (const [name, value] of Object.entries({ jpegQuality, jpegSubsampling })) {
     if (!Number.isFinite(value)) throw new BadValueError(`Invalid ${name}: ${String(value)}. It must be a number.`);
   }
@@ -111,7 +110,7 @@ function parseCompression(name: string | undefined, encoding: Encoding): TiffCom
 
 /** Whether the options are those that hold when a request says nothing about quality. */
 export function hasDefaultQuality(options: EncodingOptions): boolean {
-  return options.quality === defaultQuality && options.subsampling === 0;
+  return options.quality === pictureDefaults.jpegQuality && options.subsampling === pictureDefaults.jpegSubsampling;
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type EncodingSteps,
 } from './encode.js';
 import { neededLevel, preferredLevel, sameSize, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
+import { pictureDefaults } from '../picture-parameters.js';
 import type { Raster } from '../raster.js';
 import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
@@ -111,7 +112,7 @@ export class RegionMaker {
     encoding: EncodingOptions,
     request: Omit<RenderRequest, 'encoding'>,
   ): Promise<EncodedPicture> {
-    const { frame = 0, signal } = request;
+    const { frame = pictureDefaults.frame, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
     const appearance = { ...(await this.#renderer.shownAs({ ...request, ...encoding }, frame, signal)), opaque: !encoding.alpha };
@@ -136,7 +137,7 @@ export class RegionMaker {
    * @throws BadValueError, TileSourceError
    */
   async prepare(request: RegionRequest, encoding?: EncodingOptions): Promise<PreparedRegion | null> {
-    const { frame = 0 } = request;
+    const { frame = pictureDefaults.frame } = request;
     this.#renderer.checkFrame(frame);
     const appearance = await this.#renderer.shownAs(request, frame, request.signal);
     const fill = parseFill(request.fill);

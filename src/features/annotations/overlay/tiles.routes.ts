@@ -2,7 +2,7 @@ import { BadParameterError } from '../../../errors.js';
 import type { AnnotationOnItem, AnnotationTileRequest, AnnotationTiles } from './tiles.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
-import { tileAddress, tilePath as addressPath } from '../../pictures/parameters.js';
+import { tileAddress, tilePath as addressPath } from '../../images/picture-parameters.js';
 import { id, json, number, oneOf, required, withDefault, type Parameter } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../../http/route.js';

@@ -1,14 +1,12 @@
-import {
-  boolean,
-  integer,
-  integerText,
-  number,
-  required,
-  text,
-  type Parameter,
-  type ParameterValues,
-} from '../../http/parameters.js';
+import { boolean, integer, integerText, number, required, text, type Parameter } from '../../http/parameters.js';
 import { BadParameterError } from '../../errors.js';
+import {
+  declaredParameters,
+  pictureParameters,
+  type PictureParameter,
+  type PictureParameterName,
+  type RequestOf,
+} from '../../tilesource/picture-parameters.js';
 
 /** A parameter whose value is a whole number, or `true`, `on`, `yes`, `false`, `off` or `no`. */
 function booleanOrInteger(description: string): Parameter<boolean | number | undefined> {
@@ -42,21 +40,35 @@ export function integerList(description: string): Parameter<number[] | undefined
   };
 }
 
+/** How the parameters of each kind are parsed. */
+const makers = {
+  text,
+  style: text,
+  integer,
+  number,
+  boolean,
+  method: ({ description = '' }) => booleanOrInteger(description),
+  integers: ({ description = '' }) => integerList(description),
+} as const satisfies Record<PictureParameter['kind'], (options: { description?: string }) => Parameter<unknown>>;
+
+type Made<Name extends PictureParameterName> = ReturnType<(typeof makers)[(typeof pictureParameters)[Name]['kind']]>;
+
+/** The parameters of these names, as routes declare them. */
+export function routeParameters<Name extends PictureParameterName>(...names: Name[]): { [N in Name]: Made<N> } {
+  const made = names.map((name) => {
+    const { kind, description, minimum, maximum }: PictureParameter = pictureParameters[name];
+    const options = { ...(description && { description }), ...(minimum !== undefined && { minimum, maximum }) };
+    return [name, makers[kind](options)];
+  });
+  // Each name has been given the parameter of its kind.
+  return Object.fromEntries(made) as { [N in Name]: Made<N> };
+}
+
 /** Parameters of the encoding of a picture. */
-export const encodingParameters = {
-  encoding: text({ description: 'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED. Upper case.' }),
-  jpegQuality: integer({ description: '0 to 100, default 95.' }),
-  jpegSubsampling: integer({ description: '0 is 4:4:4 (default), 2 is 4:2:0; 1, which means 4:2:2, is written as 4:2:0.' }),
-  tiffCompression: text({ description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' }),
-};
+export const encodingParameters = routeParameters('encoding', 'jpegQuality', 'jpegSubsampling', 'tiffCompression');
 
 /** Parameters that choose the frame, the colours and the projection of a picture, and its encoding. */
-export const renderParameters = {
-  ...encodingParameters,
-  frame: integer({ description: 'Plane of a multi-frame image, from 0 (the default).' }),
-  style: text({ description: 'JSON object that says how bands become colours.' }),
-  projection: text({ description: 'EPSG:3857: images with a place on the earth in tiles of the world map.' }),
-};
+export const renderParameters = { ...encodingParameters, ...routeParameters('frame', 'style', 'projection') };
 
 /** Path parameters of the position of a tile. */
 export const tilePath = {
@@ -82,29 +94,19 @@ export const dispositionParameters = {
 
 /** Parameters that choose a region of the image and the size of the result. */
 export const regionParameters = {
-  left: number({ description: 'Negative values count from the far edge.' }),
-  top: number(),
-  right: number({ description: 'Exclusive.' }),
-  bottom: number({ description: 'Exclusive.' }),
-  regionWidth: number(),
-  regionHeight: number(),
-  units: text({
-    description: 'Units of the above: base_pixels (default), mag_pixels, mm, um, fraction …; projection, EPSG:4326 and others.',
-  }),
-  unitsWH: text({ description: 'Units of regionWidth and regionHeight, when they differ.' }),
-  width: integer({ description: 'Largest width of the result in pixels.' }),
-  height: integer({ description: 'Largest height of the result in pixels.' }),
-  fill: text({ description: 'With width and height: a colour, or corner:colour, that pads the result to exactly this size.' }),
-  magnification: number({ description: 'Scale of the result, when neither width nor height is given.' }),
-  mm_x: number({ description: 'Millimetres per pixel of the result.' }),
-  mm_y: number({ description: 'Millimetres per pixel of the result.' }),
-  exact: boolean({ description: 'Answer only where the scale is exactly that of a level; else an empty result.' }),
-  resample: booleanOrInteger('0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.'),
+  ...routeParameters('left', 'top', 'right', 'bottom', 'regionWidth', 'regionHeight', 'units', 'unitsWH', 'width', 'height'),
+  ...routeParameters('fill', 'magnification', 'mm_x', 'mm_y', 'exact', 'resample'),
 };
 
-/** Converts region parameters to a request of the renderer, whose names for millimetres per pixel differ. */
-export function regionRequest({ mm_x, mm_y, ...values }: Partial<ParameterValues<typeof regionParameters>>) {
-  return defined({ ...values, mmX: mm_x, mmY: mm_y });
+/** The request of the renderer for parameters of a picture. Other members are left out, such as those of the download of the picture. */
+export function pictureRequest<Values extends object>(values: Values): RequestOf<keyof Values & PictureParameterName> {
+  const request: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(values)) {
+    const declared = declaredParameters.get(name);
+    if (declared !== undefined && value !== undefined) request[declared.request ?? name] = value;
+  }
+  // The values are those that parameters of these names have parsed.
+  return request as RequestOf<keyof Values & PictureParameterName>;
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -1,0 +1,140 @@
+/** Types of the values of parameters, by the names that the declarations below use. */
+interface Kinds {
+  text: string;
+  integer: number;
+  number: number;
+  boolean: boolean;
+  /** JSON text, or the object that it stands for. */
+  style: string | object;
+  /** One of the numbers of methods, or whether to interpolate at all. */
+  method: number | boolean;
+  integers: readonly number[];
+}
+
+/** What is declared of a parameter. */
+export interface PictureParameter {
+  readonly kind: keyof Kinds;
+  readonly description?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  /** Requests that state this value and requests without the parameter mean the same. */
+  readonly default?: string | number | boolean;
+  /** Object of a cached file's description in which the parameter is kept, and its name there. By default it is a member of the description itself. */
+  readonly entry?: readonly [group: string, name: string];
+  /** Whether the key of a cached file writes the number as a floating point number: 1 as `1.0`. */
+  readonly isFloat?: true;
+  /** Name of the parameter in requests of the renderer, where it is not that on the wire. */
+  readonly request?: string;
+}
+
+/**
+ * Every parameter of a picture or histogram, with its name on the wire. Parameters of routes, requests of the renderer, entity tags, and the
+ * descriptions of cached files are derived from this table.
+ */
+export const pictureParameters = {
+  encoding: {
+    kind: 'text',
+    default: 'JPEG',
+    description: 'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED. Upper case.',
+  },
+  jpegQuality: { kind: 'integer', default: 95, description: '0 to 100, default 95.' },
+  jpegSubsampling: {
+    kind: 'integer',
+    default: 0,
+    description: '0 is 4:4:4 (default), 2 is 4:2:0; 1, which means 4:2:2, is written as 4:2:0.',
+  },
+  tiffCompression: { kind: 'text', description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' },
+  frame: { kind: 'integer', default: 0, description: 'Plane of a multi-frame image, from 0 (the default).' },
+  style: { kind: 'style', default: '', description: 'JSON object that says how bands become colours.' },
+  projection: { kind: 'text', description: 'EPSG:3857: images with a place on the earth in tiles of the world map.' },
+  left: {
+    kind: 'number',
+    isFloat: true,
+    entry: ['region', 'left'],
+    description: 'Negative values count from the far edge.',
+  },
+  top: { kind: 'number', isFloat: true, entry: ['region', 'top'] },
+  right: { kind: 'number', isFloat: true, entry: ['region', 'right'], description: 'Exclusive.' },
+  bottom: { kind: 'number', isFloat: true, entry: ['region', 'bottom'], description: 'Exclusive.' },
+  regionWidth: { kind: 'number', isFloat: true, entry: ['region', 'width'] },
+  regionHeight: { kind: 'number', isFloat: true, entry: ['region', 'height'] },
+  units: {
+    kind: 'text',
+    entry: ['region', 'units'],
+    description: 'Units of the above: base_pixels (default), mag_pixels, mm, um, fraction …; projection, EPSG:4326 and others.',
+  },
+  unitsWH: {
+    kind: 'text',
+    entry: ['region', 'unitsWH'],
+    description: 'Units of regionWidth and regionHeight, when they differ.',
+  },
+  width: { kind: 'integer', entry: ['output', 'maxWidth'], description: 'Largest width of the result in pixels.' },
+  height: { kind: 'integer', entry: ['output', 'maxHeight'], description: 'Largest height of the result in pixels.' },
+  fill: {
+    kind: 'text',
+    description: 'With width and height: a colour, or corner:colour, that pads the result to exactly this size.',
+  },
+  magnification: {
+    kind: 'number',
+    isFloat: true,
+    entry: ['scale', 'magnification'],
+    description: 'Scale of the result, when neither width nor height is given.',
+  },
+  mm_x: {
+    kind: 'number',
+    isFloat: true,
+    entry: ['scale', 'mm_x'],
+    request: 'mmX',
+    description: 'Millimetres per pixel of the result.',
+  },
+  mm_y: {
+    kind: 'number',
+    isFloat: true,
+    entry: ['scale', 'mm_y'],
+    request: 'mmY',
+    description: 'Millimetres per pixel of the result.',
+  },
+  exact: {
+    kind: 'boolean',
+    entry: ['scale', 'exact'],
+    description: 'Answer only where the scale is exactly that of a level; else an empty result.',
+  },
+  resample: { kind: 'method', description: '0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.' },
+  framesAcross: { kind: 'integer', description: 'Columns; about as many as rows by default.' },
+  frameList: {
+    kind: 'integers',
+    description: 'Frames to show; all by default. Numbers outside the image are left out.',
+  },
+  bins: { kind: 'integer', default: 256, description: '256 by default.' },
+  density: { kind: 'boolean', default: false, description: 'Fractions instead of counts.' },
+  threshold: {
+    kind: 'number',
+    minimum: 0,
+    maximum: 1,
+    description: 'Also tell, as `thresholds`, the range that `min:` and `max:` with this fraction give in styles.',
+  },
+} as const satisfies Readonly<Record<string, PictureParameter>>;
+
+/** Name of a parameter on the wire. */
+export type PictureParameterName = keyof typeof pictureParameters;
+
+type Declared<Name extends PictureParameterName> = (typeof pictureParameters)[Name];
+
+/** Type of the value of a parameter. */
+export type PictureValue<Name extends PictureParameterName> = Kinds[Declared<Name>['kind']];
+
+type RequestName<Name extends PictureParameterName> =
+  Declared<Name> extends { request: infer Other extends string } ? Other : Name;
+
+/** The members of requests of the renderer that stand for these parameters. */
+export type RequestOf<Name extends PictureParameterName> = { [N in Name as RequestName<N>]?: PictureValue<N> };
+
+/** The declarations, for code that goes through names it does not know. */
+export const declaredParameters: ReadonlyMap<string, PictureParameter> = new Map(Object.entries(pictureParameters));
+
+type Defaulted = { [N in PictureParameterName]: Declared<N> extends { default: unknown } ? N : never }[PictureParameterName];
+
+/** The default of each parameter that has one. */
+export const pictureDefaults = Object.fromEntries(
+  Object.entries(pictureParameters).flatMap(([name, declared]) => ('default' in declared ? [[name, declared.default]] : [])),
+) as { readonly [N in Defaulted]: PictureValue<N> };
