@@ -81,8 +81,14 @@ async function openAll(
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images, jobs });
-  await features.open(overlayFeature, { core, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
-  await features.open(zarrFeature, { core, images, items, links, ...annotating });
+  const { overlay } = await features.open(overlayFeature, {
+    core,
+    images,
+    tiles: caching.tiles,
+    isServing: app !== null,
+    ...annotating,
+  });
+  await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotating.annotations });
   await features.open(plotFeature, { core, items, ...annotating });
   await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
 

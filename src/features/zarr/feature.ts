@@ -1,7 +1,7 @@
 import type { Core } from '../../core/core.js';
 import { bindRoutes } from '../../http/route.js';
 import type { AnnotationOffers } from '../annotations/feature.js';
-import { AnnotationOverlay } from '../annotations/overlay/overlay.js';
+import type { AnnotationOverlay } from '../annotations/overlay/overlay.js';
 import type { Feature } from '../feature.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
@@ -11,9 +11,10 @@ import { ZarrFolders } from './zarr-folders.js';
 import { ZarrImages } from './zarr-images.js';
 import { zarrRoutes } from './zarr.routes.js';
 
-/** The dependencies of the feature. */
-interface ZarrNeeds extends AnnotationOffers {
+/** What the feature needs. */
+interface ZarrNeeds extends Pick<AnnotationOffers, 'annotations'> {
   core: Core;
+  overlay: AnnotationOverlay;
   images: Images;
   items: Items;
   links: Links;
@@ -21,9 +22,8 @@ interface ZarrNeeds extends AnnotationOffers {
 
 /** Serves images of any format as OME-Zarr, and annotations as their labels. */
 export const zarrFeature: Feature<ZarrNeeds, null> = {
-  open({ core: { records, host, queues }, images, items, links, annotations, densities, drawer }) {
+  open({ core: { records, host, queues }, images, items, links, annotations, overlay }) {
     links.offer('zarr');
-    const overlay = new AnnotationOverlay({ store: annotations.store, densities, drawer });
     const labels = new ZarrLabels({ annotations, overlay, images, queues });
     const zarrImages = new ZarrImages({ images, queues, labels });
     const zarrFolders = new ZarrFolders({ records, access: host.access, images, queues, zarrImages });

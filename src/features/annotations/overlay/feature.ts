@@ -22,7 +22,7 @@ interface OverlayNeeds extends AnnotationOffers {
 }
 
 /** Draws annotations of any size as PNG or vector tiles. */
-export const overlayFeature: Feature<OverlayNeeds, null> = {
+export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay }> = {
   async open({ core, images, tiles, isServing, annotations, model, followers }, onClose) {
     const { records, host, logger, queues, own } = core;
     const drawer = new Drawer();
@@ -35,9 +35,10 @@ export const overlayFeature: Feature<OverlayNeeds, null> = {
       written: (elements) => densities.prepare(elements),
       sweep: async (...asked) => ({ annotationDensities: await densities.sweep(...asked) }),
     });
+    const overlay = new AnnotationOverlay({ store: annotations.store, densities, drawer });
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
-      overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),
+      overlay,
       drawing: queues.elements,
       images,
       records,
@@ -54,6 +55,6 @@ export const overlayFeature: Feature<OverlayNeeds, null> = {
       ];
       onClose(scheduleWarmUp(logger, reads));
     }
-    return { offers: null, routes: bindRoutes(annotationTileRoutes, { overlays }) };
+    return { offers: { overlay }, routes: bindRoutes(annotationTileRoutes, { overlays }) };
   },
 };
