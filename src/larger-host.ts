@@ -31,7 +31,7 @@ export { readAccessList, readFlags, type GrantedAccess } from './http/access-lis
 // The id of a request, for hosts that answer in other ways too
 export { identifyRequests } from './http/serving/identify-requests.js';
 
-// Conditions that clients send, for hosts with queries of their own
+// Conditions sent by clients, for hosts with their own queries
 export { checkFilter } from './features/items/item-list-request.js';
 export { explained } from './features/items/item-queries.model.js';
 

@@ -13,7 +13,7 @@ import { allCachedFileRoutes } from './cached-files.routes.js';
 import { cachedFileRoutes } from './item-cached-files.routes.js';
 import { thumbnailJob } from './thumbnails.job.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
   core: Core;
   settings: Settings;

@@ -11,7 +11,7 @@ import { ZarrFolders } from './zarr-folders.js';
 import { ZarrImages } from './zarr-images.js';
 import { zarrRoutes } from './zarr.routes.js';
 
-/** What the feature needs. */
+/** The dependencies of the feature. */
 interface ZarrNeeds extends Pick<AnnotationOffers, 'annotations'> {
   core: Core;
   overlay: AnnotationOverlay;
