@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deflateSync, gzipSync } from 'node:zlib';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReferenceHost } from '../../../src/reference-host/index.js';
@@ -18,23 +17,6 @@ async function noise(width: number, height: number): Promise<Buffer> {
   return sharp(samples, { raw: { width, height, channels: 3 } })
     .png({ compressionLevel: 1 })
     .toBuffer();
-}
-
-/** A PNG of one bit a pixel that are all black: however large, it is made in no time. */
-function black(width: number, height: number): Buffer {
-  const chunk = (type: string, data: Uint8Array) => {
-    const content = Buffer.concat([Buffer.from(type), data]);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(data.length);
-    // The end of a gzip file has the checksum that PNG has, the other way round.
-    return Buffer.concat([length, content, gzipSync(content).subarray(-8, -4).reverse()]);
-  };
-  const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  const rows = deflateSync(Buffer.alloc((Math.ceil(width / 8) + 1) * height), { level: 1 });
-  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', rows), chunk('IEND', new Uint8Array())]);
 }
 
 describe('large images by conversion', () => {
@@ -148,15 +130,6 @@ describe('large images by conversion', () => {
     expect(remote.handler).toBe('worker_handler');
     expect(await admin.fails('POST', `/item/${item}/tiles`)).toMatchObject({ status: 400 });
     await ended(remote._id, 3);
-  });
-
-  it('are made by a job where an image is too large for every source', async () => {
-    const item = await upload('large.png', black(20_000, 14_000));
-    expect(await marker(item)).toBeUndefined();
-    const answer = await admin.ok('POST', `/item/${item}/tiles`, { query: { compression: 'jpeg', localJob: true } });
-    await ended(answer._id, 3);
-    expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 20_000, sizeY: 14_000, levels: 8, mm_x: null });
-    expect(await marker(item)).toMatchObject({ sourceName: 'tiff' });
   });
 
   it.each([
