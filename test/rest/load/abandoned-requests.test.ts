@@ -59,7 +59,7 @@ describe('requests whose clients go away', () => {
   it.each([
     ['a kept thumbnail', (n: number) => `thumbnail?width=${20 + n}`],
     ['a tile', (n: number) => `zxy/2/${n % 4}/0?encoding=PNG&jpegQuality=${10 + n}`],
-    ['a region', (n: number) => `region?width=${20 + n}`],
+    ['a region', (n: number) => `region?width=${60 + n}`],
     ['a Deep Zoom tile', (n: number) => `dzi_files/8/0_0.png?tilesize=256&overlap=${n}`],
     ['a histogram', (n: number) => `histogram?bins=${20 + n}`],
   ])('stop the work on %s when the last of them has gone', async (_what, path) => {

@@ -117,6 +117,8 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'DELETE /token/session': open({ fresh: true }),
   'GET /token/current': open(),
   'GET /token/scopes': open(),
+  // A refusal like those of tokens, which everybody hears.
+  'POST /user/authentication/link': open({ sending: { query: { link: 'none' } }, admitted: [401] }),
   'POST /api_key/token': open({ sending: { query: { key: 'none' } }, admitted: [429] }),
   'GET /api_key': open(),
   'POST /api_key': open({ sending: { query: { name: 'a', scope: '["core.none"]' } } }),
@@ -389,6 +391,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
 export const otherChanges: Readonly<Record<string, string>> = {
   'POST /resource/paths': 'reads: ids do not fit into a query string',
   'POST /user': 'registers somebody who has no token yet',
+  'POST /user/authentication/link': 'the link is what permits it',
   'POST /api_key/token': 'the key is what permits it',
   'DELETE /user/authentication': 'ends the token that it is sent with',
   'DELETE /token/session': 'ends the token that it is sent with',
