@@ -197,7 +197,7 @@ describe('the suite for hosts', () => {
       expect([name, await verdict(() => ({}), name)]).toEqual([name, null]);
   });
 
-  it('asks no host for events that hooks on its models do not see: roles in a table of their own', async () => {
+  it('does not require events that hooks cannot see, such as roles in a separate table', async () => {
     // Its folders are never saved when somebody is given a role.
     const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
     expect(await verdict(roles, announced)).toBe(null);

@@ -110,7 +110,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.report()).toMatchObject({ available: true, items: 1 });
   });
 
-  it('does without Redis while it is away, and clears later what it could not clear then', async () => {
+  it('works without Redis while it is unreachable, and clears later', async () => {
     const cache = await open();
     await cache.set('a', tile);
     await redis.stop();

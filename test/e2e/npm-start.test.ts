@@ -29,7 +29,7 @@ async function commandsOf(group: number): Promise<string[]> {
   return commands;
 }
 
-it('starts on a database of its own without users, makes the first user the administrator, and stops all that it has started', async () => {
+it('starts its own database without users, makes the first user the administrator, and stops everything', async () => {
   work = await mkdtemp(join(tmpdir(), 'large-image-start-'));
   server = npmStart(['--bare'], { DATA_DIR: join(work, 'data'), MONGODB_URI: undefined });
   const url = await server.url();

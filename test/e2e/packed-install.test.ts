@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => installed?.remove());
 
 describe('npm pack', () => {
-  it('holds what users need and nothing else', () => {
+  it('contains the files that users need and nothing else', () => {
     const allowed = [
       /^(package|plugin)\.json$/,
       /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
@@ -39,7 +39,7 @@ describe('npm pack', () => {
     expect(others).toEqual([]);
   });
 
-  it('holds every file that package.json names, and what the code reads beside itself', () => {
+  it('contains every file that package.json names, and those that the code reads', () => {
     const paths = new Set(packed.files.map(({ path }) => path));
     for (const name of ['index', 'reference-host', 's3', 'testing']) {
       for (const ending of ['js', 'd.ts']) expect(paths).toContain(`dist/${name}.${ending}`);
@@ -70,7 +70,7 @@ describe('npm pack', () => {
     }
   });
 
-  it('is small: under 5 MB with documentation and what is built in, no file over 1.5 MB', () => {
+  it('is small: under 5 MB with documentation and bundled packages, no file over 1.5 MB', () => {
     expect(packed.unpackedSize).toBeLessThan(5_000_000);
     for (const { path, size } of packed.files) expect({ path, large: size > 1_500_000 }).toEqual({ path, large: false });
   });
@@ -94,7 +94,7 @@ describe('the package in an empty folder', () => {
     expect(alone.packages.filter((name) => name.startsWith('@scarf/') || installed.optional.includes(name))).toEqual([]);
   });
 
-  it('names in one message the packages that the reference host needs beside it', ({ skip }) => {
+  it('names all missing packages of the reference host in one message', ({ skip }) => {
     const { alone } = installed;
     if (alone === null) return skip('the registry of npm cannot be reached');
     const { host, database, serve } = alone.messages;
@@ -117,7 +117,7 @@ describe('the package in an empty folder', () => {
     expect([...needed, ...others].toSorted()).toEqual(installed.optional.toSorted());
   });
 
-  it('has the licences of what is built into it', async ({ skip }) => {
+  it('includes the licenses of bundled packages', async ({ skip }) => {
     const { alone, work } = installed;
     if (alone === null) return skip('the registry of npm cannot be reached');
     const text = await readFile(join(work, 'node_modules/express-large-image/dist/THIRD-PARTY-LICENSES.txt'), 'utf8');

@@ -95,7 +95,7 @@ describe.skipIf(executablePath === null)('a session on the page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('hides what is private after signing out', async () => {
+  it('hides private content after signing out', async () => {
     const address = page.url();
     await button('Sign out').click();
     await page.getByText('Nothing public here yet').waitFor();

@@ -103,7 +103,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('saves settings, says what is allowed where one is refused, and goes back to the default', async () => {
+  it('saves settings, says what is allowed when one is refused, and restores defaults', async () => {
     await tab('Settings').click();
     const definitions = (await admin.ok('GET', '/system/setting/definitions')) as { key: string }[];
     await button('Save').waitFor();
@@ -231,7 +231,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('tells what caches and kept files there are, clears and deletes them', async () => {
+  it('reports caches and cached files, clears and deletes them', async () => {
     const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as { _id: string }[];
     expect((await admin.send('GET', `/item/${item?._id}/tiles/zxy/0/0/0`)).status).toBe(200);
     await admin.ok('GET', `/item/${item?._id}/tiles/histogram`, { query: { width: 64 } });
@@ -267,7 +267,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows in the list what becomes of a job elsewhere', async () => {
+  it('shows changes of jobs in the list', async () => {
     const spec = JSON.stringify(Array.from({ length: 500 }, (_none, index) => ({ width: 600 + index, encoding: 'PNG' })));
     const job = await admin.ok('PUT', '/large_image/thumbnails', { form: { spec, concurrent: '1' } });
     await tab('Jobs').click();
@@ -332,7 +332,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(complaints).toEqual([]);
     });
 
-    it('does not replace what somebody else has written meanwhile, unless told again', async () => {
+    it('does not replace a text that someone else has written meanwhile, unless forced', async () => {
       await writeFile(configFile, '[large_image]\ncache_sources = False\n');
       await editor().fill('[large_image]\ncache_tilesource_maximum = 9\n');
       await button('Replace').click();

@@ -297,7 +297,7 @@ describe.skipIf(pages === null)("Girder's own web client", () => {
       await says('for scripts');
     }));
 
-  it('signs out, registers somebody, and has them ask to be let into a group', () =>
+  it('signs out, registers a user, and requests group membership', () =>
     without(async () => {
       // Where this is tried again, nobody may be signed in.
       await page.locator('.g-user-dropdown-link, .g-register').first().waitFor();

@@ -255,7 +255,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('tells of a change by somebody else, keeps both, and lays what contradicts it beside it', async () => {
+  it("reports someone else's change, keeps both, and adds conflicting shapes next to it", async () => {
     const { _id: id, annotation } = await stored('Regions <b>&');
     const [rectangle] = annotation.elements;
     await click(-230, -130);
@@ -298,7 +298,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await save();
   });
 
-  it('renames and deletes annotations, and loses nothing that somebody else has changed', async () => {
+  it("renames and deletes annotations without losing others' changes", async () => {
     const { _id: id, annotation } = await stored('Regions <b>&');
     await click(-230, -130);
     await drag([-230, -130], [-230, -110]);
@@ -482,7 +482,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     for (const [red = 0, green = 0] of colors) expect([red > 100, green > 100]).toEqual([false, true]);
   });
 
-  it('keeps what is hidden hidden: elsewhere and back, after a reload, and for whoever gets the address', async () => {
+  it('keeps groups hidden after navigation, after a reload, and in shared links', async () => {
     const isShown = (on: Page) => on.getByRole('checkbox', { name: 'Nuclei' }).isChecked();
     await look(page, 1);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
@@ -571,7 +571,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('shows and hides groups, and tells what the shape under the pointer is', async () => {
+  it('shows and hides groups, and describes the shape under the pointer', async () => {
     const { context } = testHost.host;
     const item = await context.models.item.findById(itemId).lean();
     const path = join(folder, 'facts.tiff');
@@ -731,7 +731,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([expect.stringContaining('400')]);
   });
 
-  it('takes what QuPath writes, says why another file is refused, saves an annotation as a file, and brings a former version back', async () => {
+  it("imports QuPath's files, explains refusals, saves an annotation as a file, and restores a previous version", async () => {
     const feature = {
       type: 'Feature',
       geometry: { type: 'Point', coordinates: [900, 900] },
@@ -778,7 +778,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await admin.ok('DELETE', path);
   });
 
-  it('says of an imported file that nothing is in it, and that its shapes do not lie on the image', async () => {
+  it('says that an imported file is empty, or that its shapes are outside the image', async () => {
     const [empty, marked] = [join(folder, 'empty.json'), join(folder, 'marked.geojson')];
     const features = [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: [-900, 900] } }];
     await writeFile(empty, '[]');
@@ -879,7 +879,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('saves what is seen as a picture with its scale bar, and lists the keys', async () => {
+  it('saves the view as a picture with its scale bar, and lists the keys', async () => {
     await look(page, 1);
     await page.getByRole('button', { name: 'Save this view' }).click();
     const download = page.waitForEvent('download');

@@ -115,7 +115,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('opens as soon as somebody who was refused is given access', async () => {
+  it('opens as soon as a refused user gets access', async () => {
     const reader = await testHost.register('reader');
     await inPage(`window.opened = null; viewer.token = '${reader.token}';`);
     await page.getByRole('alert').getByText('You may not see this.').waitFor();
@@ -135,7 +135,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     complaints.length = 0;
   });
 
-  it('asks no more for what was refused once that is gone', async () => {
+  it('stops requesting a refused image when it was removed', async () => {
     const stranger = await testHost.register('stranger');
     const { folderId } = await admin.ok('GET', `/item/${item}`);
     const doomed = await admin.create('/item', { folderId: String(folderId), name: 'doomed' });
@@ -151,7 +151,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     complaints.length = 0;
   });
 
-  it('tells the page what is seen, and shows what the page asks for', async () => {
+  it('reports the view to the page, and shows requested views', async () => {
     await page.getByRole('button', { name: 'Show the whole image' }).click();
     await until('the page is told', async () => (await page.locator('#place').textContent()) === '');
     await inPage(`viewer.goTo({ x: 1000, y: 700, width: 300 })`);
@@ -175,7 +175,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints.splice(0)).toEqual([expect.stringContaining('400'), expect.stringContaining('400')]);
   });
 
-  it('shows the image whole as long as nobody has moved it, whatever room it has', async () => {
+  it('shows the whole image at any size until it is moved', async () => {
     const view = () => inPage<string>(`return viewer.view`);
     await inPage(`viewer.view = ''; viewer.goHome()`);
     await until('the image is whole', async () => (await view()) === '');
@@ -220,7 +220,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('shows the picture of annotations with too many shapes, asked for with the token too', async () => {
+  it("shows the server's picture of annotations with too many shapes, requested with the token", async () => {
     const { sizeX, sizeY } = (await admin.ok('GET', `/item/${item}/tiles`)) as unknown as { sizeX: number; sizeY: number };
     const elements = Array.from({ length: 80 * 80 }, (_, index) => ({
       type: 'rectangle',

@@ -110,7 +110,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('renames and edits metadata of what is chosen, and keeps what is refused', async () => {
+  it('renames and edits metadata of the selection, and keeps refused entries selected', async () => {
     await select(hostile).check();
     await page.keyboard.press('F2');
     await dialog().getByLabel('Name', { exact: true }).fill('renamed & more');
@@ -272,7 +272,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('shares a folder with somebody, and says to others what they may do', async () => {
+  it('shares a folder with a user, and shows others their permissions', async () => {
     await admin.ok('PUT', `/folder/${folder}/access`, {
       form: { access: JSON.stringify({ users: [{ id: admin.id, level: 2, flags: [] }], groups: [] }), public: 'false' },
     });

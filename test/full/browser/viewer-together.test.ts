@@ -76,7 +76,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByRole('list', { name: 'Annotations' }).first().waitFor();
   };
 
-  it('turns the image with what lies on it, by button, key and address', async () => {
+  it('rotates the image and everything on it, by button, key and address', async () => {
     const { _id: id } = await annotate('Right', [{ ...box, center: [size / 2 + 250, size / 2, 0], label: { value: 'beside' } }]);
     await open('');
     const { width } = (await page.locator('.stage').boundingBox())!;
@@ -198,7 +198,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await until('the address forgets it', () => part('with') === null);
   });
 
-  it('takes for no place, light or offset what shows nothing', async () => {
+  it('ignores positions, brightness and offsets that show nothing', async () => {
     for (const [name, value] of [
       ['at', '1e300,0,100'],
       ['at', '0,0,1e300'],
@@ -292,7 +292,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await admin.ok('DELETE', `/item/${far}`);
   });
 
-  it('shows what others change without being asked, also after the server was away, and keeps what is not saved', async () => {
+  it("shows others' changes automatically, even after an outage, and keeps unsaved ones", async () => {
     const [here, there] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
     await open('');
     await page.getByText('No annotations yet.').waitFor();
@@ -321,7 +321,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByText('All changes are saved.').waitFor();
   });
 
-  it('says that an image is gone that somebody has deleted', async () => {
+  it('says that an image was deleted', async () => {
     const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
     const doomed = await uploadItem(
       admin,
@@ -339,7 +339,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     expect(await page.locator('.stage').count()).toBe(0);
   });
 
-  it('shows without a reload how others rename an image, and what a search finds now', async () => {
+  it('shows renames and search results by others without a reload', async () => {
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${slide}`);
     await page.getByTestId('scale-bar').waitFor();
@@ -368,7 +368,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await admin.ok('PUT', `/item/${slide}`, { query: { name: 'slide' } });
   });
 
-  it('has the title of the page that is shown, also if the former one was just being followed', async () => {
+  it('has the title of the current page, even if a request of the previous one is pending', async () => {
     await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${slide}`);
     await page.getByTestId('scale-bar').waitFor();
@@ -398,7 +398,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByRole('heading', { name: 'Slides' }).waitFor();
   });
 
-  it('shows what was refused as soon as somebody has signed in on another tab', async () => {
+  it('shows refused content after signing in on another tab', async () => {
     const owner = await testHost.register('otto');
     const secret = await owner.create('/folder', { parentType: 'user', parentId: owner.id!, name: 'Secret', public: false });
     const context = await browser.newContext({ reducedMotion: 'reduce' });
@@ -415,7 +415,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     }
   });
 
-  it('shows without a reload what access somebody is given, and what is taken', async () => {
+  it('shows granted and withdrawn access without a reload', async () => {
     const berta = await testHost.register('berta');
     const { _id: id } = await annotate('Shared', []);
     const guest = await (await browser.newContext()).newPage();

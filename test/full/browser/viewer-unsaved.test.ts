@@ -14,7 +14,7 @@ const executablePath = chromiumPath();
 const size = 1024;
 const manyAnnotations = 120;
 
-describe.skipIf(executablePath === null)('what is unsaved, hidden or long on the page', { timeout: 300_000 }, () => {
+describe.skipIf(executablePath === null)('unsaved, hidden and long content of the page', { timeout: 300_000 }, () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -86,7 +86,7 @@ describe.skipIf(executablePath === null)('what is unsaved, hidden or long on the
     expect(await page.getByRole('radio', { name: 'tumor' }).count()).toBe(1);
   });
 
-  it('saves new shapes on top of what a colleague has saved meanwhile, before and after the page knows of it', async () => {
+  it("saves new shapes on top of a colleague's changes, before and after the page knows of them", async () => {
     const id = await annotate(slide, { name: 'Shared', elements: [box(400)] });
     await row('Shared').waitFor();
     await edit('Shared');
@@ -109,7 +109,7 @@ describe.skipIf(executablePath === null)('what is unsaved, hidden or long on the
     expect(await page.getByTestId('annotation-message').innerText()).toBe('');
   });
 
-  it('shows what is unsaved after the session has ended on a public item, and saves it after signing in again', async () => {
+  it('shows unsaved changes after the session has ended on a public item, and saves them after signing in again', async () => {
     await drawRectangle(100);
     const ownToken = await page.evaluate<string>(`localStorage.getItem('token /api/v1')`);
     await new Client(testHost.url, ownToken, null).ok('DELETE', '/user/authentication');
@@ -167,7 +167,7 @@ describe.skipIf(executablePath === null)('what is unsaved, hidden or long on the
     await page.getByRole('status').getByText('Imported wide.json: 1').waitFor();
   });
 
-  it('tells people who may not see all that nothing is visible, not that nothing is there', async () => {
+  it('says that nothing is visible when content is hidden, not that nothing exists', async () => {
     const hidden = await admin.create('/folder', {
       parentType: 'collection',
       parentId: collection,

@@ -274,7 +274,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
   });
 
-  it('takes files that are dropped on the page, and says what became of one that is no image', async () => {
+  it('accepts files dropped on the page, and reports one that is not an image', async () => {
     const transfer = await page.evaluateHandle(`(() => {
       const transfer = new DataTransfer();
       transfer.items.add(new File(['one'], 'one.txt', { type: 'text/plain' }));
@@ -689,7 +689,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     admin = await clientOfPage();
   });
 
-  it('keeps what is written in a dialog when the session ends, and goes on after signing in on another tab', async () => {
+  it('keeps the content of a dialog when the session ends, and continues after signing in on another tab', async () => {
     const id = itemId();
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await page.getByLabel('Description').fill('Written before the end');
@@ -731,7 +731,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     admin = await clientOfPage();
   });
 
-  it('shows public content to people who have not signed in, and no buttons that would fail', async () => {
+  it('shows public content without sign-in, and no buttons that would fail', async () => {
     const collection = await admin.create('/collection', { name: 'Open slides', public: true });
     await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'For all' });
     const context = await browser.newContext();
@@ -761,7 +761,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     return (items[0] as { _id: string })._id;
   }
 
-  it('says that accounts are made by administrators where nobody may register', async () => {
+  it('says that administrators create accounts when registration is closed', async () => {
     const key = 'core.registration_policy';
     await admin.ok('PUT', '/system/setting', { form: { key, value: 'closed' } });
     const visitor = await (await browser.newContext()).newPage();

@@ -106,7 +106,7 @@ it('lets one of two writers win, and tells the other', async () => {
   expect(widths).toEqual([1, (winners[0] as PromiseFulfilledResult<number>).value]);
 });
 
-it('keeps the sweeper from what is being shared, and writers from what is being swept', async () => {
+it('keeps the sweeper from shared data, and writers from swept data', async () => {
   const { store, documents } = elements;
   const stored = await (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit((given) => Promise.resolve(given));
   // No document refers to the elements while the copy is made.

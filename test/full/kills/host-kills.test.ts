@@ -72,7 +72,7 @@ describe.each(Object.entries(hostWrites))('after %s that was killed', (write, { 
 });
 
 describe('after a file that was to be served in place', () => {
-  it('at in-place:item, there is nothing of it, and the file lies where it lay', async () => {
+  it('at in-place:item, nothing is left, and the file is unchanged', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'in-place-'));
     const path = join(directory, 'a.bin');
     await writeFile(path, 'bytes');
@@ -90,7 +90,7 @@ describe('after a file that was to be served in place', () => {
   });
 });
 
-describe('what killed processes leave', () => {
+describe('leftovers of killed processes', () => {
   let host: ReferenceHost;
   /** Writes that were begun and not ended when the server started. */
   let unfinished = 0;
@@ -125,7 +125,7 @@ describe('what killed processes leave', () => {
     expect(logged.filter(({ event }) => /Failed|Missing/.test(event))).toEqual([]);
   });
 
-  it('is gone: bytes, registrations, notes, claims and processes', async () => {
+  it('is removed: bytes, registrations, notes, claims and processes', async () => {
     const { models, store, life } = host.context;
     expect(await models.undertaking.countDocuments()).toBe(0);
     expect(await models.claim.find({ process: { $ne: life.id } }).lean()).toEqual([]);

@@ -194,7 +194,7 @@ it.each([
   expect(configurationAfter.get(step)).toBe(textAt(text));
 });
 
-describe('what killed processes have left', () => {
+describe('leftovers of killed processes', () => {
   let host: ReferenceHost;
   let item: string;
 
@@ -245,7 +245,7 @@ describe('what killed processes have left', () => {
     });
   });
 
-  it('is gone: elements of no version, leases, marks, temporary files, processes', async () => {
+  it('is removed: unreferenced elements, leases, marks, temporary files, processes', async () => {
     const own = (name: string) => database.collection(`large_image_${name}`);
     const families = new Set<string>();
     for (const name of ['annotation', 'annotation_version']) {
@@ -280,7 +280,7 @@ describe('what killed processes have left', () => {
     expect((await readdir(tmpdir())).filter((name) => /^large-image-[0-9a-f]{12}-/.test(name))).toEqual([]);
   });
 
-  it('are no pictures of what an item does not show, and none twice', async () => {
+  it('are never of an image that the item no longer has, and never duplicated', async () => {
     const files = await host.context.models.file.collection.find({ isLargeImageThumbnail: true }).toArray();
     const names = files.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)} ${String(thumbnailKey)}`);
     expect(new Set(names).size).toBe(names.length);

@@ -60,7 +60,7 @@ describe('deploy', () => {
     expect(settings[1]).toEqual(settings[0]);
   });
 
-  it('what Compose sets is what the server reads', async () => {
+  it('uses the variables in Compose that the server reads', async () => {
     const { services } = load(await readFile('deploy/compose.yaml', 'utf8')) as {
       services: Record<string, { environment?: Record<string, string> }>;
     };

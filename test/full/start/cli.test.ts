@@ -83,7 +83,7 @@ describe('convert', () => {
 });
 
 describe('info', () => {
-  it('prints what an image is, as JSON', async () => {
+  it('prints the metadata of an image as JSON', async () => {
     const { code, stdout } = await run(['info', 'in.png', '--internal']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ source: 'sharp', sizeX: 700, sizeY: 500, bandCount: 3, internal: {} });
@@ -166,7 +166,7 @@ describe('help', () => {
     expect((await run(['serve', '--help'])).stdout).toContain('npx express-large-image serve slide.svs folder/');
   });
 
-  it('is named to those who give an unknown command, or none', async () => {
+  it('is shown for an unknown or missing command', async () => {
     expect(await run(['server'])).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no command server.') });
     expect(await run([])).toMatchObject({
       code: 2,

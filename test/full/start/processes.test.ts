@@ -59,7 +59,7 @@ describe('npm start -- --processes 2', () => {
     return new Set(answers.map(({ serverStartDate }) => String(serverStartDate)));
   };
 
-  it('serves what either has taken, and adds up the numbers of both', async () => {
+  it('serves the uploads of either process, and adds up their metrics', async () => {
     const item = await uploadItem(admin, await newFolder(admin, 'Images'), 'image.tif', await pyramid());
     const asked = Array.from({ length: 12 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
@@ -95,7 +95,7 @@ describe('npm start -- --processes 2', () => {
     expect([...statuses]).toEqual([200]);
   });
 
-  it('restarts all when one is asked to, and refuses no request meanwhile', async () => {
+  it('restarts all processes when one is told to, without refusing requests', async () => {
     const before = await startDates();
     await admin.ok('POST', '/large_image/config/replace', { body: '[large_image]\ncache_tilesource_maximum = 7\n' });
     await until('both have started anew', async () => {

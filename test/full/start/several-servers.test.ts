@@ -98,7 +98,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await used(at[1])).toBe(0);
   });
 
-  it('what happens at one is told in the stream of the other', async () => {
+  it('streams events from other servers', async () => {
     const item = await uploadItem(admin, folder, 'told.tif', await pyramid());
     const leaving = new AbortController();
     const headers = { 'Girder-Token': admin.token! };
@@ -125,7 +125,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await ended(job)).toBe(5);
   });
 
-  it('who signs out at one is signed out at the other within 5 s', async () => {
+  it('signs out on all servers within 5 s', async () => {
     const headers = { Authorization: `Basic ${Buffer.from('admin:a-good-one').toString('base64')}` };
     const found = await new Client(urls[0]!, null, null).ok('GET', '/user/authentication', { headers });
     const { token } = found.authToken as { token: string };
@@ -135,7 +135,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     await until('the other server knows', async () => (await other.send('GET', `/folder/${folder}`)).status === 401);
   });
 
-  it('a killed server and a killed worker are missed by nobody', async () => {
+  it('nobody notices a killed server or worker', async () => {
     const item = await uploadItem(admin, folder, 'stays.tif', await pyramid());
     workers[0]!.kill('SIGKILL');
     servers[0]!.kill('SIGKILL');

@@ -41,7 +41,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     return server;
   };
 
-  it('serves the slides below a prefix in place, and says what it leaves out', async () => {
+  it('serves the slides below a prefix in place, and names skipped ones', async () => {
     const Body = await plainSlide({ r: 10, g: 200, b: 10 });
     const put = (Key: string, bytes = Body) => gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: bytes }));
     await put('slides/case 1/a.tif');

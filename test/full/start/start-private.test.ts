@@ -52,7 +52,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
     return fetch(`${url}/api/v1/user/authentication/link`, init);
   };
 
-  it('shows the files to nobody who is not signed in, and its link signs in once', async () => {
+  it('shows the files only after signing in, and its link signs in once', async () => {
     await start([], { LOG_LEVEL: 'debug' });
     expect(server.output()).toContain('Visible   only to users who sign in and have access');
     expect(await collections()).toEqual([]);
@@ -82,7 +82,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
     await stop();
   });
 
-  it('shows the files to everybody with --public, and not any more without it', async () => {
+  it('shows the files to everyone with --public, and no longer without it', async () => {
     await start(['--public']);
     expect(server.output()).toContain('Visible   to everybody');
     expect(await collections()).toEqual(['Local files']);

@@ -98,7 +98,7 @@ describe('npm start', () => {
     expect((await filesBelow(join(work, 'data'))).filter((name) => name.includes('slide'))).toEqual([]);
   });
 
-  it('serves the synthetic slide with its nuclei to anybody, once', async () => {
+  it('serves the synthetic slide with its nuclei, once', async () => {
     await smallSlide();
     const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
     const server = started(startServer(['--public'], env));
@@ -196,7 +196,7 @@ describe('npm start', () => {
   });
 });
 
-describe('what is wrong is said in words', () => {
+describe('problems are described in words', () => {
   it('a port that is taken', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
@@ -240,7 +240,7 @@ const reason = existsSync(documentdb) ? null : `${documentdb} is not there`;
 if (reason) console.warn(`skipped: npm start on a durable database, ${reason}`);
 
 describe('on a durable database', () => {
-  it.skipIf(reason)('what was acknowledged survives kill -9 of server and database', async () => {
+  it.skipIf(reason)('keeps acknowledged writes after kill -9 of server and database', async () => {
     const folder = await mkdtemp('/var/tmp/large-image-documentdb-');
     const up = async (): Promise<string> => {
       const { stdout } = await run(documentdb, [folder], { timeout: 2 * minutes });

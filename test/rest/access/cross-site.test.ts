@@ -56,7 +56,7 @@ describe('a page of another site', () => {
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ _id: admin.id });
   });
 
-  it.each(senders)('signs nobody in by POST user, with a token of its own either: %s', async (who, from) => {
+  it.each(senders)('signs no one in by POST user, even with a token: %s', async (who, from) => {
     const route = { method: 'post', path: '/user' } as const;
     const plain = await send(route, { ...from, ...urlencoded }, registration('planted'));
     expect(plain.status).toBe(403);
@@ -75,7 +75,7 @@ describe('a page of another site', () => {
     expect([signedIn.status, signedIn.headers.has('Set-Cookie')]).toEqual([200, false]);
   });
 
-  it('changes what the token allows that it sends itself', async () => {
+  it('allows changes with a token that the page sends itself', async () => {
     const query = { parentType: 'user', parentId: visitor.id!, name: 'from elsewhere' };
     const headers = { Origin: evil, 'Sec-Fetch-Site': 'cross-site' };
     expect(await visitor.ok('POST', '/folder', { query, headers })).toMatchObject({ name: 'from elsewhere' });
@@ -96,7 +96,7 @@ describe('a page of an origin that the server allows', () => {
     expect((await send(signOut, { ...from, Cookie: cookie })).status).toBe(401);
   });
 
-  it('as one of all does what anybody may, without cookies', async () => {
+  it('allows anonymous requests, without cookies, when all origins are allowed', async () => {
     await allow('*');
     const made = await send({ method: 'post', path: '/user' }, { ...from, ...urlencoded }, registration('anybody'));
     expect([made.status, made.headers.has('Set-Cookie')]).toEqual([200, false]);

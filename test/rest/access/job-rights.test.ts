@@ -31,7 +31,7 @@ async function idsOf(client: Client, path: string, query: Record<string, string>
   return status === 401 ? [] : body.map((entry) => (entry as { _id: unknown })._id);
 }
 
-describe('a job about an item that not everybody may read', () => {
+describe('a job about a private item', () => {
   it.each(['reader', 'writer', 'admin'] as const)('is seen by the %s', async (who) => {
     const client = everybody()[who];
     expect(await client.ok('GET', `/job/${job}`)).toMatchObject({
@@ -61,7 +61,7 @@ describe('a job about an item that not everybody may read', () => {
     if (who === 'stranger') expect(await client.ok('GET', '/job/typeandstatus/all')).toEqual({ types: [], statuses: [] });
   });
 
-  it('is changed and removed by its owner only, not by who may just read or write the item', async () => {
+  it('is changed and removed by its owner only, not by others who can access the item', async () => {
     for (const client of [at.reader, at.stranger]) {
       expect((await client.send('PUT', `/job/${job}/cancel`)).status).toBe(403);
       expect((await client.send('PUT', `/job/${job}`, { query: { log: 'x' } })).status).toBe(403);
@@ -96,7 +96,7 @@ describe('a job about an item that not everybody may read', () => {
     for (const id of made) await jobs.remove(id);
   });
 
-  it('ends for who follows it when the item is taken away from them', async () => {
+  it('ends for followers who lose access to the item', async () => {
     const path = `/job/${job}/events`;
     const headers = { 'Girder-Token': at.reader.token! };
     const answer = await fetch(`${at.host.url}/api/v1${path}`, { headers });
@@ -116,7 +116,7 @@ describe('a job about an item that not everybody may read', () => {
 });
 
 describe('the job that makes thumbnails', () => {
-  it('is public: everybody sees its title and status, nobody else its log and progress', async () => {
+  it('is public with title and status, but without log and progress', async () => {
     const started = await at.admin.ok('PUT', '/large_image/thumbnails', { query: { spec: '[]' } });
     expect(started).toMatchObject({ public: true, title: 'Create large image thumbnail files.' });
     const path = `/job/${String(started._id)}`;

@@ -66,7 +66,7 @@ describe('a host that gives its Passport strategies', () => {
     expect(await status(tokenOf('stranger'))).toBe(403);
   });
 
-  it('takes nobody for anybody: forged, expired, unknown to the host, not a token', async () => {
+  it('rejects forged, expired, unknown and malformed tokens', async () => {
     const forged = jwt.sign({ sub: 'keeper' }, 'another secret');
     const unsigned = jwt.sign({ sub: 'keeper' }, '', { algorithm: 'none' });
     for (const token of [forged, unsigned, tokenOf('keeper', -1), tokenOf('nobody'), 'x', 'x.y.z']) {
@@ -76,7 +76,7 @@ describe('a host that gives its Passport strategies', () => {
     expect((await at.get(path, { 'Girder-Token': 'key of a machine' })).status).toBe(401);
   });
 
-  it('is asked once for requests that come together, and anew when it says that tokens have ended', async () => {
+  it('is called once for simultaneous requests, and again after revocations', async () => {
     const token = tokenOf('keeper', 61);
     expect(await status(token)).toBe(200);
     const before = asked;
@@ -109,7 +109,7 @@ describe('a host that gives its Passport strategies', () => {
   });
 });
 
-describe('strategies that do what has no meaning here', () => {
+describe('strategies with unsupported actions', () => {
   it.each([
     ['send people elsewhere', (strategy: Acting) => strategy.redirect('/login')],
     ['pass', (strategy: Acting) => strategy.pass()],

@@ -117,7 +117,7 @@ describe('files that are kept for items', () => {
     expect(await count('histograms')).toBe(1);
   });
 
-  it('removes what a specification has made by that specification', async () => {
+  it('removes the files of a specification by that specification', async () => {
     const spec = '[{"width":30,"fill":"none"},{"width":31,"encoding":null,"_t":1},{"imageKey":"label","style":null}]';
     const made = await admin.ok('PUT', '/large_image/thumbnails', { query: { spec } });
     await until('the thumbnails are made', async () => (await admin.ok('GET', `/job/${String(made._id)}`)).status === 3);
@@ -134,7 +134,7 @@ describe('files that are kept for items', () => {
     expect((await bytesOnDisk()) - before).toBe(1);
   });
 
-  it('keeps only what was asked for of several frames', async () => {
+  it('keeps only the requested frames', async () => {
     await admin.ok('GET', `/item/${item}/tiles/tile_frames`, { query: { width: 30, cache: 'false' } });
     expect(await count('thumbnails')).toBe(0);
     const made = await admin.send('GET', `/item/${item}/tiles/tile_frames`, {
@@ -221,7 +221,7 @@ describe('files that are kept for items', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('makes a histogram anew when what is kept is none', async () => {
+  it('recomputes a histogram when the stored file is invalid', async () => {
     const key = '{"imageKey":"histogram","output":{"maxHeight":2048,"maxWidth":2048},"resample":false}';
     const query = { key, thumbnail: false };
     await admin.ok('POST', `/item/${item}/tiles/thumbnails`, { query, body: Buffer.from([0x80, 4, 0x95]) });
@@ -230,7 +230,7 @@ describe('files that are kept for items', () => {
     expect(await count('histograms')).toBe(1);
   });
 
-  it('reports and schedules what is missing, for who may write only', async () => {
+  it('reports and schedules missing files, for callers with WRITE only', async () => {
     const path = `/item/${item}/tiles/tile_frames/quad_info`;
     const info: Record<string, unknown> = await admin.ok('GET', path, { query: { maxTextureSize: 256 } });
     expect(info).toMatchObject({ frames: [0], quadsToIdx: [0], src: [{ encoding: 'JPEG', fill: 'corner:black', exact: false }] });
@@ -294,7 +294,7 @@ describe('files that are kept for items', () => {
     expect(await admin.fails('POST', path, large)).toMatchObject({ status: 413 });
   });
 
-  it('serves the copy of an item from its own files, also when the first one is gone', async () => {
+  it('serves the copy of an item from its own files, even when the original was removed', async () => {
     const own = await uploadItem(admin, folder, 'copied.tif', image);
     const copy = await admin.ok('POST', `/item/${own}/copy`);
     const [file] = (await admin.ok('GET', `/item/${String(copy._id)}/files`)) as unknown as { _id: string }[];
@@ -380,7 +380,7 @@ describe('files that are kept for items', () => {
     expect((await (await withScopes([scope])).send(method, path)).status).toBe(method === 'PUT' ? 400 : 200);
   });
 
-  it('keeps what clients store on items, and nothing else', async () => {
+  it('keeps client data on items, and nothing else', async () => {
     const path = `/item/${item}/internal_metadata`;
     expect(await admin.ok('GET', `${path}/presets`)).toBeNull();
     const presets = [{ name: 'é', style: { bands: [] } }];

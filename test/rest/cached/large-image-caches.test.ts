@@ -153,7 +153,7 @@ describe.skipIf(noRedis !== null)(
       expect((await elsewhere.send('GET', `/item/${other}/tiles`)).status).toBe(400);
     });
 
-    it('serve on while Redis stops, hangs and comes back under load, and catch up with what was cleared meanwhile', async () => {
+    it('keep serving while Redis stops, hangs and returns under load, and clear afterwards', async () => {
       const statuses = new Map<number, number>();
       let isOver = false;
       const load = [admin, elsewhere].flatMap((client) =>

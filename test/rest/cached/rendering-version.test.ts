@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(dataDirectory, { recursive: true, force: true, maxRetries: 20 });
 });
 
-it('a version that makes other pictures shows none of the former ones, and removes them', async () => {
+it('shows and keeps no pictures of an earlier rendering', async () => {
   const anonymous = await start(null);
   const query = { login: 'admin', email: 'admin@example.org', firstName: 'F', lastName: 'L', password: 'admin.password' };
   const user = await anonymous.ok('POST', '/user', { query });

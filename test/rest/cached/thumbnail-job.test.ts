@@ -36,7 +36,7 @@ describe('the job that makes thumbnails', () => {
     await admin.ok('DELETE', '/large_image/thumbnails');
   });
 
-  it('answers with the job, and makes what is missing', async () => {
+  it('answers with the job, which makes missing files', async () => {
     const spec = [
       { width: 160, height: 100 },
       { width: 160, height: 100, encoding: 'PNG' },
@@ -96,7 +96,7 @@ describe('the job that makes thumbnails', () => {
     expect(files).toMatchObject([{ mimeType: 'image/jpeg' }, { mimeType: 'application/octet-stream', size: 0 }]);
   });
 
-  it('counts what cannot be made, and says so', async () => {
+  it('counts failures, and reports them', async () => {
     const spec = [
       { width: 0 },
       { width: -1 },

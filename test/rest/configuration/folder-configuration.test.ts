@@ -29,7 +29,7 @@ describe('YAML configurations of folders', () => {
   });
   afterAll(() => started?.close());
 
-  it('are empty where nobody stored one, but for the item lists', async () => {
+  it('are empty by default, except for item lists', async () => {
     expect(await get(started.anonymous, below)).toEqual({});
     const lists = (await get(started.anonymous, below, '.large_image_config.yaml')) as unknown as {
       itemList: { columns: { title: string }[] };
@@ -106,7 +106,7 @@ describe('YAML configurations of folders', () => {
     expect(await get(admin, top)).toEqual({ who: 'admin', level: 1 });
   });
 
-  it('take what a reader wants for themself, several at once', async () => {
+  it("take a reader's requests, several at once", async () => {
     await put(admin, top, 'b: 1\nusers:\n  admin: {x: 1}\n');
     await Promise.all([
       put(user, top, 'view: grid\n', { user_context: true }),
@@ -118,7 +118,7 @@ describe('YAML configurations of folders', () => {
     expect(await get(started.anonymous, top)).toEqual({ b: 1 });
   });
 
-  it('lose nothing of what is stored in two processes at once', async () => {
+  it('lose nothing when two processes store at once', async () => {
     const { databaseUri: mongoUri, dataDirectory } = started;
     const second = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder' });
     try {
@@ -137,7 +137,7 @@ describe('YAML configurations of folders', () => {
     expect(await admin.ok('GET', `/item/${String((item as { _id: string })._id)}/files`)).toHaveLength(1);
   });
 
-  describe('beside items of other kinds', () => {
+  describe('next to items of other kinds', () => {
     const yaml = 'application/yaml';
     /** An item with these files. */
     const itemOf = async (folder: string, itemName: string, files: [name: string, mimeType: string, body: string | Buffer][]) => {
@@ -261,7 +261,7 @@ describe('YAML configurations of folders', () => {
     expect(await get(user, top)).toEqual({ kept: 1 });
   });
 
-  it('are refused to who may not', async () => {
+  it('are refused to callers without permission', async () => {
     expect((await put(started.anonymous, top, 'a: 1')).status).toBe(401);
     expect((await put(started.anonymous, top, 'a: 1', { user_context: true })).status).toBe(401);
     expect((await put(user, top, 'a: 1')).status).toBe(403);
@@ -270,7 +270,7 @@ describe('YAML configurations of folders', () => {
 });
 
 describe('a configuration whose file cannot be stored', () => {
-  it('leaves no item, and what was there', async () => {
+  it('leaves no item, and restores the previous state', async () => {
     const full = () => Promise.reject(new LargeImageError('storage-full', 'There is no space.'));
     let isFull = false;
     const specimens = await startSpecimens((host, server) => ({

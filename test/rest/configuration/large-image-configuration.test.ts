@@ -53,7 +53,7 @@ describe('the configuration file', () => {
     expect(await admin.ok('POST', '/large_image/config/validate', { body })).toEqual(problems);
   });
 
-  it('formats, and answers what is not valid as it is', async () => {
+  it('formats, and returns invalid text unchanged', async () => {
     const format = (body: string) => admin.ok('POST', '/large_image/config/format', { body });
     expect(await format('[a]\nb:"c"\n\n# d\ne = [1,2]\n')).toBe("[a]\nb = 'c'\n# d\ne = [1, 2]\n\n");
     expect(await format('a = 1\n[b]\nc = 2\n')).toBe('a = 1\n[b]\nc = 2\n');
@@ -77,7 +77,7 @@ describe('the configuration file', () => {
     expect(await readFile(path, 'utf8')).toBe(former);
   });
 
-  it('replaces the file, keeps the former one with its time, mode and bytes, and then says that nothing changes', async () => {
+  it('replaces the file, keeps the previous one with its time, mode and bytes, and then reports no change', async () => {
     await chmod(path, 0o640);
     const before = Date.now();
     const { status, body } = await replace(changed);
@@ -163,7 +163,7 @@ describe('the configuration file', () => {
     }
   });
 
-  it('makes the folder that nobody has named', async () => {
+  it('creates the default folder', async () => {
     const home = await mkdtemp(join(tmpdir(), 'home-'));
     const host = await startHost({ install: { env: { HOME: home } } });
     try {
@@ -250,7 +250,7 @@ describe('a host that cannot restart', () => {
 });
 
 describe('the section [large_image]', () => {
-  it('sets caches, sources and defaults of settings at start, and what the operator gives wins', async () => {
+  it('sets caches, sources and defaults at startup; options take precedence', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'configuration-'));
     const path = join(folder, 'server.cfg');
     await writeFile(

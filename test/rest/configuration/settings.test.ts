@@ -137,7 +137,7 @@ describe('settings of the plugin', () => {
     );
   });
 
-  it('are described for administrators, with what they may hold', async () => {
+  it('are described for administrators, with their allowed values', async () => {
     const described = (await admin.ok('GET', '/system/setting/definitions')) as Record<string, unknown>[];
     for (const [name, { byDefault }] of Object.entries(table)) {
       const found = described.find(({ key }) => key === `large_image.${name}`);

@@ -109,7 +109,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     await until('all are there', async () => (await names()).join() === 'copy.tiff,image.tif,more.tif');
   });
 
-  it('is told where it is read-only, and what is there is served', async () => {
+  it('reports a read-only file system, and still serves its files', async () => {
     const before = await names();
     execFileSync('mount', ['-o', 'remount,ro', place]);
     try {

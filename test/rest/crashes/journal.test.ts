@@ -21,7 +21,7 @@ afterAll(async () => {
   await started?.stop();
 });
 
-it('does not undo what has ended while something older was recovered from', async () => {
+it('does not undo a write that completed while an older one was recovered', async () => {
   const older: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   const mine: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
   await models.undertaking.collection.insertOne({ ...older, _id: new Types.ObjectId(), process: 'dead' });

@@ -24,7 +24,7 @@ describe('a server in operation', () => {
 
   const get = (path: string, headers: Record<string, string> = {}) => fetch(`${started.url}${path}`, { headers });
 
-  it('gives each request an id, or takes that of a proxy where it can stand in a log', async () => {
+  it("gives each request an id, or uses a proxy's if it is safe to log", async () => {
     const idOf = async (path: string, sent?: string) => {
       const { headers } = await get(path, sent === undefined ? {} : { 'X-Request-Id': sent });
       expect(headers.get('girder-request-uid')).toBe(headers.get('x-request-id'));
@@ -84,7 +84,7 @@ describe('a server in operation', () => {
     expect((await get('/health/ready')).status).toBe(200);
   });
 
-  it('counts for Prometheus, for administrators and who has the token', async () => {
+  it('counts for Prometheus, for administrators and holders of the token', async () => {
     const item = await uploadItem(admin, await newFolder(admin, 'Counted'), 'image.tif', await pyramid());
     await until('a large image', async () => (await admin.ok('GET', `/item/${item}`)).largeImage !== undefined);
     for (let i = 0; i < 3; i += 1) expect((await admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(200);
@@ -118,7 +118,7 @@ describe('a server in operation', () => {
     }
   });
 
-  it('has no numbers where nobody collects them', async () => {
+  it('has no metrics without a registry', async () => {
     const plain = await startHost();
     try {
       expect((await fetch(`${plain.url}/metrics`)).status).toBe(404);

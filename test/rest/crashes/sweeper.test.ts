@@ -18,7 +18,7 @@ afterAll(async () => {
   await database?.stop();
 });
 
-it('sweeps again, as much, what it could not while the database was away', async () => {
+it('repeats a sweep that failed while the database was unreachable', async () => {
   const done: object[] = [];
   const asked: boolean[] = [];
   const collections = new OwnCollections(connection);

@@ -98,7 +98,7 @@ describe('the description of the API', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('says of every route what it answers', () => {
+  it('documents the answer of every route', () => {
     expect(started.host.routes.length).toBeGreaterThan(190);
     const silent = started.host.routes.filter(({ returns }) =>
       'schema' in returns ? !tells(schemaOf(returns.schema, 'girder')) : returns.types.length === 0,
@@ -109,7 +109,7 @@ describe('the description of the API', () => {
     );
   });
 
-  it('names an operation, and an answer beside the good one, for each route', () => {
+  it('names an operation and an error answer for each route', () => {
     const paths = Object.values(document.paths as Record<string, Record<string, { operationId: string }>>);
     const names = paths.flatMap((path) => Object.values(path).map(({ operationId }) => operationId));
     expect(names).toHaveLength(started.host.routes.length);
@@ -129,7 +129,7 @@ describe('the description of the API', () => {
     });
   });
 
-  it('is what answers are held against', async () => {
+  it('matches the answers', async () => {
     const check = answerCheck(started.host.routes, 'girder');
     const answer = await admin.send('GET', '/user/me');
     expect(check('GET', '/user/me', answer)).toBeNull();

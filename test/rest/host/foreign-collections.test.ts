@@ -94,7 +94,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-describe('a server that has collections of its own', () => {
+describe('a server with its own collections', () => {
   const names = ['annotation', 'annotationelement', 'annotation_version', 'job', 'setting', 'notification', 'schedule'];
   let specimens: InstalledSpecimens;
   beforeAll(async () => {
@@ -132,7 +132,7 @@ describe('a server that has collections of its own', () => {
     );
   });
 
-  it('keeps what others write into the collections of the plugin, which sees none of it', async () => {
+  it("keeps and ignores documents of others in the plugin's collections", async () => {
     const { server } = specimens;
     const own = collectionNames.map((name) => `large_image_${name}`);
     const db = server.mongoose.connection.getClient().db();
@@ -248,7 +248,7 @@ describe('install', () => {
     expect(await (await start()).settings.get('large_image.max_thumbnail_files')).toBe(3);
   });
 
-  it('takes another prefix beside such collections', async () => {
+  it('accepts another prefix next to such collections', async () => {
     const { server, start } = await openServer();
     const { connection } = server.mongoose;
     const [first] = strange;

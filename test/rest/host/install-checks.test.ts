@@ -16,7 +16,7 @@ type Wrong = { [K in keyof Host]?: unknown };
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-describe('install looks at what it is given', () => {
+describe('checks its arguments', () => {
   let server: SpecimenServer;
   let host: Host;
   let stop: () => Promise<void>;
@@ -163,7 +163,7 @@ describe('install looks at what it is given', () => {
     await refused({ app: page }, /^install: a route that was added earlier answers \/specimens\/api with 200/);
   });
 
-  it('and takes an application that asks everybody for a token first', async () => {
+  it('accepts an application that requires a token first', async () => {
     const app = express();
     app.use((request, response, next) => (request.headers.authorization ? next() : void response.status(401).end()));
     const installation = await install({ ...host, app }, { env: {} });

@@ -19,7 +19,7 @@ describe.skipIf(noRedis !== null)(`install that fails${noRedis === null ? '' : `
     for (const step of undo.splice(0).reverse()) await step();
   });
 
-  it('closes what it has opened, and can be tried again', async () => {
+  it('closes everything that it opened, and can be tried again', async () => {
     const redis: TestRedis = await startRedis();
     undo.push(() => redis.close());
     const database = await startTestDatabase();

@@ -32,7 +32,7 @@ describe('two hosts in one process', () => {
     await blue?.close();
   });
 
-  it('serve the same ids with what each of them holds', async () => {
+  it('serve the same ids with their own content', async () => {
     const { specimen, blob } = await red.addSpecimen('slide.tif', await plainSlide({ r: 220, g: 20, b: 20 }));
     const path = `/item/${specimen}/tiles/zxy/1/0/0`;
     const tile = await red.get(path);
@@ -207,7 +207,7 @@ describe('a host without events', () => {
   });
 });
 
-describe('a host whose files lie elsewhere', () => {
+describe('a host with remote files', () => {
   it('gets its tiles through ranged reads, of no more than the tiles need', async () => {
     const reads: { start: number; end: number }[] = [];
     const specimens = await startSpecimens((host) => ({

@@ -148,7 +148,7 @@ describe('mounted routes', () => {
   };
   const thing = '/thing/0123456789abcdef01234567';
 
-  it('parses what is declared, fills defaults and leaves the rest out', async () => {
+  it('parses declared parameters, fills in defaults and drops the rest', async () => {
     const { body } = await call(`${thing}?limit=7&ratio=1.5e2&flag=YES&word=two&data={"a":1}&list=[2]&other=x`);
     expect(body).toEqual({
       params: { thingId: '0123456789abcdef01234567' },
@@ -241,7 +241,7 @@ describe('mounted routes', () => {
     expect(await call('/unknown', { method: 'OPTIONS' })).toMatchObject({ status: 404, body: { passedOnAs: 'OPTIONS' } });
   });
 
-  it('takes parameters from urlencoded and multipart forms, and refuses one that stands in both places', async () => {
+  it('reads parameters from urlencoded and multipart forms, and refuses duplicates', async () => {
     const form = { method: 'PUT', body: new URLSearchParams({ name: 'a form' }) };
     expect((await call('/thing', form)).body).toEqual({ name: 'a form' });
     const multipart = new FormData();
@@ -260,7 +260,7 @@ describe('mounted routes', () => {
     expect((await call('/thing?name=after', { method: 'PUT' })).body).toEqual({ name: 'after' });
   });
 
-  it('handles POST with an override header as the method it names, and hands on what it does not serve as it came', async () => {
+  it('handles POST with an override header as that method, and passes on other requests unchanged', async () => {
     const headers = { 'X-HTTP-Method-Override': 'PUT' };
     const body = new URLSearchParams({ name: 'overridden' });
     expect((await call('/thing', { method: 'POST', headers, body })).body).toEqual({ name: 'overridden' });
@@ -358,11 +358,11 @@ describe('mounted routes', () => {
     expect([answer.status, answer.headers.get('Retry-After')]).toEqual([status, seconds]);
   });
 
-  it('writes dates in ISO 8601 with offset and leaves out what is undefined', async () => {
+  it('writes dates in ISO 8601 with offset and leaves out undefined members', async () => {
     expect((await call('/dates')).body).toEqual({ at: '2026-01-02T03:04:05.600+00:00', whole: '1970-01-01T00:00:00+00:00' });
   });
 
-  it('answers HEAD by the headers of GET, names each request, and has caches ask for each answer anew unless told otherwise', async () => {
+  it('answers HEAD with the headers of GET, identifies each request, and makes caches revalidate', async () => {
     const { status, headers, body } = await call('/dates', { method: 'HEAD' });
     expect([status, body]).toEqual([200, undefined]);
     expect(headers.get('content-type')).toBe('application/json');

@@ -73,7 +73,7 @@ async function findStored(url: string) {
   expect(await admin.ok('GET', '/system/setting', { query: { key: 'large_image.max_thumbnail_files' } })).toBe(7);
 }
 
-describe('what a server has stored', () => {
+describe('data stored by a server', () => {
   const undo: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const step of undo.splice(0).reverse()) await step();

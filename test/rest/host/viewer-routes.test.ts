@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe('the page', () => {
-  it('is HTML that is asked for anew each time and allows nothing inline or from elsewhere', async () => {
+  it('is HTML that is revalidated each time and allows nothing inline or external', async () => {
     const answer = await request(app).get('/').expect(200);
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(answer.headers['cache-control']).toBe('no-cache');
@@ -24,7 +24,7 @@ describe('the page', () => {
     expect(page).not.toMatch(/\sstyle=|\son\w+=/);
   });
 
-  it('holds what it is told, escaped', () => {
+  it('contains the given values, escaped', () => {
     expect(page).toContain('data-api-root="/some&quot;api"');
     expect(page).toContain('<title>&lt;Slides &amp; more&gt;</title>');
     expect(page).not.toMatch(/\{\{|\}\}/);

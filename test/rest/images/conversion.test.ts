@@ -76,7 +76,7 @@ describe('large images by conversion', () => {
     await rm(place, { recursive: true, force: true });
   });
 
-  it('are made by force with the options asked for, and the item knows file, job and original', async () => {
+  it('are made by force with the requested options, and the item names file, job and original', async () => {
     const item = await plainItem('noise.png', picture);
     const [original] = await files(item);
     const query = { force: true, tileSize: 128, compression: 'deflate', level: 2, localJob: true };
@@ -214,7 +214,7 @@ describe('large images by conversion', () => {
     expect(await admin.ok('DELETE', '/large_image/tiles/incomplete')).toEqual({ removed: 0 });
   });
 
-  it('give items back what they had when they are removed as incomplete, run or queued', async () => {
+  it('restore items when they are removed as incomplete, running or queued', async () => {
     const own = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Redone' });
     // Takes much longer than the requests that follow.
     const large = await noise(2500, 2500);
@@ -230,7 +230,7 @@ describe('large images by conversion', () => {
     for (const item of items) expect(await files(item)).toHaveLength(1);
   });
 
-  it('are written as copies: a new item with name and folder, for who may write there', async () => {
+  it('are written as new items with name and folder, for callers who can write there', async () => {
     const item = await upload('source.png', picture);
     const target = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Copies' });
     const query = { folderId: target, name: 'copy.tiff', compression: 'webp', quality: 0 };

@@ -59,7 +59,7 @@ describe('a slide whose files are uploaded one by one', () => {
     expect(await tiles()).toMatchObject({ sizeX: 128 });
   });
 
-  it('becomes one item when its files come as items of their own, where the setting says so', async () => {
+  it('becomes one item when its files arrive as separate items, if the setting allows it', async () => {
     const setting = (value: boolean) => admin.ok('PUT', '/system/setting', { query: { key: 'large_image.merge_dicom', value } });
     const folder = await newFolder(admin, 'Merged');
     const items = async (): Promise<string[]> => {

@@ -74,7 +74,7 @@ describe('IIIF', () => {
     squares?.remove();
   });
 
-  it('describes an image at level 2 in JSON-LD, below the address that was asked for', async () => {
+  it('describes an image at level 2 in JSON-LD, with the requested address', async () => {
     const answer = await image('info.json');
     expect(answer.headers.get('content-type')).toBe('application/ld+json;profile="http://iiif.io/api/image/3/context.json"');
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
@@ -186,7 +186,7 @@ describe('IIIF', () => {
     );
   });
 
-  it('sends stored tiles of the pyramid as they lie in the file', async () => {
+  it('sends stored tiles of the pyramid unchanged', async () => {
     const id = await uploadItem(admin, folder, 'tiles.tif', await pyramid());
     const stored = await admin.send('GET', `/item/${id}/tiles/zxy/2/1/0`);
     expect((await image('256,0,256,256/256,256/0/default.jpg', id)).bytes).toEqual(stored.bytes);
@@ -228,7 +228,7 @@ describe('IIIF', () => {
     ).toBe(200);
   });
 
-  it('shows a private image to those who may read it', async () => {
+  it('shows a private image to callers who can read it', async () => {
     for (const path of ['info.json', 'manifest.json', 'full/64,/0/default.jpg', '']) {
       expect((await image(path, hidden)).status, path).toBe(401);
       expect((await image(path, hidden, stranger)).status, path).toBe(403);

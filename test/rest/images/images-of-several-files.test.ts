@@ -80,7 +80,7 @@ describe('an image that is made of others', () => {
     expect((await facts(one)).body).toMatchObject({ sizeX: 80 });
   });
 
-  it('shows the new contents of a file, and is refused with its name when it has gone', async () => {
+  it('shows the new contents of a file, and names it when it is missing', async () => {
     const folder = await newFolder(admin, 'Changing');
     const part = await upload(folder, 'part.png', await plain('#ff0000'));
     const item = await upload(folder, 'whole.json', Buffer.from(JSON.stringify({ sources: [{ path: 'part.png' }] })));
@@ -98,7 +98,7 @@ describe('an image that is made of others', () => {
     expect(await colour(item)).toEqual([255, 255, 0]);
   });
 
-  it('is shown only to those who may read all of it, also when its tiles are kept', async () => {
+  it('is shown only to callers who can read all parts, even when tiles are cached', async () => {
     const folder = await newFolder(admin, 'Shared', true);
     const below = await subfolder(folder, 'below');
     await upload(folder, 'one.png', await plain('#ff0000'));
@@ -145,7 +145,7 @@ describe('an image that is made of others', () => {
     expect((await reader.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(403);
   });
 
-  it('never reads what lies beside its folder, or what it is made of itself', async () => {
+  it('never reads outside its folder, or itself', async () => {
     const folder = await newFolder(admin, 'Bounds');
     const other = await newFolder(admin, 'Other');
     await upload(other, 'secret.png', await plain('#123456'));
@@ -170,7 +170,7 @@ describe('an image that is made of others', () => {
     }
   });
 
-  it('is made of items anywhere by their ids, for those who may read these, and shows what becomes of them', async () => {
+  it('combines items by id, for callers who can read them, and follows their changes', async () => {
     const hidden = await newFolder(admin, 'Hidden');
     const part = await upload(hidden, 'hidden part.png', await plain('#123456'));
     const describing = (path: string) => Buffer.from(JSON.stringify({ sources: [{ path }] }));
@@ -227,7 +227,7 @@ describe('an image that is made of others', () => {
     expect(message).not.toContain('private name');
   });
 
-  it('tells who may not read what it names nothing of it, by becoming an image or not', async () => {
+  it('reveals nothing about hidden files by becoming an image or not', async () => {
     const hidden = await newFolder(admin, 'Not theirs');
     const picture = await upload(hidden, 'picture.png', await plain('#123456'));
     const text = await upload(hidden, 'text.txt', Buffer.from('nothing'));
@@ -302,7 +302,7 @@ describe('an image that is a folder', () => {
     '<?xml version="1.0"?><Image xmlns="http://schemas.microsoft.com/deepzoom/2008" Format="png" Overlap="0" TileSize="64">' +
     '<Size Width="100" Height="60"/></Image>';
 
-  it('is a Deep Zoom image when its tiles have come beside its description', async () => {
+  it('becomes a Deep Zoom image when its tiles have arrived', async () => {
     const folder = await newFolder(admin, 'Deep Zoom');
     const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
     expect((await facts(item)).body.message).toMatch(/belong to it: slide_files\/7\/0_0\.png\.$/);
@@ -364,7 +364,7 @@ describe('an image that is a folder', () => {
     expect(await admin.ok('GET', `/item/${single}/tiles/pixel`, { query: { left: 3, top: 3 } })).toMatchObject({ value: [44] });
   });
 
-  it('is shown only to those who may read its folders', async () => {
+  it('is shown only to callers who can read its folders', async () => {
     const folder = await newFolder(admin, 'Hidden tiles', true);
     const files = await subfolder(folder, 'slide_files', true);
     const level = await subfolder(files, '7');

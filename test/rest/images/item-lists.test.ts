@@ -78,7 +78,7 @@ describe('item lists and metadata search', () => {
     expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(/./)]);
   });
 
-  it('groups by fields, with counts, and says by what', async () => {
+  it('groups by fields, with counts, and names the fields', async () => {
     const text = '_recurse_:_group_:meta.stain,_count_,meta.patient,meta._count.patients:';
     const { items, total } = await list(admin, { folderId: top, text });
     expect(total).toBe(2);
@@ -102,7 +102,7 @@ describe('item lists and metadata search', () => {
     });
   });
 
-  it('groups by a field that holds what is written about the group', async () => {
+  it("groups by a field that contains the group's description", async () => {
     const { items } = await list(admin, { folderId: hidden, text: '_group_:meta,_count_,name,meta.n:' });
     expect(items.map(({ meta }) => meta)).toEqual([
       { stain: 'HE', patient: 'p3', n: 1, _grouping: { keys: ['meta'], values: [{ stain: 'HE', patient: 'p3', n: 1 }] } },
@@ -113,7 +113,7 @@ describe('item lists and metadata search', () => {
     expect(await user.fails('GET', '/item', { query: { folderId: top, text } })).toMatchObject({ status: 400, type: 'rest' });
   });
 
-  it('says where an item stands in every list', async () => {
+  it('tells the position of an item in every list', async () => {
     const orders = ['name', 'meta.n', '[["meta.stain",1],["meta.n",-1]]'];
     for (const text of ['_recurse_:', '_recurse_:_group_:meta.stain:', '_filter_:{"meta.stain":"HE"}', undefined]) {
       for (const [sort, sortdir] of orders.flatMap((order) => [1, -1].map((direction) => [order, direction] as const))) {
@@ -170,7 +170,7 @@ describe('item lists and metadata search', () => {
     expect(await search(user, q)).toEqual(found);
   });
 
-  it('finds by metadata what the caller may see, in pages, of items and folders alone', async () => {
+  it('finds visible items and folders by metadata, in pages', async () => {
     expect(await search(admin, 'he', ['item'])).toEqual({ item: ['a', 'b', 'e'] });
     expect(await search(user, 'he', ['item'])).toEqual({ item: ['a', 'b'] });
     expect(await search(admin, 'he', ['item'], { limit: 1, offset: 1 })).toEqual({ item: ['b'] });

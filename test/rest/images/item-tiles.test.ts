@@ -54,7 +54,7 @@ describe('tiles of an item', () => {
     });
   });
 
-  it('serves a tile with the colours of the image, and 304 to who has it', async () => {
+  it("serves a tile with the image's colors, and 304 to clients that have it", async () => {
     const tile = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`);
     expect([tile.status, tile.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
     expect(tile.headers.get('cache-control')).toBe('private, no-cache');
@@ -92,7 +92,7 @@ describe('tiles of an item', () => {
     }
   });
 
-  it('gives another tag for another picture, and the same for the same one asked for in another way', async () => {
+  it('gives equal tags for equal pictures, and different ones otherwise', async () => {
     const tagOf = async (path: string) => (await admin.send('GET', `/item/${item}/tiles/${path}`)).headers.get('etag');
     expect(await tagOf('zxy/3/1/1?encoding=JPEG')).toBe(await tagOf('zxy/3/1/1?_=77'));
     expect(await tagOf('zxy/3/1/1?encoding=PNG')).not.toBe(await tagOf('zxy/3/1/1'));
@@ -164,7 +164,7 @@ describe('tiles of an item', () => {
     });
   });
 
-  it('redirects to the file where it is what is asked for, exactly or nearly', async () => {
+  it('redirects to the file when it is an exact or near match', async () => {
     const noise = { type: 'gaussian', mean: 128, sigma: 30 } as const;
     const picture = sharp({ create: { width: 300, height: 200, channels: 3, background: 'black', noise } });
     const jpeg = await upload('photo.jpg', await picture.clone().jpeg({ quality: 80 }).toBuffer());
@@ -189,7 +189,7 @@ describe('tiles of an item', () => {
     expect(await answerOf(item, { redirect: 'any' })).toBe(200);
   });
 
-  it('shows a private image to nobody else, and forgets at once who may see it', async () => {
+  it('shows a private image to no one else, and forgets permissions immediately', async () => {
     const path = `/item/${item}/tiles/zxy/0/0/0`;
     expect((await started.anonymous.send('GET', path)).status).toBe(401);
     expect((await other.send('GET', path)).status).toBe(403);
@@ -267,7 +267,7 @@ describe('tiles of an item', () => {
 });
 
 describe('an answer about an image that took long to make', () => {
-  it('is refused to who may not read the item any more', async () => {
+  it('is refused to callers who can no longer read the item', async () => {
     let reading = Promise.resolve();
     const specimens = await startSpecimens(
       ({ files }) => ({

@@ -16,7 +16,7 @@ function slide(color: string, side = 512): Promise<Buffer> {
     .toBuffer();
 }
 
-describe('a file that somebody replaces where it is served in place', () => {
+describe('a file that is replaced while it is served in place', () => {
   let started: TestHost;
   let admin: Client;
   let folder: string;
@@ -85,7 +85,7 @@ describe('a file that somebody replaces where it is served in place', () => {
     expect([short.headers.get('content-length'), short.bytes]).toEqual(['200', Buffer.alloc(200, 3)]);
   });
 
-  it('says so while it is gone, and is served again when it is back', async () => {
+  it('reports a missing file, and serves it again when it is back', async () => {
     const { path, item } = await serve('gone.tif', await slide('#ff0000'));
     await look(item, pictures[0]!);
     await rm(path);

@@ -12,7 +12,7 @@ import { slideFile } from '../../support/images/slide.js';
 
 if (noGateway !== null) console.warn(`skipped: files in a bucket, because ${noGateway}`);
 
-describe.skipIf(noGateway !== null)('a host whose files lie in a bucket', () => {
+describe.skipIf(noGateway !== null)('a host with files in a bucket', () => {
   let gateway: TestGateway;
   let at: InstalledSpecimens;
   let folder: string;
@@ -65,7 +65,7 @@ describe.skipIf(noGateway !== null)('a host whose files lie in a bucket', () => 
     expect(counts.region).toBeLessThanOrEqual(Math.ceil(bytes.length / 2 ** 19));
   });
 
-  it('fetches what many ask for at the same time once', async () => {
+  it('fetches a block once for simultaneous requests', async () => {
     const bytes = await readFile(await slideFile(folder));
     const { path } = await image('crowd.svs', bytes);
     gateway.latencyMs = 20;
@@ -76,7 +76,7 @@ describe.skipIf(noGateway !== null)('a host whose files lie in a bucket', () => 
     expect(gets()).toBeLessThanOrEqual(Math.ceil(bytes.length / 2 ** 19) + 1);
   });
 
-  it('goes on where connections break, and says 503 of what it cannot have', async () => {
+  it('resumes broken connections, and answers 503 for unavailable objects', async () => {
     const { path } = await image('cut.tif', await plainSlide({ r: 200, g: 20, b: 20 }));
     let cuts = 0;
     gateway.cut = ({ method, key }) => (method === 'GET' && key !== '' && cuts++ < 2 ? 100 : null);
@@ -107,7 +107,7 @@ describe.skipIf(noGateway !== null)('a host whose files lie in a bucket', () => 
     else expect([Math.round(seen[0]! / 220), Math.round(seen[1]! / 220)].toSorted((a, b) => a - b)).toEqual([0, 1]);
   });
 
-  it('stores uploads in parts, and what is broken off leaves nothing', async () => {
+  it('stores uploads in parts, and leaves nothing of interrupted ones', async () => {
     const { specimen } = await at.addSpecimen('a.txt', Buffer.from('abc'));
     const before = await keys();
     const leaving = new AbortController();
@@ -129,7 +129,7 @@ describe.skipIf(noGateway !== null)('a host whose files lie in a bucket', () => 
     expect(Uploads).toEqual([]);
   });
 
-  it('says what the credentials may not do, and leaves nothing half done', async () => {
+  it('names missing permissions of the credentials, and leaves nothing partial', async () => {
     const { path } = await image('guarded.tif', await plainSlide({ r: 10, g: 20, b: 200 }));
     const { specimen, blob } = await at.addSpecimen('b.txt', Buffer.from('abc'));
     const before = await keys();

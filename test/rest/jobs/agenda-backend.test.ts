@@ -19,19 +19,19 @@ beforeEach(async () => {
 afterEach(() => connection.close());
 
 describe('the database of the queue', () => {
-  it('that cannot be opened fails whoever opens it, not the process', async () => {
+  it('fails the caller when it cannot be opened, not the process', async () => {
     await connection.getClient().close();
     await expect(openAgendaBackend(connection, logger)).rejects.toThrow();
   });
 
-  it('is opened once, however often it is asked for', async () => {
+  it('is opened once for any number of requests', async () => {
     const backend = await openAgendaBackend(connection, logger);
     const created = vi.spyOn(connection.db!, 'collection');
     await Promise.all([backend.connect(), backend.connect()]);
     expect(created).not.toHaveBeenCalled();
   });
 
-  it('is asked once for what is due in all queues at a moment, and finds what is', async () => {
+  it('is queried once for all due queues', async () => {
     const { repository } = await openAgendaBackend(connection, logger);
     const entry = { data: {}, priority: 0, type: 'normal', nextRunAt: new Date(), lockedAt: null } as const;
     const hour = 3600_000;

@@ -145,7 +145,7 @@ describe('a job', () => {
     });
   });
 
-  it('is not stopped by what was written before it was taken up and is told later', async () => {
+  it('is not stopped by an event from before it started', async () => {
     let [hasBegun, isTold] = [false, false];
     service.runner.define({
       name: 'told late',
@@ -213,7 +213,7 @@ describe('a job', () => {
     expect((await service.runner.start(job))?.status).toBe(3);
   });
 
-  it('is started anew when its entry was lost from the queue', async () => {
+  it('is restarted when its entry was lost from the queue', async () => {
     service.runner.define({ name: 'lost', title: 'L', type: 'l', run: () => Promise.resolve() });
     const job = await submit('lost');
     await service.agenda.cancel({ notNames: [] });

@@ -81,7 +81,7 @@ describe('a job that many change at once', () => {
 });
 
 describe('claiming', () => {
-  it('leaves alone what is over, asked to stop, owned, or no job of a runner', async () => {
+  it('ignores jobs that have ended, are stopping, have an owner, or belong to no runner', async () => {
     const finished = await create();
     await store.updateStatus(finished.id, 5);
     expect(await store.claim(finished.id, 'x')).toBeNull();
@@ -97,7 +97,7 @@ describe('claiming', () => {
     expect(await store.claim('000000000000000000000000', 'x')).toBeNull();
   });
 
-  it('keeps those out who lost the job: their writes change nothing', async () => {
+  it('ignores writes from processes that lost the job', async () => {
     const job = await create();
     await store.claim(job.id, 'first');
     await store.change((await store.find(job.id))!, { owner: 'first' }, { owner: null });
@@ -144,7 +144,7 @@ describe('a log', () => {
     expect(log![0]).toMatch(/^é+end$/);
   });
 
-  it('stays below what a document can hold when many write much at once', async () => {
+  it('stays below the document size limit when many write at once', async () => {
     const job = await create();
     const much = 'y'.repeat(3 * 1024 * 1024);
     await Promise.all([1, 2, 3, 4, 5, 6].map(() => store.appendLog(job.id, much)));
@@ -195,7 +195,7 @@ describe('listeners and messages', () => {
     expect(sent.every(({ expires }) => expires !== undefined && expires.getTime() > Date.now())).toBe(true);
   });
 
-  it('reach nobody for a job without an owner', async () => {
+  it('reach no one for a job without an owner', async () => {
     const sent: HostNotification[] = [];
     const telling = new JobStore({ model, notify: (message) => Promise.resolve(void sent.push(message)) });
     await telling.create({ title: 'T', type: 't', userId: null });

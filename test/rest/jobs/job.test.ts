@@ -133,7 +133,7 @@ describe('GET /job/:id', () => {
   });
 });
 
-describe('who may do what', () => {
+describe('permissions', () => {
   const allowed = 200;
   const table: [string, string, boolean, Record<string, number>][] = [
     ['GET', '', true, { admin: 200, owner: 200, stranger: 200, none: 200, session: 200, reading: 200, job: 200 }],
@@ -222,7 +222,7 @@ describe('PUT /job/:id', () => {
 });
 
 describe('cancelling a worker-run job', () => {
-  it('cancels at once what was not scheduled, and asks the worker otherwise', async () => {
+  it('cancels unscheduled jobs immediately, and asks the worker for others', async () => {
     const fresh = await createJob({ handler: 'worker_handler' });
     expect((await call('PUT', `/job/${fresh.id}/cancel`, 'owner')).body.status).toBe(5);
     const running = await createJob({ handler: 'worker_handler' });
@@ -344,7 +344,7 @@ describe('POST /job', () => {
 });
 
 describe('DELETE /job/:id', () => {
-  it('answers null, and the job is gone', async () => {
+  it('answers null when the job was removed', async () => {
     const job = await createJob();
     expect(await call('DELETE', `/job/${job.id}`, 'owner')).toEqual({ status: 200, body: null });
     expect((await call('GET', `/job/${job.id}`, 'owner')).body.message).toBe(`Invalid job id (${job.id}).`);
@@ -436,7 +436,7 @@ describe('GET /job/:id/events', () => {
     expect(later.map(({ type, data }) => data.text ?? data.status ?? type)).toEqual(['two\nthree\n', 3]);
   });
 
-  it('ends for everybody when the store is closed', async () => {
+  it('ends for everyone when the store is closed', async () => {
     const job = await createJob();
     const closing = new JobStore({ model });
     const followed = followJob(closing, job.id, { caller: users.owner, sight: fullSight, signal: new AbortController().signal });

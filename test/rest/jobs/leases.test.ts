@@ -25,7 +25,7 @@ afterAll(async () => {
   await database?.stop();
 });
 
-it('lets one at a time do what has the same name, in this process and in others', async () => {
+it('runs work of the same name one at a time, across processes', async () => {
   const [here, there] = [another(), another()];
   let running = 0;
   let most = 0;
@@ -79,7 +79,7 @@ it('tells its owner when it was revoked', async () => {
   expect(await lease.release()).toBe(false);
 });
 
-it('is wanted no more when what it was for is there', async () => {
+it('is no longer needed when its file exists', async () => {
   const [maker, reader] = [another(), another()];
   const lease = (await maker.take('a histogram', { subject: 'item' }))!;
   expect(await reader.take('a histogram', { subject: 'item', isDone: () => Promise.resolve(true) })).toBeNull();

@@ -33,7 +33,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('large images of a folder: the answer counts what was done, and names the job that does the rest', async () => {
+it('counts the large images made so far for a folder, and names the job for the rest', async () => {
   const top = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Top' });
   for (const name of ['first', 'second']) {
     const below = await admin.create('/folder', { parentType: 'folder', parentId: top, name });
@@ -80,7 +80,7 @@ it('copies of a folder with very many items are refused before anything is made'
   await models.item.collection.deleteMany({ folderId: new Types.ObjectId(full) });
 });
 
-it('more resources than can be moved while a client waits are refused before anything is done; what is named twice counts once', async () => {
+it('refuses too many resources before moving any, and counts repeated ones once', async () => {
   const item = await admin.create('/item', { folderId: folder, name: 'Named often' });
   const target = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Target' });
   const query = { parentType: 'folder', parentId: target };
@@ -127,7 +127,7 @@ it('things that are removed go on being removed when clients would wait no longe
   await until('all are removed', async () => (await models.item.countDocuments({ _id: { $in: ids } })) === 0);
 });
 
-it('things that are named together are asked for together, and none is removed when one of them may not be', async () => {
+it('looks up named resources together, and removes none when one is not permitted', async () => {
   const items: string[] = [];
   for (let i = 0; i < 20; i++) items.push(await admin.create('/item', { folderId: folder, name: `Together ${i}` }));
   const { models } = started.host.context;
@@ -143,7 +143,7 @@ it('things that are named together are asked for together, and none is removed w
   expect(await models.item.countDocuments({ _id: { $in: items } })).toBe(20);
 });
 
-it('files of an archive are asked for together', async () => {
+it('looks up the files of an archive together', async () => {
   const parentId = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Archived' });
   const query = { parentType: 'folder', parentId, name: '00.txt', size: 5 };
   const made = await admin.ok('POST', '/file', { query, body: 'words' });

@@ -50,7 +50,7 @@ describe('a queue that is full', () => {
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
   });
 
-  it('refuses what is to be kept as a file while one is made and one waits, whatever is drawn beside', async () => {
+  it('refuses cached files when their queue is full, independently of pictures', async () => {
     const first = ask('histogram?bins=31');
     await until('a tile is read', () => held.reading > 0);
     const others = [ask('histogram?bins=32'), ask('histogram?bins=33')];

@@ -50,7 +50,7 @@ describe('links', () => {
     await reader.ok('DELETE', `/link/${link._id}`);
   });
 
-  it('is managed by its maker and by those who administer the item', async () => {
+  it("is managed by its maker and the item's administrators", async () => {
     const link = await make(reader);
     expect(await stranger.fails('GET', `/link/${link._id}`)).toMatchObject({ status: 403 });
     expect(await stranger.fails('GET', `/item/${item}/link`)).toMatchObject({ status: 403 });
@@ -99,7 +99,7 @@ describe('links', () => {
     await setting('links_without_end', null);
   });
 
-  it('keeps associated images to those who have the permission of the setting', async () => {
+  it('shows associated images only with the permission in the setting', async () => {
     const path = `/item/${item}/tiles/images`;
     expect(await reader.send('GET', `${path}/label`)).toMatchObject({ status: 200 });
     await setting('associated_images', 'WRITE');

@@ -44,7 +44,7 @@ describe('requests whose clients go away', () => {
   afterAll(() => started.close());
   beforeEach(() => held.hold());
 
-  it('an upload does not wait until what it has opened is closed', async () => {
+  it('an upload does not wait until the files it opened are closed', async () => {
     const stuck = await uploadItem(admin, await newFolder(admin, 'Stuck'), 'a.stuck', Buffer.from('x'));
     expect((await admin.ok('GET', `/item/${stuck}`)).largeImage).toMatchObject({ sourceName: 'never-closed' });
   });
@@ -95,7 +95,7 @@ describe('requests whose clients go away', () => {
     expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true]);
   });
 
-  it('never begin what had to wait for its turn', async () => {
+  it('never start when they had to wait', async () => {
     const counts = countRequests('/region?width=1');
     const leaving = new AbortController();
     const gone = Promise.allSettled(Array.from({ length: 60 }, (_, n) => ask(`region?width=${100 + n}`, leaving.signal)));

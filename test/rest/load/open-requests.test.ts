@@ -202,7 +202,7 @@ describe.concurrent('a request that stays open', () => {
     await Promise.all([...answers, ...bodies]);
   });
 
-  it('goes on when what it is about is gone', async () => {
+  it('continues when its subject was removed', async () => {
     const { token, name } = names();
     const head = await readHead(`/stream/${name}`, token);
     context.gone.add(name);
@@ -224,7 +224,7 @@ describe('an answer that took long to make', () => {
     expect((await answer).status).toBe(401);
   });
 
-  it('is given to who has changed something, also where that took away their own rights', async () => {
+  it('is sent to the caller of a change, even if it removed their own access', async () => {
     const { token, name } = names();
     const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
@@ -237,7 +237,7 @@ describe('an answer that took long to make', () => {
 });
 
 describe('work whose answer the server has given itself, since it stops', () => {
-  it('is told to stop, and what comes of it is dropped', async () => {
+  it('is told to stop, and its result is dropped', async () => {
     const { token, name } = names();
     const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));

@@ -66,7 +66,7 @@ describe('event streams', () => {
     await answer.arrayBuffer();
   });
 
-  it('are asked about together: the tokens of all that are open, by one look', async () => {
+  it('are checked together, all open ones at once', async () => {
     const database = await startTestDatabase();
     const address = new URL(database.uri);
     address.searchParams.set('monitorCommands', 'true');
@@ -96,7 +96,7 @@ describe('event streams', () => {
     }
   });
 
-  it('say that they are alive while nothing happens, and end when who follows goes', async () => {
+  it('send heartbeats while nothing happens, and end when the client disconnects', async () => {
     const ended = new AbortController();
     async function* events(): AsyncGenerator<string> {
       yield 'data: first\n\n';

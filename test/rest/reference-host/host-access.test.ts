@@ -98,7 +98,7 @@ describe('permissions of folders', () => {
     expect(await admin.ok('GET', `/folder/${folder}`)).toMatchObject({ _accessLevel: 2 });
   });
 
-  it('decide what lists hold and count', async () => {
+  it('decide the content and count of lists', async () => {
     const parent = await newFolder(home, { public: true });
     for (let i = 0; i < 3; i++) await newFolder(parent, { public: i === 1 });
     const query = { parentType: 'folder', parentId: parent };
@@ -114,7 +114,7 @@ describe('permissions of folders', () => {
     expect(await other.ok('GET', `/folder/${parent}/details`)).toEqual({ nItems: 0, nFolders: 1 });
   });
 
-  it('are replaced as a whole, below too when asked', async () => {
+  it('are replaced completely, in subfolders too on request', async () => {
     const parent = await newFolder();
     const child = await newFolder(parent);
     const access = {
@@ -216,7 +216,7 @@ describe('the contract of hosts', () => {
 });
 
 describe('groups', () => {
-  it('give their members what they are granted', async () => {
+  it("give their members the group's permissions", async () => {
     const group = await owner.ok('POST', '/group', { query: { name: 'Readers', description: 'd' } });
     expect(group).toMatchObject({ name: 'Readers', description: 'd', public: false, _accessLevel: 2, _modelType: 'group' });
     const id = String(group._id);
@@ -242,7 +242,7 @@ describe('groups', () => {
     expect((await owner.ok('GET', `/folder/${folder}/access`)).groups).toEqual([]);
   });
 
-  it('are asked to let somebody in, who is then a member as soon as somebody invites them', async () => {
+  it('receive membership requests, and an invitation makes the requester a member', async () => {
     const id = await owner.create('/group', { name: 'Open to requests', public: true });
     const waiting = async (by: Client) => (await by.ok('GET', `/group/${id}/access`)).requests;
     const asked = await other.ok('POST', `/group/${id}/member`);
@@ -263,7 +263,7 @@ describe('groups', () => {
     });
   });
 
-  it('list who is invited, and give and take the levels of their members', async () => {
+  it('list invitations, and change the levels of their members', async () => {
     const id = await owner.create('/group', { name: 'With roles' });
     const member = { query: { userId: other.id! } };
     await owner.ok('POST', `/group/${id}/invitation`, member);
@@ -316,7 +316,7 @@ describe('groups', () => {
     expect(await administrators()).toEqual([]);
   });
 
-  it('are put on access lists by those who may see them; who stands there may be kept', async () => {
+  it('can be added to access lists by callers who see them; existing entries can stay', async () => {
     const hidden = await admin.create('/group', { name: 'Hidden group' });
     const folder = await newFolder();
     const list = (groups: object[]) => ({ users: [{ id: owner.id, level: 2 }], groups });
@@ -329,7 +329,7 @@ describe('groups', () => {
     expect(kept.body).toMatchObject({ access: { groups: [{ id: hidden, level: 1, name: 'Hidden group' }] } });
   });
 
-  it('have names of their own, whatever the case', async () => {
+  it('have unique names, regardless of case', async () => {
     await owner.create('/group', { name: 'Unique', public: true });
     expect(await other.fails('POST', '/group', { query: { name: 'uNIQUE' } })).toMatchObject({
       status: 400,

@@ -108,7 +108,7 @@ describe('GET file/:id/download', () => {
     expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="?.bin"; filename*=UTF-8''%C3%BC.bin`);
   });
 
-  it('says so when the bytes have gone from under it', async () => {
+  it('reports missing bytes', async () => {
     const made = await upload(folder, 'gone', 'abc');
     await rm(server.host.context.store.pathOf(String(made._id)));
     expect(await admin.fails('GET', `/file/${String(made._id)}/download`)).toMatchObject({ status: 404, type: 'rest' });
@@ -174,7 +174,7 @@ describe('archives', () => {
     expect(await unzip(several.bytes)).toEqual({ 'x.TXT/x.TXT': '0123', 'secret/c': 'c' });
   });
 
-  it('leave out what is removed while they are sent, and hold long metadata', async () => {
+  it('leave out documents that are removed while they are sent, and include long metadata', async () => {
     const { models } = server.host.context;
     const inside = await admin.create('/folder', { parentId: folder, name: 'Inside' });
     const note = 'n'.repeat(100_000);

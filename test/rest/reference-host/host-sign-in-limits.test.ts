@@ -96,7 +96,7 @@ describe('wrong passwords', () => {
     await until('the right password is taken', async () => (await signIn('user', 'user.password', locked)).status === 200);
   });
 
-  it('for many logins are limited by network, and do not shut out who has signed in from there', async () => {
+  it('for many logins are limited by network, without locking out known users', async () => {
     await set({ 'core.sign_in_failures_per_address': 5 });
     const address = fresh();
     expect((await signIn('user', 'user.password', address)).status).toBe(200);
@@ -119,7 +119,7 @@ describe('wrong passwords', () => {
     expect(await statuses(8, () => signIn('known', 'wrong', home))).toEqual({ 401: 8 });
   });
 
-  it('are not what many processes of one user send at once, if they are right', async () => {
+  it('do not include correct ones that many processes of one user send at once', async () => {
     const address = fresh();
     // Engines on PostgreSQL take a second for each collision of writes of the same document.
     const { collection } = server.host.context.models.attempt;
@@ -140,7 +140,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('are limited where old passwords are asked for', async () => {
+  it('are limited where old passwords are checked', async () => {
     const changer = await server.register('changer');
     const change = (old: string) =>
       changer.send('PUT', '/user/password', { query: { old, new: 'new.password' }, headers: from('10.9.9.9') });
@@ -186,7 +186,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('are not what was refused because too many are signing in', async () => {
+  it('do not include sign-ins that were refused because the server was busy', async () => {
     const address = fresh();
     const { passwords } = server.host.context;
     const { BusyError } = await import('../../../src/index.js');

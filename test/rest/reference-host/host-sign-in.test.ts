@@ -31,7 +31,7 @@ describe('POST user/authentication/link', () => {
     return issueSignInLink(context, (await context.models.user.findOne({ login }).lean<UserDocument>())!);
   };
 
-  it('signs in once, whoever comes first, and its secret is no token', async () => {
+  it('signs in only the first caller, and its secret is not a token', async () => {
     const link = await linkOf('user');
     const headers = { Authorization: `Bearer ${link}` };
     expect((await server.anonymous.send('GET', '/user/me', { headers })).body).toBeNull();
@@ -144,7 +144,7 @@ describe('tokens', () => {
 describe('GET token/session', () => {
   const ask = (headers: Record<string, string>) => server.anonymous.send('GET', '/token/session', { headers });
 
-  it('gives scripts an anonymous token, never what the cookie holds, and leaves a browser signed in', async () => {
+  it("gives scripts an anonymous token, never the cookie's, and leaves a browser signed in", async () => {
     const { body, headers } = await ask({ Cookie: `girderToken=${user.token}` });
     expect(body.token).not.toBe(user.token);
     expect(headers.get('set-cookie')).toBe(null);
@@ -201,7 +201,7 @@ describe('the cookie', () => {
   });
 });
 
-describe('what ends all tokens of a user', () => {
+describe('revoking all tokens of a user', () => {
   const query = { firstName: 'First', lastName: 'Last' };
   const keyToken = async (owner: Client) => {
     const { key } = await owner.ok('POST', '/api_key', { query: { name: 'program' } });
@@ -308,7 +308,7 @@ it('tokens and counts that have ended are removed by the server where the databa
 });
 
 describe('the database', () => {
-  it('holds nothing that signs anybody in', async () => {
+  it('contains nothing that allows signing in', async () => {
     const { key, prefix } = await user.ok('POST', '/api_key', { query: { name: 'kept' } });
     await server.anonymous.send('GET', '/user/authentication', { headers: basic('user', 'wrong.guess') });
     const database = server.host.context.models.user.db.db!;
@@ -333,7 +333,7 @@ describe('administration', () => {
     expect(await context.models.user.find({ admin: true }, { login: 1 }).lean()).toMatchObject([{ login: 'admin' }]);
   });
 
-  it('makes the first user administrator and nobody else', async () => {
+  it('makes only the first user an administrator', async () => {
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ admin: true, status: 'enabled', emailVerified: true });
     expect(await user.ok('GET', '/user/me')).toMatchObject({ admin: false });
   });

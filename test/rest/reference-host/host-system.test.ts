@@ -61,7 +61,7 @@ describe('system', () => {
     expect(await admin.ok('GET', '/system/setting', { query: { key } })).toBe(180);
   });
 
-  it('describes its routes beside those of the plugin', async () => {
+  it('describes its routes with those of the plugin', async () => {
     const { paths } = await server.anonymous.ok('GET', '/describe');
     expect(Object.keys(paths as object)).toEqual(
       expect.arrayContaining(['/user/authentication', '/file/chunk', '/folder/{id}/access']),
@@ -170,7 +170,7 @@ describe('notifications', () => {
     await until('the stream has ended', () => server.host.context.notificationFeed.owners === 0);
   });
 
-  it('of another process wake the streams of their user, and those of nobody else', async () => {
+  it('from another process wake only the streams of their user', async () => {
     const { notification } = server.host.context.models;
     const abort = new AbortController();
     const texts = await Promise.all(

@@ -37,7 +37,7 @@ describe('collections', () => {
     expect(body).toMatchObject({ description: null, _accessLevel: 2, _modelType: 'collection', meta: {}, public: true });
   });
 
-  it('have names of their own', async () => {
+  it('have unique names', async () => {
     const taken = { status: 400, type: 'validation', field: 'name', message: 'A collection with that name already exists.' };
     expect(await admin.fails('POST', '/collection', { query: { name: ' Coll ' } })).toMatchObject(taken);
     const empty = { status: 400, field: 'name', message: 'Collection name must not be empty.' };
@@ -111,7 +111,7 @@ describe('folders', () => {
     expect(body.created).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$/);
   });
 
-  it('share names with the items beside them', async () => {
+  it('share names with the items next to them', async () => {
     const parentId = await newFolder();
     await admin.create('/item', { folderId: parentId, name: 'taken' });
     await admin.create('/folder', { parentId, name: 'also' });
@@ -384,7 +384,7 @@ describe('ids', () => {
   });
 });
 
-describe('what nobody answers', () => {
+describe('unanswered requests', () => {
   it('is an error below the API and a page elsewhere', async () => {
     for (const path of ['/item/a/b/c/d', '//item//a/b/c//d/']) {
       expect(await admin.fails('GET', path)).toEqual({
@@ -410,7 +410,7 @@ describe('what nobody answers', () => {
   });
 });
 
-describe('what looks like a query operator', () => {
+describe('values that look like query operators', () => {
   it.each([
     ['GET', '/user/authentication', { headers: { Authorization: `Basic ${btoa('[$ne]:x')}` } }, 401],
     ['GET', '/item', { query: { 'folderId[$ne]': 'x' } }, 400],

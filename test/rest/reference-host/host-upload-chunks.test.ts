@@ -73,7 +73,7 @@ it.each([
   await complete();
 });
 
-it('keeps of a chunk that breaks off what has arrived, and nothing of one that turns out too long', async () => {
+it('keeps the received part of an interrupted chunk, and nothing of one that is too long', async () => {
   await sendChunk(0);
   const { hostname, port } = new URL(server.url);
   const head = (length: number, query: string) =>

@@ -81,7 +81,7 @@ describe('an upload', () => {
     expect((await whole(1)).status).toBe(507);
   });
 
-  it('counts new contents beside the old ones until these are replaced, and copies not at all', async () => {
+  it('counts new contents in addition to old ones until these are replaced, and copies not at all', async () => {
     await set('core.user_quota', 1500);
     const file = (await whole(1000)).body;
     expect((await admin.send('PUT', `/file/${String(file._id)}/contents`, { query: { size: 501 } })).status).toBe(507);

@@ -378,7 +378,7 @@ describe('removal', () => {
     expect(await admin.ok('GET', `/item/${String(copy._id)}`)).toMatchObject({ size: 0 });
   });
 
-  it('discards uploads that nobody continues', async () => {
+  it('discards abandoned uploads', async () => {
     const { discardStaleUploads } = await import('../../../src/reference-host/uploads/upload-removal.js');
     const before = await onDisk();
     const upload = await start('stale', minimumChunk * 2);

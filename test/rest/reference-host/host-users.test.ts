@@ -17,7 +17,7 @@ const form = (login: string, changes: Record<string, string> = {}) => ({
 });
 
 describe('POST user', () => {
-  it('makes exactly one administrator of many who register first at once', async () => {
+  it('makes exactly one administrator when many register at once', async () => {
     const fresh = await startHost();
     const register = async (login: string) => {
       const { status, body } = await fresh.anonymous.send('POST', '/user', form(login));
@@ -33,7 +33,7 @@ describe('POST user', () => {
     }
   });
 
-  it('registers one of two who want the same login at once', async () => {
+  it('registers one of two users with the same login at once', async () => {
     const answers = await Promise.all(
       [1, 2, 3].map((i) => server.anonymous.send('POST', '/user', form('twin', { email: `t${i}@e.org` }))),
     );
@@ -126,7 +126,7 @@ describe('user documents', () => {
     expect(JSON.stringify([own, strange])).not.toMatch(/password|hash|access"/i);
   });
 
-  it('cannot be sorted by what is not shown', async () => {
+  it('cannot be sorted by hidden fields', async () => {
     expect(await user.fails('GET', '/user', { query: { sort: 'passwordHash' } })).toMatchObject({ status: 400, type: 'rest' });
   });
 
@@ -135,7 +135,7 @@ describe('user documents', () => {
     expect(await server.anonymous.ok('GET', `/user/${user.id}/details`)).toEqual({ nFolders: 1 });
   });
 
-  it('are listed for those who are signed in, and found by words', async () => {
+  it('are listed for signed-in users, and found by words', async () => {
     expect(await server.anonymous.fails('GET', '/user')).toMatchObject({ status: 401, message: 'You must be logged in.' });
     const found = await user.ok('GET', '/user', { query: { text: 'user' } });
     expect(found.map((entry) => (entry as { login: string }).login)).toEqual(['user']);
@@ -145,7 +145,7 @@ describe('user documents', () => {
 describe('PUT user', () => {
   const query = { firstName: 'F', lastName: 'L', email: 'user@example.org' };
 
-  it('lets nobody promote themselves', async () => {
+  it('lets no user become an administrator by themselves', async () => {
     const path = `/user/${user.id}`;
     expect(await user.fails('PUT', path, { query: { ...query, admin: true } })).toMatchObject({
       status: 403,
@@ -242,7 +242,7 @@ describe('API keys', () => {
     expect(await user.ok('GET', '/api_key')).toEqual([]);
   });
 
-  it('limit what their tokens may do', async () => {
+  it('limit the scopes of their tokens', async () => {
     const key = await user.ok('POST', '/api_key', { query: { name: 'reader', scope: '["core.data.read"]' } });
     const { authToken } = await server.anonymous.ok('POST', '/api_key/token', { query: { key: String(key.key), duration: 1 } });
     const reader = new Client(server.url, (authToken as { token: string }).token, user.id);
@@ -283,7 +283,7 @@ describe('API keys', () => {
 });
 
 describe('anonymous sessions', () => {
-  it('get a token that is nobody', async () => {
+  it('get an anonymous token', async () => {
     const { token } = await server.anonymous.ok('GET', '/token/session');
     const session = new Client(server.url, String(token), null);
     expect(await session.ok('GET', '/user/me')).toBe(null);

@@ -6,7 +6,7 @@ import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-describe('what web clients ask beside the API of images', () => {
+describe('requests of web clients outside the image API', () => {
   let started: TestHost;
   let admin: Client;
   let other: Client;
@@ -103,7 +103,7 @@ describe('what web clients ask beside the API of images', () => {
     expect(foreign.filter((call) => offered.has(call))).toEqual([]);
   });
 
-  it('tells settings, their defaults, and what was set', async () => {
+  it('returns settings, their defaults, and stored values', async () => {
     const key = 'large_image.max_thumbnail_files';
     const list = JSON.stringify([key, 'large_image.auto_set']);
     await admin.ok('PUT', '/system/setting', { query: { key, value: '3' } });
@@ -114,7 +114,7 @@ describe('what web clients ask beside the API of images', () => {
     expect(await admin.fails('GET', '/system/setting/default', { query: { key, default: 'x' } })).toMatchObject({ status: 400 });
   });
 
-  it('takes what settings pages send: null for what is empty, also where there is no such setting', async () => {
+  it('accepts null for empty settings from settings pages, even for unknown settings', async () => {
     const sent = (entries: object[]) => ({ form: { list: JSON.stringify(entries) } });
     const known = { key: 'core.contact_email_address', value: null };
     await admin.ok('PUT', '/system/setting', sent([known, { key: 'core.smtp_host', value: null }]));
@@ -132,7 +132,7 @@ describe('what web clients ask beside the API of images', () => {
     expect(await admin.fails('POST', '/api_key', forOther)).toMatchObject({ status: 403 });
   });
 
-  it('answers what pages ask before they show anything', async () => {
+  it('answers the first requests of pages', async () => {
     const { anonymous } = started;
     expect(await anonymous.ok('GET', '/system/plugin_static_files')).toEqual({ css: [], js: [] });
     expect(await anonymous.ok('GET', '/oauth/provider', { query: { redirect: 'x', list: true } })).toEqual([]);
@@ -176,14 +176,14 @@ describe('what web clients ask beside the API of images', () => {
     expect(await closed).toEqual([3000, 'Invalid token']);
   });
 
-  it('closes web sockets that have no token of somebody who signed in', async () => {
+  it('closes web sockets without the token of a signed-in user', async () => {
     const { token } = (await started.anonymous.ok('GET', '/token/session')) as unknown as { token: string };
     expect(await socketOf('').closed).toEqual([3000, 'Token is required']);
     expect(await socketOf('?token=none').closed).toEqual([3000, 'Invalid token']);
     expect(await socketOf(`?token=${token}`).closed).toEqual([3000, 'Invalid token']);
   });
 
-  it('takes at most 50 web sockets of a user, and another when one has gone', async () => {
+  it('accepts at most 50 web sockets per user, and another when one closes', async () => {
     const someone = await started.register('many');
     const query = `?token=${someone.token}`;
     const opened = Array.from({ length: 51 }, () => socketOf(query));
@@ -211,7 +211,7 @@ describe('what web clients ask beside the API of images', () => {
     expect(await closed).toBe(1001);
   });
 
-  it('answers requests for a protocol that it does not speak as if that had not been asked', async () => {
+  it('ignores requests to upgrade to an unknown protocol', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const headers = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
       const asked = request(

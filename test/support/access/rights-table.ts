@@ -257,7 +257,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
 
     const routes = () => new Map(started.host.routes.map((route) => [nameOf(route), route]));
 
-    it('has a row for each, and none for what is no route', () => {
+    it('has exactly one row per route', () => {
       expect(
         Object.keys(rightsRows)
           .filter((name) => routeOf(name) === name)
@@ -265,7 +265,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       ).toEqual([...routes().keys()].toSorted());
     });
 
-    it('leaves out no route but those for operators, which tell nobody what is stored', () => {
+    it('includes all routes except those for operators', () => {
       const asked = operationRoutes.map((route) => [nameOf(route), route.access]);
       expect(asked).toEqual([
         ['GET /health/live', 'public'],
@@ -282,7 +282,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       expect([...new Set(others)].toSorted()).toEqual(Object.keys(otherChanges).toSorted());
     });
 
-    it('decides who may have what before it reads a body, and again while that arrives', () => {
+    it('checks permissions before it reads a body, and again while it arrives', () => {
       const late = [...routes().values()].filter(
         (route) => (route.body ?? 'none') !== 'none' && route.access !== 'admin' && route.authorize === undefined,
       );

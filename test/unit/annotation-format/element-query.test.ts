@@ -144,7 +144,7 @@ describe('how many are sent', () => {
   });
 });
 
-test('the echo counts all elements only when nothing was filtered, and names what was given', () => {
+test('counts all elements in the echo only without a filter, and repeats the query', () => {
   const box = boundingBox({ type: 'point', center: [1, 1, 0] });
   const answer = (parameters: Record<string, string>) => {
     const query = parseElementQuery(parameters);

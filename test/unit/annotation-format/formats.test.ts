@@ -601,7 +601,7 @@ describe('QuPath', () => {
     expect(check({ elements: [element] }).elements).toHaveLength(1);
   });
 
-  test('what came from QuPath goes back as it came', () => {
+  test("exports QuPath's data unchanged", () => {
     const [element] = read(cell);
     const back = elementToQuPathFeature(element as unknown as AnnotationElement);
     expect(back).toMatchObject({ id: cell.id, nucleusGeometry: cell.nucleusGeometry, properties: cell.properties });

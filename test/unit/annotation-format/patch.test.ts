@@ -137,7 +137,7 @@ describe('fields of the document', () => {
     expect((head.attributes as Record<string, unknown>).x).toBeUndefined();
   });
 
-  test('operations see what earlier ones did', () => {
+  test('applies operations to the results of earlier ones', () => {
     const result = patch(
       { op: 'remove', path: 'name' },
       { op: 'add', path: 'name', value: 'n' },
@@ -196,7 +196,7 @@ describe('elements', () => {
     expect(refusal({ op: 'replace', path: `elements/id:${b}/id`, value: a })).toBe(`Cannot replace elements/id:${b}/id`);
   });
 
-  test('share what a change inside did not touch', () => {
+  test('share members that a change did not touch', () => {
     const [change] = patch({ op: 'add', path: `elements/id:${b}/group`, value: 'g' }).elements;
     expect(change?.kind === 'replace' && change.element.points).toBe(target.elements.get(b)?.points);
   });

@@ -10,7 +10,7 @@ function underId<R>(id: string, work: () => R): R {
   return underRequestId({ headers: { 'x-request-id': id } } as unknown as IncomingMessage, response, work);
 }
 
-it('each of the changes that are made together is made under the id of its own request', async () => {
+it('makes each of several joined changes under the id of its own request', async () => {
   const edit = async (make: (editing: object) => Promise<void>) => {
     await make({ prepare: async () => undefined });
     return { discard: async () => undefined };

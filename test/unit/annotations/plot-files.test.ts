@@ -33,7 +33,7 @@ describe('files of data', () => {
     ]);
   });
 
-  it('give the columns that are asked for, and those that say what a row is about', async () => {
+  it('give the requested columns, and those that identify the subject of a row', async () => {
     const found = await filesOf(['a,b,item_name\n1,2,s\n']).read(file, { ...asked, keys: ['data.b.0'] });
     expect(found.columns.map(({ name }) => name)).toEqual(['b', 'item_name']);
   });
@@ -52,7 +52,7 @@ describe('files of data', () => {
     expect([rows, task]).toEqual([6020, 'read']);
   });
 
-  it('are refused where the columns asked for hold more values than are read, with the limit', async () => {
+  it('are refused with the limit when the requested columns have too many values', async () => {
     const names = Array.from({ length: 1000 }, (_, at) => `c${at}`).join(',');
     const files = filesOf([`${names}\n`, ...Array.from({ length: 21 }, () => `${','.repeat(999)}\n`.repeat(100))]);
     await expect(files.read(file, asked)).rejects.toThrow(
@@ -66,7 +66,7 @@ describe('files of data', () => {
     await expect(files.read(file, asked)).rejects.toThrow('The disk is gone.');
   });
 
-  it('are not read further when nobody waits any more', async () => {
+  it('are not read further when nobody waits', async () => {
     const controller = new AbortController();
     const files = filesOf(['a\n', ...Array.from({ length: 5 }, () => '1\n')]);
     controller.abort(new Error('gone'));

@@ -154,7 +154,7 @@ describe('parseLiteral', () => {
     expect(() => repr(text)).toThrow(InvalidLiteralError);
   });
 
-  it('keeps the source of what it does not compute', () => {
+  it('keeps the source of values that it does not compute', () => {
     expect(repr('"\\N{BULLET}"')).toBe('"\\N{BULLET}"');
     expect(repr('"\\ud83d\\ude00"')).toBe('"\\ud83d\\ude00"');
     expect(repr(`[${'9'.repeat(200_000)}]`)).toBe(`[${'9'.repeat(200_000)}]`);

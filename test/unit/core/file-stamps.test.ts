@@ -29,7 +29,7 @@ it('answers for a file in use without waiting, and has noticed soon after that i
   expect(changed).toEqual(['file']);
 });
 
-it('looks again before it answers for a file that nobody has asked for lately', async () => {
+it('checks the file again after a long time without requests', async () => {
   const stamps = new FileStamps({ pathOf: async () => path, changed: async () => {} });
   const first = await stamps.of('file');
   await writeFile(path, 'a third one');

@@ -12,7 +12,7 @@ describe('a cache of short-lived answers', () => {
   }
   const made = () => new FreshCache<{ number: number }>({ max: 10, lifetimeMs: 1000 });
 
-  it('asks once for all who come at the same time', async () => {
+  it('makes one request for simultaneous callers', async () => {
     const { ask } = numbered();
     const cache = made();
     const answers = await Promise.all(Array.from({ length: 5 }, async () => cache.get('a', ask)));
@@ -21,7 +21,7 @@ describe('a cache of short-lived answers', () => {
     expect(ask).toHaveBeenCalledTimes(1);
   });
 
-  it('renews in the background what is in use, so that nobody waits for it', async () => {
+  it('renews used entries in the background, so that nobody waits', async () => {
     const { ask } = numbered();
     const cache = made();
     await cache.get('a', ask);

@@ -7,7 +7,7 @@ const many = (entry: string, bytes: number) =>
   Array.from({ length: Math.ceil(bytes / (entry.length + 1)) }, () => entry).join(',');
 
 describe('JSON parsed in slices', () => {
-  it('is what the parser makes of it', async () => {
+  it("equals the parser's result", async () => {
     const long = 'x'.repeat(70_000);
     await fc.assert(
       fc.asyncProperty(fc.json({ maxDepth: 4 }), fc.integer({ min: 1, max: 4000 }), async (entry, count) => {
@@ -57,7 +57,7 @@ describe('JSON parsed in slices', () => {
     await expect(parse(text)).rejects.toThrow(SyntaxError);
   });
 
-  it('refuses what is nested too deep, however short', async () => {
+  it('refuses deep nesting, however short', async () => {
     await expect(parse('['.repeat(501) + ']'.repeat(501))).rejects.toThrow(
       new JsonLimitError('is nested deeper than 500 levels'),
     );

@@ -6,7 +6,7 @@ const withCode = (code: string) => Object.assign(new Error(`${code}: no such luc
 const noResult = {} as mongo.BulkWriteResult;
 const wrapped = (cause: unknown) => new Error('outer', { cause: new Error('middle', { cause }) });
 
-describe('what is out of order for a time', () => {
+describe('temporary failures', () => {
   it.each([
     new mongo.MongoNetworkError('connection 3 to 127.0.0.1:27017 closed'),
     new mongo.MongoServerSelectionError('connect ECONNREFUSED', { servers: new Map() } as never),

@@ -40,7 +40,7 @@ describe('a work queue', () => {
     expect([queue.running, queue.waiting]).toEqual([0, 0]);
   });
 
-  it('lets callers take turns, each with what he asked for first', async () => {
+  it('lets callers take turns, each with the oldest request first', async () => {
     const work = pieces(new WorkQueue({ name: 'things', running: 1 }));
     void work.ask('first', { caller: 'greedy' });
     for (const name of ['g1', 'g2', 'g3']) void work.ask(name, { caller: 'greedy' });
@@ -49,7 +49,7 @@ describe('a work queue', () => {
     expect(work.begun).toEqual(['first', 'g1', 'm1', 'g2', 'm2', 'g3']);
   });
 
-  it('refuses what comes when it is full, and says when to come back', async () => {
+  it('refuses requests when it is full, with Retry-After', async () => {
     const work = pieces(new WorkQueue({ name: 'things', running: 1, waiting: 2 }));
     for (const name of ['a', 'b', 'c']) void work.ask(name);
     await expect(work.ask('d')).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe('a work queue', () => {
     expect(work.begun).toEqual(['a', 'b', 'c', 'e']);
   });
 
-  it('refuses the last wish of whoever wants most when somebody else comes to a full queue', async () => {
+  it('evicts the request of the busiest client when the queue is full', async () => {
     const work = pieces(new WorkQueue({ name: 'things', running: 1, waiting: 3 }));
     void work.ask('first', { caller: 'greedy' });
     const [, , last] = ['g1', 'g2', 'g3'].map((name) => work.ask(name, { caller: 'greedy' }));
@@ -72,7 +72,7 @@ describe('a work queue', () => {
     expect(work.begun).toEqual(['first', 'g1', 'm1', 'g2']);
   });
 
-  it('never begins what nobody wants any more, and gives its place to others', async () => {
+  it('never starts abandoned work, and gives its slot to others', async () => {
     const queue = new WorkQueue({ name: 'things', running: 1, waiting: 1 });
     const work = pieces(queue);
     void work.ask('a');

@@ -23,7 +23,7 @@ describe('key of a cached file', () => {
     expect(cachedFileKey(request)).toBe(key);
   });
 
-  it('of a region has region, output and scale as objects of their own', () => {
+  it('of a region has region, output and scale as separate objects', () => {
     const entry = regionEntry({ left: 1, width: 672, height: 416, exact: false, frameList: [0, 2], encoding: 'JPEG' });
     expect(cachedFileKey({ ...entry, imageKey: 'tileFrames' })).toBe(
       '{"encoding":"JPEG","frameList":[0,2],"imageKey":"tileFrames","output":{"maxHeight":416,"maxWidth":672},"region":{"left":1.0},"scale":{"exact":false}}',
@@ -65,7 +65,7 @@ describe('key of a cached file', () => {
     expect(() => parseSpecList(text)).toThrow('The spec parameter must be a JSON list.');
   });
 
-  it('refuses what is too deep or too long', () => {
+  it('refuses too deep or too long input', () => {
     const nested = (depth: number) => () => canonicalText(parseSpecList(`${'['.repeat(depth)}${']'.repeat(depth)}`));
     expect(nested(100)).toThrow(/nested deeper/);
     expect(nested(200_000)).toThrow('must not be longer than 65536 characters');

@@ -44,7 +44,7 @@ const queued = { status: jobStatus.queued, run: { ticket: 't', starter: processN
 const running = { status: jobStatus.running, run: { owner: 'machine:1', beat: 1, attempts: 1, maxAttempts: 3, resumable: true } };
 const released = { status: jobStatus.running, run: { ...queued.run, beat: 1, attempts: 1, maxAttempts: 3, resumable: true } };
 
-it('a job is queued again soon when its entry was taken by somebody who never began with it', async () => {
+it('queues a job again when its entry was taken by a process that never started it', async () => {
   expect(await sweptAfter(queued, sweepMs)).toBe(6000);
 });
 
@@ -61,7 +61,7 @@ it('a running job is taken from a process that was silent for a lease', async ()
   expect(await sweptAfter(running, sweepMs)).toBe(16_000);
 });
 
-it('what nobody works on is found although every sweep is late', async () => {
+it('finds abandoned jobs even when every sweep is late', async () => {
   expect(await sweptAfter(queued, 10_000)).toBe(30_000);
   expect(await sweptAfter(running, 10_000)).toBe(80_000);
 });

@@ -75,7 +75,7 @@ describe('a table of routes', () => {
     expect(find('GET', path)).toBe(null);
   });
 
-  it('knows methods apart, takes HEAD for GET, and lists what a path has', () => {
+  it("distinguishes methods, treats HEAD as GET, and lists a path's methods", () => {
     expect(find('PUT', '/item/1')).toEqual(['put /item/:id', { id: '1' }]);
     expect(find('HEAD', '/item/1')).toEqual(['get /item/:itemId', { itemId: '1' }]);
     expect(find('DELETE', '/item/1')).toBe(null);
@@ -83,7 +83,7 @@ describe('a table of routes', () => {
     expect([table.methodsOf('/item/1'), table.methodsOf('/nothing')]).toEqual([['HEAD', 'GET', 'PUT'], []]);
   });
 
-  it('refuses what is not valid percent-encoded UTF-8 where it is a parameter', () => {
+  it('refuses path parameters that are not valid percent-encoded UTF-8', () => {
     for (const path of ['/item/%', '/item/%zz', '/item/%ff', '/item/%c3%28']) {
       expect(() => find('GET', path)).toThrow('The path is not valid percent-encoded UTF-8.');
     }

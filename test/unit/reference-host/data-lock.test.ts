@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-it('lets one at a time use a folder, and says who has it', async () => {
+it('lets one process use a folder, and names it to others', async () => {
   const folder = join(work, 'data');
   const release = await lockDataDirectory(folder);
   await expect(lockDataDirectory(folder)).rejects.toThrow(DataDirectoryInUseError);

@@ -14,7 +14,7 @@ it.each([
   expect(withDatabaseName(uri, 'new')).toBe(expected);
 });
 
-it('keeps a name that is there when asked to', () => {
+it('keeps an existing name on request', () => {
   expect(withDatabaseName('mongodb://u:p@a/old', 'new', 'keep')).toBe('mongodb://u:p@a/old');
   expect(withDatabaseName('mongodb://a/?x=1', 'new', 'keep')).toBe('mongodb://a/new?x=1');
 });

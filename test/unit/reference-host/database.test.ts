@@ -113,7 +113,7 @@ describe('mongod on PATH', () => {
     expect(await readFile(join(directory, 'ended'), 'utf8')).toBe('SIGTERM');
   });
 
-  it('works on a throw-away folder that is gone at the end', async () => {
+  it('works in a temporary folder that is removed at the end', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
     const before = await throwAwayFolders();
     const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory: null });
@@ -150,7 +150,7 @@ describe('mongod on PATH', () => {
     }
   });
 
-  it('that fails is reported with what it wrote, and an existing data folder is not replaced by an empty database', async () => {
+  it('reports its output when it fails, and never replaces an existing data folder', async () => {
     const bin = join(work, 'bin');
     await mkdir(bin);
     await writeFile(join(bin, 'mongod'), '#!/bin/sh\necho "wrong version of the data files" >&2\nexit 62\n');
@@ -279,7 +279,7 @@ describe('mongo-java-server', () => {
   });
 });
 
-it('says what was tried, why each failed and what to do when nothing works', async () => {
+it('names each attempt, its failure and the remedy when no database works', async () => {
   const error = await failureOf(startDatabase({ env: await nothing(), directory: null }));
   expect(error).toBeInstanceOf(DatabaseUnavailableError);
   expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: there is none[^]*ECONNREFUSED[^]*no java on PATH/);

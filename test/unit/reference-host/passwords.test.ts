@@ -28,7 +28,7 @@ describe('hashing of passwords', () => {
     expect(answers).toEqual([true, false, false]);
   });
 
-  it('takes the memory that OWASP asks for when nobody says otherwise', async () => {
+  it('uses the memory that OWASP recommends by default', async () => {
     expect(await new PasswordHasher().hash('the password', 'known')).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
@@ -50,7 +50,7 @@ describe('hashing of passwords', () => {
     await Promise.all([strangers.all, ...users]);
   });
 
-  it('sends away whoever would wait too long, and says when to come back', async () => {
+  it('refuses requests that would wait too long, with Retry-After', async () => {
     const hasher = new PasswordHasher(8);
     const attempts = await Promise.allSettled(
       Array.from({ length: 60 }, () => hasher.isRight('a password', null, { lane: 'stranger' })),

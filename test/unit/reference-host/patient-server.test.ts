@@ -102,7 +102,7 @@ describe('a server that is patient', () => {
     expect(received()).toContain('last');
   });
 
-  it('waits for itself while it has not read what came', async () => {
+  it('applies backpressure to itself', async () => {
     let read = () => {};
     const reading = new Promise<void>((resolve) => (read = resolve));
     const port = await start((request, response) => {
@@ -189,7 +189,7 @@ describe('a server that is patient', () => {
     expect(received()).toContain('too long');
   });
 
-  it('closes a connection on which nothing more is asked', async () => {
+  it('closes an idle connection', async () => {
     const { socket, received, closed } = await open(await start(countBody));
     socket.write(head(0, 'keep-alive'));
     await closed;

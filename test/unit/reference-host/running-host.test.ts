@@ -4,7 +4,7 @@ import { RunningHost } from '../../../src/reference-host/start/running-host.js';
 import { until } from '../../support/run/until.js';
 
 describe('RunningHost', () => {
-  it('serves nobody before what the first host needs is done, and does it once', async () => {
+  it('serves no request before the preparation is done, once', async () => {
     const happened: string[] = [];
     const note = (what: string) => async () => void happened.push(what);
     const asking: (() => void)[] = [];

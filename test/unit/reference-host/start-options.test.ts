@@ -127,7 +127,7 @@ describe("the caller's own files", () => {
     return files;
   };
 
-  it('are files given, and all below folders given, in the folders they lie in', async () => {
+  it('are the given files and everything in the given folders', async () => {
     await mkdir(join(work, 'slides', 'deep'), { recursive: true });
     for (const name of ['one.svs', 'slides/b.tif', 'slides/a.tif', 'slides/.hidden', 'slides/.zattrs', 'slides/deep/c.tif']) {
       await writeFile(join(work, name), '');
@@ -169,7 +169,7 @@ describe('the kept password', () => {
     expect(await keptPassword(work)).toEqual(first);
   });
 
-  it('is made anew where the file is empty, with the right mode', async () => {
+  it('is regenerated when the file is empty, with the right mode', async () => {
     await writeFile(join(work, 'admin-password'), '', { mode: 0o644 });
     const { password, path } = await keptPassword(work);
     expect(password.length).toBeGreaterThanOrEqual(16);
@@ -189,31 +189,38 @@ describe('listening', () => {
     await expect(fetch(server.url)).rejects.toThrow();
   });
 
-  it.each(['pause', 'close'] as const)('answers 503 to what does not end in time (%s), and to what waits', async (how) => {
-    const server = await listen('127.0.0.1', 0, { graceMs: 50 });
-    const asked: string[] = [];
-    await server.serve((request) => void asked.push(request.url!));
-    const get = async (path: string, init?: RequestInit) => {
-      const answer = await fetch(`${server.url}${path}`, init);
-      return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as { message: string }).message];
-    };
-    const refusal = [503, '2', expect.stringContaining('stops or restarts')];
-    const slow = [get('/get'), get('/post', { method: 'POST', body: 'x' })];
-    await until('both are asked', () => asked.length === 2);
-    if (how === 'pause') {
-      await server.pause();
+  it.each(['pause', 'close'] as const)(
+    'answers 503 when work does not end in time (%s), and to waiting requests',
+    async (how) => {
+      const server = await listen('127.0.0.1', 0, { graceMs: 50 });
+      const asked: string[] = [];
+      await server.serve((request) => void asked.push(request.url!));
+      const get = async (path: string, init?: RequestInit) => {
+        const answer = await fetch(`${server.url}${path}`, init);
+        return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as { message: string }).message];
+      };
+      const refusal = [503, '2', expect.stringContaining('stops or restarts')];
+      const slow = [get('/get'), get('/post', { method: 'POST', body: 'x' })];
+      await until('both are asked', () => asked.length === 2);
+      if (how === 'pause') {
+        await server.pause();
+        expect(await Promise.all(slow)).toEqual([refusal, refusal]);
+        const late = request(server.url, {
+          method: 'PUT',
+          agent: false,
+          headers: { Expect: '100-continue', 'Content-Length': 1 },
+        });
+        late.flushHeaders();
+        await once(late, 'continue');
+        const [[answer]] = await Promise.all([once(late, 'response') as Promise<[IncomingMessage]>, server.close()]);
+        expect(answer.statusCode).toBe(503);
+        late.destroy();
+        return;
+      }
+      await server.close();
       expect(await Promise.all(slow)).toEqual([refusal, refusal]);
-      const late = request(server.url, { method: 'PUT', agent: false, headers: { Expect: '100-continue', 'Content-Length': 1 } });
-      late.flushHeaders();
-      await once(late, 'continue');
-      const [[answer]] = await Promise.all([once(late, 'response') as Promise<[IncomingMessage]>, server.close()]);
-      expect(answer.statusCode).toBe(503);
-      late.destroy();
-      return;
-    }
-    await server.close();
-    expect(await Promise.all(slow)).toEqual([refusal, refusal]);
-  });
+    },
+  );
 
   it('keeps idle connections longer than clients do, which would lose a request that is on its way', async () => {
     const server = await listen('127.0.0.1', 0);

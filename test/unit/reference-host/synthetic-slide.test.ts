@@ -88,14 +88,14 @@ describe('the slide', () => {
     expect((await stat(there)).size).toBe(12);
   });
 
-  it('is made by two at a time without either taking away what the other writes', async () => {
+  it('is created by two processes without overwriting each other', async () => {
     const path = join(work, 'slide.tiff');
     const small = { seed, size: 1024 };
     await Promise.all([makeSyntheticSlide(path, small), makeSyntheticSlide(path, small)]);
     expect(await readdir(work)).toEqual(['slide.tiff']);
   });
 
-  it('leaves nothing when cancelled, and removes what a killed process left', async () => {
+  it('leaves nothing when canceled, and removes leftovers of killed processes', async () => {
     const left = join(work, '.slide.tiff.partial-1');
     await writeFile(left, 'x');
     const hourAgo = Date.now() / 1000 - 3600;

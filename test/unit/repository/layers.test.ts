@@ -72,7 +72,7 @@ function specifier(file: string, name: string): string {
   return way.startsWith('.') ? way : `./${way}`;
 }
 
-it('the linter holds what each place may import, as the table of docs/architecture.md says it', async () => {
+it('enforces the import table of docs/architecture.md in the linter', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'layers-'));
   try {
     await cp(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));

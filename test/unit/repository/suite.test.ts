@@ -44,7 +44,7 @@ it('has Python write files in the group for that only', () => {
   expect(expected.filter((file) => !file.startsWith('test/full/writers/'))).toEqual(named.slice(1));
 });
 
-it('starts a browser, `npm start` and what is killed at a step in no test of the core but those of `test/e2e`', () => {
+it('starts browsers, `npm start` and killed programs only in `test/e2e` of the core', () => {
   const names = ['pages/chromium', 'hosts/server-process', 'run/steps', 'run/built-program'];
   const slow = names.map((name) => `test/support/${name}.ts`);
   const isSlow = (file: string) => slow.some((path) => supportOf(file).has(path));
@@ -53,7 +53,7 @@ it('starts a browser, `npm start` and what is killed at a step in no test of the
   expect(slowFiles.length).toBeGreaterThan(10);
 });
 
-it('runs what was built for the run in threads and processes, not the sources', () => {
+it('runs built programs in threads and processes, not the sources', () => {
   const { filename, execArgv } = programOf(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
   expect([existsSync(filename), execArgv]).toEqual([true, []]);
   const modules = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));

@@ -27,7 +27,7 @@ function fileOf(cache: BlockCache, { byHand = false } = {}) {
 }
 
 describe('a file that is read in blocks', () => {
-  it('gives the bytes asked for, at any place, and fetches what lies together at once', async () => {
+  it('gives the requested bytes at any position, and fetches adjacent blocks together', async () => {
     const { file, ranges } = fileOf(new BlockCache(16 * block));
     for (const [offset, length] of [
       [10, 20],
@@ -56,7 +56,7 @@ describe('a file that is read in blocks', () => {
     expect(await file.read(0, 100)).toEqual(content.slice(0, 100));
   });
 
-  it('fetches a block once for all who want it, and ends that when the last has left', async () => {
+  it('fetches a block once for all callers, and stops when the last has left', async () => {
     const { file, fetches } = fileOf(new BlockCache(16 * block), { byHand: true });
     const leaving = [new AbortController(), new AbortController()];
     const readers = leaving.map(({ signal }, i) => file.read(i, 10, { signal }));
@@ -74,7 +74,7 @@ describe('a file that is read in blocks', () => {
     expect(await next).toEqual(content.slice(0, 10));
   });
 
-  it('forgets what failed, and tells all who waited', async () => {
+  it('forgets failures, and reports them to all waiting callers', async () => {
     const { file, fetches } = fileOf(new BlockCache(16 * block), { byHand: true });
     const readers = [file.read(0, 10), file.read(5, 10)];
     fetches[0]!.fail(new LargeImageError('unavailable', 'out of order'));

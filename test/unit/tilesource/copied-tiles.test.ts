@@ -185,7 +185,7 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
   });
 });
 
-describe('tiles are decoded and encoded anew', () => {
+describe('re-encodes tiles', () => {
   const whole = { form: forms['YCbCr 4:2:0']!, powers: [0, 1, 2] };
   it.each<[string, ConversionRequest]>([
     ['of another size', { tileSize: 128 }],

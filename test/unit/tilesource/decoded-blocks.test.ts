@@ -4,7 +4,7 @@ import { createRaster } from '../../../src/tilesource/raster.js';
 
 const empty = async () => createRaster({ width: 0, height: 1, bands: 1, dtype: 'uint8' });
 
-it('a block counts what its entry takes, so that those without samples are not kept by the million', async () => {
+it('limits the number of blocks when they have no samples', async () => {
   const blocks = new DecodedBlocks(2 ** 20).ofFile();
   const names = Array.from({ length: 2000 }, (_, i) => `${i}`);
   for (const name of names) await blocks.read(name, empty);

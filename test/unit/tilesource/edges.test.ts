@@ -215,7 +215,7 @@ describe.each(Object.keys(sources))('edges of %s', (name) => {
 });
 
 describe('edges elsewhere', () => {
-  it('lie where they belong in tiles of every level, in Deep Zoom tiles and in streamed pyramids', async () => {
+  it('are in the right place in tiles of every level, Deep Zoom tiles and streamed pyramids', async () => {
     const image = openLargeImage(rasterSource(upright, { tileWidth: 128, tileHeight: 128 }).source, {
       temporaryDirectory: folder,
     });

@@ -42,7 +42,7 @@ describe('frames on the wire', () => {
     expect(wire.IndexStride).toEqual({ IndexC: 1, IndexZ: 2 });
   });
 
-  it('counts every plane as a set of its own where channels are outermost', () => {
+  it('counts every plane as a separate set when channels are outermost', () => {
     const wire = wireFrames(stack({ Z: 5, C: 3 }));
     expect(wire.frames?.map((frame) => frame.Index)).toEqual(Array.from({ length: 15 }, (_, index) => index));
     expect(wire.IndexStride).toEqual({ IndexC: 5, IndexZ: 1 });

@@ -14,7 +14,7 @@ const made = (kind: number, keys: Record<string, number>) => ({
   ...keys,
 });
 
-describe('projections lie where PROJ has them', () => {
+describe('agrees with PROJ on projections', () => {
   it.each<[string, Record<string, number>, [x: number, y: number], [longitude: number, latitude: number]]>([
     ['Antarctic', named(3031), [1419227.92, 819391.62], [60, -75]],
     ['Arctic', named(3995), [-1267152.62, -1510133.68], [-40, 72]],

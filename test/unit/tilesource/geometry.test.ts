@@ -86,7 +86,7 @@ describe('levels', () => {
     );
   });
 
-  it('reads from the nearest level with data, in steps of three, and averages what is coarser than all of them', () => {
+  it('reads from the nearest level with data, in steps of three, and averages coarser levels', () => {
     expect(finerLevel([4], 3)).toBe(4);
     expect(finerLevel([9], 0)).toBe(3);
     expect(finerLevel([2, 4], 1)).toBe(2);
@@ -184,12 +184,12 @@ describe('regions', () => {
     expect(regionBox(shape(2000, 1000), bounds)).toEqual({ left, top, width, height });
   });
 
-  it('magnified pixels follow the wanted scale', () => {
+  it('scales magnified pixels to the requested scale', () => {
     const box = regionBox(shape(2000, 1000), { left: 10, regionWidth: 50, units: 'mag_pixels' }, { magnification: 5 });
     expect(box).toMatchObject({ left: 40, width: 200 });
   });
 
-  it('bounds always lie inside the image', () => {
+  it('always keeps bounds inside the image', () => {
     const value = fc.option(fc.double({ min: -1e6, max: 1e6, noNaN: true }), { nil: undefined });
     const wanted = fc.record({ left: value, right: value, top: value, bottom: value, regionWidth: value, regionHeight: value });
     fc.assert(
@@ -251,7 +251,7 @@ describe('regions', () => {
     expect(regionBox(bare, magnified)).toMatchObject({ left: 7 });
   });
 
-  it('exact gives only what a stored level has', () => {
+  it('answers only stored levels when exact', () => {
     const image = shape(2000, 1000);
     const all = [0, 1, 2, 3];
     expect(planRegion(image, all, { magnification: 10, exact: true })).toMatchObject({
@@ -318,7 +318,7 @@ describe('Deep Zoom', () => {
     for (const name of ['a_b', '1', '1_2_3.png', '-1_0.png', '']) expect(() => parseDziName(name)).toThrow('Invalid tile name');
   });
 
-  it('refuses what lies outside', () => {
+  it('refuses regions outside the image', () => {
     const options = parseDziOptions({});
     expect(() => dziTileRegion(wide, options, { level: 17, x: 0, y: 0 })).toThrow('level must be between');
     expect(() => dziTileRegion(wide, options, { level: 8, x: 1, y: 0 })).toThrow('x is outside layer');

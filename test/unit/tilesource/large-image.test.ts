@@ -199,7 +199,7 @@ describe('regions', () => {
     }
   });
 
-  it('resamples as asked', async () => {
+  it('resamples with the requested method', async () => {
     const stripes = paint({ width: 200, height: 10, bands: 1 }, (x) => (x % 2) * 255);
     const image = openLargeImage(rasterSource(stripes, { tileWidth: 256, tileHeight: 256 }).source);
     const nearest = await pixels(await image.region({ width: 400, resample: 0, encoding: 'PNG' }));
@@ -219,7 +219,7 @@ describe('regions', () => {
     await expect(openLargeImage(rasterSource(photo).source).region(request)).rejects.toThrow(message);
   });
 
-  it('says in a plain TIFF what a pixel measures, or nothing', async () => {
+  it('stores the pixel size in a plain TIFF, if known', async () => {
     const tags = async (facts: object, request: object) => {
       const image = openLargeImage(rasterSource(photo, facts).source);
       const picture = await image.region({ ...request, encoding: 'TIFF' });

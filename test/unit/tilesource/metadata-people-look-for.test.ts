@@ -57,7 +57,7 @@ describe('metadata that people look for', () => {
     expect(planes.map(({ metadata }) => metadata.color)).toEqual(['#0000ff', '#ff0000', undefined]);
   });
 
-  it('has what OME-XML says by the names of its elements and attributes, images and channels as lists', () => {
+  it('has the content of OME-XML under its names, with images and channels as lists', () => {
     const { info } = readOme(
       '<?xml version="1.0"?><OME UUID="urn"><Image ID="Image:0"><Description>A text</Description><Pixels DimensionOrder="XYCZT" SizeX="8" SizeY="6" SizeC="1" SizeZ="1" SizeT="1" Type="uint8"><Channel Name="DAPI"/><TiffData IFD="0"><UUID FileName="a.tif">urn</UUID></TiffData></Pixels></Image></OME>',
     );

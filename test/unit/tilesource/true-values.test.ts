@@ -74,7 +74,7 @@ describe('facts are of samples that the file holds', () => {
     }
   });
 
-  it('a histogram that is asked to mix pixels does so', async () => {
+  it('mixes pixels in a histogram on request', async () => {
     const image = openLargeImage(averagedPyramid(checkered(600)).source);
     expect((await image.histogram({ width: 100, height: 100, resample: 1 }))[0]).toMatchObject({ min: 128, max: 128 });
   });

@@ -82,7 +82,7 @@ beforeAll(() => {
 });
 afterAll(() => vi.unstubAllGlobals());
 
-it('while the view moves only what lies on its way is drawn, and all that is near when it rests, each once', async () => {
+it('draws only cells ahead while the view moves, and all near ones when it rests, each once', async () => {
   const layer = layerOf(() => true);
   expect((await layer.repaint()).toSorted()).toEqual(cells([-1, 0, 1, 2, 3, 4, 5], [-1, 0, 1, 2]));
   expect((await layer.move(-150, -10)).toSorted()).toEqual(cells([6], [0, 1, 2]));
@@ -92,7 +92,7 @@ it('while the view moves only what lies on its way is drawn, and all that is nea
   expect(await layer.repaint()).toEqual([]);
 });
 
-it('on the way, what is not all there is drawn when it is, or when it is seen', async () => {
+it('draws incomplete cells when they are complete, or in view', async () => {
   let known = 6;
   const layer = layerOf(({ column }) => column < known);
   await layer.repaint();

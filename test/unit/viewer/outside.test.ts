@@ -3,7 +3,7 @@ import { outside } from '../../../src/viewer/annotations/model.js';
 
 const box = (left: number, top: number, right: number, bottom: number) => ({ left, top, right, bottom });
 
-it('the parts of a box outside of another one fill what that does not cover, and nothing twice', () => {
+it('divides the part of a box outside another one without gaps or overlaps', () => {
   for (const other of [box(2, 3, 12, 13), box(-5, -5, 4, 20), box(3, 3, 6, 6), box(-1, 4, 11, 5), box(-9, -9, 99, 99)]) {
     const parts = outside(box(0, 0, 10, 10), other);
     for (let x = 0.5; x < 10; x += 1)

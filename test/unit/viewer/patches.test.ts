@@ -15,7 +15,7 @@ function patchOf(area: Box, elements: Element[]) {
 
 const idsOf = (found: Map<string, Element>) => [...found.keys()].map(Number);
 
-it('what is at hand is not missing, and what lies over one another is in the order of the annotation, whatever came first', () => {
+it('merges patches without gaps, in the order of the annotation', () => {
   const patches = new Patches();
   const border = [square(2, 10, 5), square(5, 10, 6)];
   patches.add(patchOf(box(10, 0, 20, 10), [...border, square(7, 15, 5)]));
@@ -26,7 +26,7 @@ it('what is at hand is not missing, and what lies over one another is in the ord
   expect(idsOf(patches.within(box(12, 0, 20, 10)))).toEqual([7]);
 });
 
-it('what was not near for longest is let go when there is too much', () => {
+it('drops the least recently near elements when there are too many', () => {
   const patches = new Patches();
   const many = (from: number, x: number) => Array.from({ length: 5000 }, (_, index) => square(from + index, x, 5));
   for (let part = 0; part < 6; part += 1) {

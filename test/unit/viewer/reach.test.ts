@@ -23,7 +23,7 @@ function moved(reach: Reach, x: number, y: number, steps: number = 60) {
   return { ...reach.look(view(left, top)), left, top };
 }
 
-it('a view that rests needs as much on each side, one that moves needs more of what lies ahead, and sooner', () => {
+it('needs more ahead when the view moves, and the same on each side when it rests', () => {
   const still = moved(new Reach(), 0, 0);
   expect(still.soon).toEqual(still.around);
   expect(still.region).toEqual(regionOf(view(0, 0)));
@@ -40,7 +40,7 @@ it('a view that rests needs as much on each side, one that moves needs more of w
   expect(drag.soon.right - drag.around.right).toBeLessThan(150);
 });
 
-it('however fast a view is, what is fetched joins it; after a rest, or at another zoom, it has no speed', () => {
+it('fetches adjacent regions at any speed, and has no speed after a rest or zoom', () => {
   const reach = new Reach();
   const { region, left } = moved(reach, 5000, 0);
   expect(region.right).toBeLessThan(left + 1000 + 1500);

@@ -7,7 +7,7 @@ function jobOf(source: object, src: string) {
   return { src, source, finish: vi.fn(), fail: vi.fn() };
 }
 
-it('tiles of a look that is no longer wanted are broken off, make way, and come when it is wanted again', async () => {
+it('cancels tiles of hidden styles, and requests them again when shown', async () => {
   const asked = new Map<string, { signal: AbortSignal; answer: () => void }>();
   const queue = new TileQueue((url, signal) => {
     return new Promise<void>((resolve, reject) => {

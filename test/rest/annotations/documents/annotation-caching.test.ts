@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
 
-describe('what clients keep of annotations', () => {
+describe('client caching of annotations', () => {
   let at: Annotated;
   let id: string;
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('what clients keep of annotations', () => {
     }
   });
 
-  it('is asked for again after each change of document, elements or access', async () => {
+  it('is revalidated after each change of document, elements or access', async () => {
     const tags = async () => Promise.all(paths().map(async (path) => (await get(at.admin, path)).headers.get('etag')));
     const changes = [
       () => at.admin.ok('PATCH', `/annotation/${id}`, { json: [{ op: 'replace', path: 'name', value: 'other' }] }),

@@ -117,7 +117,7 @@ describe('annotation documents', () => {
     });
   });
 
-  it('refuses what breaks the format, and stores nothing of it', async () => {
+  it('refuses invalid documents, and stores nothing', async () => {
     const before = await countAll();
     const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
     const bad: [unknown, RegExp][] = [
@@ -404,7 +404,7 @@ describe('annotation documents', () => {
     expect((await at.admin.ok('GET', path)).annotation).toEqual(now.annotation);
   });
 
-  it('deletes, and deletes again; what is deleted is not found', async () => {
+  it('deletes, and answers 404 for deleted annotations', async () => {
     const { _id } = await at.annotate({ name: 'gone' });
     const path = `/annotation/${_id}`;
     expect(await at.admin.ok('DELETE', path)).toBeNull();

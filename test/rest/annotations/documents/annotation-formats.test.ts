@@ -68,7 +68,7 @@ describe('formats of annotations', () => {
     expect([changed.status, outlines(changed.body)[2]]).toEqual([200, [10, 20, 0]]);
   });
 
-  it('takes what QuPath exports, and gives it back as QuPath had it', async () => {
+  it("imports QuPath's exports, and exports them unchanged", async () => {
     const ring = [
       [100.5, 10],
       [140, 12.25],

@@ -6,7 +6,7 @@ import { Client, startHost } from '../../../support/hosts/reference-host.js';
 import { newFolder } from '../../../support/images/images.js';
 import { until } from '../../../support/run/until.js';
 
-it('is carried on for those whose list nobody has set since', async () => {
+it('continues for annotations whose list was not changed since', async () => {
   const started = await startHost();
   const connection = await new Mongoose().createConnection(started.databaseUri).asPromise();
   const log: { event: string; fields: object }[] = [];

@@ -21,7 +21,7 @@ describe('lists, rights and the life of annotations', () => {
   const names = (body: unknown) => (body as { annotation: { name: string } }[]).map(({ annotation }) => annotation.name);
   const find = (who: Client, query: Json = {}) => who.send('GET', '/annotation', { query: query as Record<string, string> });
 
-  it('finds what the caller may read: by item, creator, name, words; in order and pages', async () => {
+  it('finds readable annotations by item, creator, name and words, sorted and in pages', async () => {
     expect(names((await find(at.admin)).body)).toEqual(['Alpha nuclei', 'Beta', 'Secret nuclei']);
     const seen = await find(at.host.anonymous);
     expect([names(seen.body), seen.headers.get('girder-total-count')]).toEqual([['Alpha nuclei', 'Beta'], '2']);
@@ -353,7 +353,7 @@ describe('lists, rights and the life of annotations', () => {
     await at.writer.ok('PUT', `/annotation/${secret}/history/revert`);
   });
 
-  it('leaves creators whom the new list of a folder lets in what they may do with their annotations, where that is asked for', async () => {
+  it("keeps creators' permissions on request when the new list gives them access", async () => {
     const folder = await at.admin.create('/folder', { parentType: 'folder', parentId: at.publicFolder, name: 'shared' });
     const item = await at.admin.create('/item', { folderId: folder, name: 'shared.svs' });
     const group = await at.admin.create('/group', { name: 'Lab', public: true });
@@ -418,7 +418,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(elementsOf(await at.admin.ok('GET', `/annotation/${String(copied!._id)}`))).toHaveLength(1);
   });
 
-  it('tells creators and those who restore', async () => {
+  it('notifies creators and restorers', async () => {
     const since = new Date(Date.now() - 1000).toISOString();
     const { _id } = await at.annotate({ name: 'told' }, { as: at.writer, on: at.privateItem });
     await at.writer.ok('PATCH', `/annotation/${_id}`, { json: [] });
@@ -434,7 +434,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(a).toMatch(/^[0-9a-f]{24}$/);
   });
 
-  it('tells of changes of the annotations of an item as they happen, to those who may see it', async () => {
+  it("reports changes of an item's annotations as they happen, to callers who can see them", async () => {
     const path = `${at.reader.url}/api/v1/annotation/events?itemId=${at.item}`;
     const refused = await fetch(path.replace(at.item, at.privateItem));
     expect(refused.status).toBe(401);

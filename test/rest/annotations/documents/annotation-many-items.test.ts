@@ -92,7 +92,7 @@ describe('annotations of thousands of items', () => {
     expect(await at.writer.ok('DELETE', path)).toEqual({ deleted: each });
   });
 
-  it('are asked for by a few hundred ids at a time', () => {
+  it('are requested by a few hundred ids at a time', () => {
     expect([...queried].join(' ')).toMatch(/annotation\.(find|aggregate)/);
     expect(longest).toBeGreaterThan(100);
     expect(longest).toBeLessThanOrEqual(500);

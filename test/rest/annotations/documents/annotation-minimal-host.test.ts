@@ -47,7 +47,7 @@ describe('annotations on a host without access lists, flags, users and groups', 
     return String(body._id);
   }
 
-  it('belong to who made them, and are public where the folder is', async () => {
+  it('belong to their creator, and are public when the folder is', async () => {
     const id = await create('editor', open);
     expect((await send(null, 'GET', `/${id}`)).body).toMatchObject({ public: true, creatorId: 'editor', _accessLevel: 0 });
     expect((await send('editor', 'GET', `/${id}/access`)).body).toEqual({

@@ -147,7 +147,7 @@ describe('two writers at the same time', () => {
     expect(history).toHaveLength(1 + writers * edits);
   });
 
-  it('changes that wait are written together, each as a version of its own with an answer of its own', async () => {
+  it('writes waiting changes together, each with its own version and answer', async () => {
     const elements = Array.from({ length: 40 }, (_, n) => point(n, { id: elementId(n + 1) }));
     const { _id: id } = await at.annotate({ name: 'together', elements });
     const { db } = at.host.host.host.models.item;

@@ -16,7 +16,7 @@ describe('edits of single elements', () => {
   };
   const ids = async () => elementsOf(await at.admin.ok('GET', path)).map(({ id }) => id);
 
-  it('adds to the end, replaces, merges and removes, and says what was done', async () => {
+  it('appends, replaces, merges and removes, and reports the result', async () => {
     const made = await make();
     const added = await at.admin.ok('POST', `${path}/elements`, { json: [point(4, { id: elementId(4), group: 'g' }), point(5)] });
     expect(added).toMatchObject({ added: 2, replaced: 0, removed: 0, _elementCount: 5, _detailsCount: 5, groups: ['g', null] });
@@ -44,7 +44,7 @@ describe('edits of single elements', () => {
     expect(elementsOf(await at.admin.ok('GET', path)).map(({ center }) => (center as number[])[0])).toEqual([22, 44, 5, 6]);
   });
 
-  it('refuses what does not fit, and changes nothing', async () => {
+  it('refuses bodies that are too large, and changes nothing', async () => {
     await make();
     const before = await at.admin.ok('GET', path);
     const one = `${path}/elements/${elementId(1)}`;
@@ -104,7 +104,7 @@ describe('edits of single elements', () => {
     expect((await send('DELETE', '', '*')).status).toBe(200);
   });
 
-  it('keeps what writers at the same time add, change and remove', async () => {
+  it('keeps the changes of concurrent writers', async () => {
     await make();
     const writers = [10, 20, 30, 40].map(async (base) => {
       for (let i = 0; i < 4; i++)

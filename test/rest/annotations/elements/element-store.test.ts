@@ -179,7 +179,7 @@ describe('stored elements', () => {
     );
   });
 
-  it('have places that tell how to put together what several requests bring, and what lies there is fetched once', async () => {
+  it('have orders for merging several requests, and are fetched once', async () => {
     // Two windows, one over the other: what is read of the one lies before what is read of the other.
     const list = Array.from({ length: 60 }, (_, index) => ({ type: 'point', center: [index % 8, index % 5, 0] }));
     const stored = await (await store.write(sent(list))).commit(publish);

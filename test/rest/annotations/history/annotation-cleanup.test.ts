@@ -59,7 +59,7 @@ describe('cleaning up after annotations', () => {
 
   const annotations = () => at.host.host.context.models.item.db.collection('large_image_annotation');
 
-  it('counts what nobody can reach, shows none of it, and removes it', async () => {
+  it('counts unreachable data, hides it, and removes it', async () => {
     expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ active: 1, abandonedVersions: 3 });
     expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ abandonedVersions: 3 });
     const listed = await at.admin.send('GET', '/annotation', { query: { limit: 0 } });
@@ -79,7 +79,7 @@ describe('cleaning up after annotations', () => {
     ]);
   });
 
-  it('does not count as abandoned what it removes itself', async () => {
+  it('does not count its own removals as abandoned', async () => {
     const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'to be removed' });
     await at.annotate({ name: 'lost', elements: [point(1)] }, { on: item });
     await at.admin.ok('DELETE', `/item/${item}`);
@@ -171,7 +171,7 @@ describe('the hourly cleanup', () => {
   });
   afterAll(() => at?.close());
 
-  it('removes what killed processes left, and old versions while the setting allows it', async () => {
+  it('removes leftovers of killed processes, and old versions if the setting allows it', async () => {
     const settings = at.host.host.settings;
     await settings.set('large_image.annotation_cleanup', false);
     const db = at.host.host.context.models.item.db;

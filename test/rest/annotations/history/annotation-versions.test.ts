@@ -103,7 +103,7 @@ describe('versions of annotations', () => {
     expect(await at.admin.fails('GET', '/annotation/x/history')).toMatchObject({ status: 400, message: 'Invalid ObjectId: x' });
   });
 
-  it('hides the history of what a caller may not read, and asks for write access to revert', async () => {
+  it('hides the history from callers who cannot read, and requires WRITE to revert', async () => {
     const { _id } = await at.annotate({ name: 'secret' }, { on: at.privateItem });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'secret 2' } });
     const [now] = await versionsOf(_id);

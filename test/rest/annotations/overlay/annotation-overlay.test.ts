@@ -75,7 +75,7 @@ describe('the overlay of stored elements', () => {
     return await overlayOf(model).overlay.draw(of, view, { ...style, groups });
   };
 
-  it('is the same from stored densities as counted anew', async () => {
+  it('is the same from stored densities as from a new count', async () => {
     // Parts that are small enough are counted; laid over each other they are the whole. Gain 1 and shares keep them comparable.
     const groups = ['g1'];
     for (const level of [6, 3]) {

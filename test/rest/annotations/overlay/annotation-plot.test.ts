@@ -137,7 +137,7 @@ describe('data to plot', () => {
     expect(await at.stranger.fails('POST', path('list', at.privateItem))).toMatchObject({ status: 403 });
   });
 
-  it('answers rows of elements with what is known of annotation and item, and leaves out incomplete ones', async () => {
+  it('answers rows of elements with the values of annotation and item, without incomplete ones', async () => {
     const form = { annotations: JSON.stringify([open]), sources: 'item,annotation,annotationelement' };
     const { columns, data: rows } = await data({
       ...form,

@@ -44,7 +44,7 @@ describe('tiles of annotations', () => {
     ]);
   });
 
-  it('lie exactly above the image, as pictures', async () => {
+  it('match the image exactly', async () => {
     const finest = await at.reader.send('GET', `/annotation/${id}/tiles/zxy/2/0/0`);
     expect([finest.status, finest.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(await pixel(finest.bytes, 100, 100)).toEqual([256, 255, 0, 0, 255]);
@@ -72,7 +72,7 @@ describe('tiles of annotations', () => {
     expect([layer.length, layer.feature(0).properties.group]).toEqual([2, 'a']);
   });
 
-  it('are asked for again each time, and sent again only when the annotation changed', async () => {
+  it('are revalidated each time, and sent again only when the annotation changed', async () => {
     const path = `/annotation/${id}/tiles/zxy/0/0/0`;
     const first = await at.reader.send('GET', path);
     const tag = first.headers.get('etag')!;
@@ -103,7 +103,7 @@ describe('tiles of annotations', () => {
     expect((await at.reader.send('GET', `/annotation/${id}/tiles/${place}`, { query: sent })).status).toBe(status);
   });
 
-  it('are for those who may read the annotation', async () => {
+  it('are for callers who can read the annotation', async () => {
     for (const path of ['', '/zxy/0/0/0', '/mvt/0/0/0']) {
       expect((await at.stranger.send('GET', `/annotation/${id}/tiles${path}`)).status).toBe(403);
       expect((await at.host.anonymous.send('GET', `/annotation/${id}/tiles${path}`)).status).toBe(401);

@@ -177,7 +177,7 @@ describe('uploaded files of annotations', () => {
     ['too many bytes', `{"name": "${'x'.repeat(maxBytes)}"}`, String(maxBytes)],
     ['nothing', '{', ''],
   ];
-  it('refuses what is bad: the client is told, nothing is stored, the file is kept', async () => {
+  it('refuses invalid files: reports the reason, stores nothing, keeps the file', async () => {
     const sent = refusals.map(async ([what, content, text]) => {
       const item = await newItem(`refused ${what}`);
       const file = await upload(content, target(item));
@@ -200,7 +200,7 @@ describe('uploaded files of annotations', () => {
     await Promise.all(sent);
   });
 
-  it('acts as who uploads, whatever the reference claims', async () => {
+  it('acts with the permissions of the uploader, whatever the reference claims', async () => {
     const claims = { identifier, userId: at.admin.id, fileId: at.item };
     const cases = [
       [at.privateItem, at.stranger, 'Read access denied'],

@@ -93,7 +93,7 @@ describe('drawing elements', () => {
     expect(drawn([element]).area() / area).toBeLessThan(1.01);
   });
 
-  it('draws the parts of a shape that lie in the tile as they look in a larger picture', () => {
+  it('draws the part of a shape inside a tile as in a larger picture', () => {
     const random = randomNumbers(3);
     const elements = Array.from({ length: 60 }, (): AnnotationElement => {
       const points = ring(...Array.from({ length: 7 }, (): [number, number] => [random() * 160 - 16, random() * 160 - 16]));

@@ -16,7 +16,7 @@ function found(cells: DensityCells): [number, number][] {
 }
 
 describe('cells of a density', () => {
-  it('sum what is added for the same key, in any order, also after they were read', () => {
+  it('sum values for the same key, in any order, even after reading', () => {
     fc.assert(
       fc.property(entries, entries, (first, second) => {
         const cells = new DensityCells();

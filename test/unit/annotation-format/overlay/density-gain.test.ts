@@ -34,7 +34,7 @@ describe('the usual gain', () => {
     expect(1 - Math.exp(-gain * share)).toBeLessThan(0.8);
   });
 
-  it('is about the same for windows that lie over each other as for all their elements in one', () => {
+  it('is about the same for overlapping windows as for all their elements in one', () => {
     const elements = nuclei(20_000, 2);
     const together = [{ box, crowds: crowds(elements) }];
     const apart = [0, 1, 2, 3].map((i) => ({ box: { ...box }, crowds: crowds(elements.filter((_, at) => at % 4 === i)) }));

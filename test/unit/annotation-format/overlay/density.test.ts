@@ -64,7 +64,7 @@ describe('densities', () => {
     for (const { area } of levels) expect(area / (500 * Math.PI * 25)).toBeCloseTo(1, 2);
   });
 
-  it('are at each level what counting at that level alone gives', () => {
+  it('equal a direct count at each level', () => {
     const elements = shapes(3000);
     const pyramid = counted(elements).pyramid();
     let compared = 0;
@@ -82,14 +82,14 @@ describe('densities', () => {
     expect(compared).toBeGreaterThan(4);
   });
 
-  it('end with a level that lies in one cell', () => {
+  it('end with a level of one cell', () => {
     const levels = [...counted(shapes(200)).pyramid()];
     expect([...(levels.at(-1)?.tiles.keys() ?? [])]).toEqual([0]);
     expect([...levels.at(-1)!.tiles.get(0)!.keys].every((key) => key % 65_536 === 0)).toBe(true);
     expect(levels.at(-1)?.level).toBeLessThan(14);
   });
 
-  it('leave out what has no outline, what is invisible, and what lies outside', () => {
+  it('leave out elements that are invisible, outside, or without an outline', () => {
     const none: AnnotationElement[] = [
       { type: 'heatmap', points: [[5, 5, 0, 1]] },
       { type: 'circle', center: [5, 5, 0], radius: 1, fillColor: '#f000', lineWidth: 0 },
@@ -151,7 +151,7 @@ describe('densities', () => {
     expect(worst).toBeLessThan(0.2);
   });
 
-  it('show only the groups asked for, in the colours asked for', () => {
+  it('show only the requested groups, in the requested colors', () => {
     const elements = shapes(1000);
     const counter = counted(elements, 5);
     const total = (groups?: ReadonlySet<string | null>) => {

@@ -97,7 +97,7 @@ describe('vector tiles', () => {
     });
   });
 
-  it('leave out what lies outside and what has no outline', () => {
+  it('leave out elements outside the view, or without an outline', () => {
     const image = { type: 'image', serviceId: 'a'.repeat(24) } as AnnotationElement;
     expect(
       geometries([

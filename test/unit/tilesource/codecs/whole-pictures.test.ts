@@ -174,7 +174,7 @@ describe('pictures that are decoded as a whole', () => {
     await source.close();
   });
 
-  it('lie in tiles of TIFF: LERC, JPEG XL, JPEG XR, and a whole picture of old-style JPEG', async () => {
+  it('are read in TIFF: LERC, JPEG XL, JPEG XR, and whole old-style JPEG', async () => {
     const jpeg = await sharp(pattern(32, 24, 3), { raw: { width: 32, height: 24, channels: 3 } })
       .jpeg({ quality: 95 })
       .toBuffer();

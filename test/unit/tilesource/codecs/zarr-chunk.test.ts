@@ -11,7 +11,7 @@ const packed = { gzip: gzipSync(bytes), zlib: deflateSync(bytes) };
 describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (name) => {
   const chunk: ZarrChunk = { ...plain, bytes: packed[name], codecs: [{ name }] };
 
-  it('are inflated to what a thread makes of them', async () => {
+  it('are inflated to the same bytes as in a thread', async () => {
     const inflated = await zarrInflation(chunk)!(chunk.bytes);
     expect(inflated).toEqual(bytes);
     expect(inflated!.byteOffset % 2).toBe(0);

@@ -13,7 +13,7 @@ function manual() {
 }
 
 describe('SharedWork', () => {
-  it('does the same once for all who ask meanwhile, and again later', async () => {
+  it('runs once for simultaneous callers, and again later', async () => {
     const shared = new SharedWork<string>();
     const { begun, work } = manual();
     const all = [shared.join('a', work), shared.join('a', work), shared.join('b', work)];
@@ -27,7 +27,7 @@ describe('SharedWork', () => {
     expect(await again).toBe('three');
   });
 
-  it('goes on while somebody waits, ends when nobody does, and begins anew after that', async () => {
+  it('continues while someone waits, stops when nobody does, and starts again later', async () => {
     const shared = new SharedWork<string>();
     const { begun, work } = manual();
     const [first, second] = [new AbortController(), new AbortController()];
@@ -55,7 +55,7 @@ describe('SharedWork', () => {
     expect(begun[0]!.signal.aborted).toBe(false);
   });
 
-  it('tells all who wait of a failure, and tries again for the next', async () => {
+  it('reports a failure to all waiting callers, and tries again for the next', async () => {
     const shared = new SharedWork<string>();
     const { begun, work } = manual();
     const both = [shared.join('a', work), shared.join('a', work)];

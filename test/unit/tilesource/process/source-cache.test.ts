@@ -55,7 +55,7 @@ describe('SourceCache', () => {
     expect(cache.report()).toEqual({ maxsize: 2, used: 1 });
   });
 
-  it('breaks an opening off when all who wait for it have left, and opens anew for who comes then', async () => {
+  it('aborts an opening when all waiting callers have left, and reopens for the next', async () => {
     const { cache, open } = makeCache();
     const signals: AbortSignal[] = [];
     const endless = (signal: AbortSignal) =>
@@ -82,7 +82,7 @@ describe('SourceCache', () => {
     expect(cache.report().used).toBe(2);
   });
 
-  it('closes what is beyond its bytes, and keeps one that is larger than all', async () => {
+  it('closes images beyond its byte limit, and keeps a single one that exceeds it', async () => {
     const { opened, touch } = makeCache({ maxEntries: 10 });
     await touch('a', 600);
     await touch('b', 300);
@@ -135,7 +135,7 @@ describe('SourceCache', () => {
     expect(cache.report().used).toBe(1);
   });
 
-  it('forgets an opening that failed, and tells all who waited for it', async () => {
+  it('forgets a failed opening, and reports it to all waiting callers', async () => {
     const { cache, opened, touch } = makeCache();
     const opening = deferred<Handle>();
     const readers = [1, 2].map(() =>

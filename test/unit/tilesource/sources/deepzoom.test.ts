@@ -105,7 +105,7 @@ describe('Deep Zoom in a ZIP file', () => {
     await source.close();
   });
 
-  it('shows what has no tile as zero', async () => {
+  it('shows missing tiles as zero', async () => {
     const files = { 'a/b.dzi': usual, 'a/b_files/7/0_0.jpg': await tilePicture(64) };
     const source = await deepZoomSource.open(memoryInput(writeZip(files).file, 'sparse.zip'));
     expect(source.populatedLevels).toEqual([1]);

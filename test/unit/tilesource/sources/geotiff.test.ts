@@ -64,7 +64,7 @@ describe('measurements of the earth', () => {
     return (x: number) => data[x * info.channels];
   };
 
-  it('are shown from the least to the greatest, without what stands for nothing, unless a style says otherwise', async () => {
+  it('are shown from minimum to maximum, without no-data values, unless a style says otherwise', async () => {
     const image = heights((x) => (x < 8 ? -9999 : 1000 + x * 10));
     const shown = await grays(image);
     expect([shown(0), shown(8), shown(127)]).toEqual([0, 0, 255]);
@@ -241,7 +241,7 @@ describe('the map', () => {
   const stepAt = (samples: ArrayLike<number>) =>
     Array.from(samples).reduce((sum, value) => sum + (bright - value) / (bright - dark), 0);
 
-  it('a step lies within a twentieth of a pixel of where mathematics puts it, at every zoom', async () => {
+  it('places a step within a twentieth of a pixel at every zoom', async () => {
     const [width, height] = [1200, 900];
     // Places and scales that meet no pixels of the map.
     const places: { proj4: string; transform: Affine; map: (latitudeOrMetre: number) => number }[] = [

@@ -74,7 +74,7 @@ describe('planIiif', () => {
     expect(found.canonical.split('/')[1]).toBe(canonical);
   });
 
-  it('gives as `max` what the limits allow of an image that is larger', () => {
+  it('gives the largest allowed size as `max` when the image is larger', () => {
     const large = { ...image, sizeX: 100_000, sizeY: 50_000 };
     const { output, canonical } = plan({}, large);
     expect(output.width * output.height).toBeLessThanOrEqual(maxArea);

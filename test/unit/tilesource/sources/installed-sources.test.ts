@@ -26,8 +26,8 @@ async function install(name: string, plugin: object, code: string): Promise<void
 const exporting = (name: string) =>
   `export const tileSources = [{ name: '${name}', extensions: { default: 12 }, mimeTypes: { default: 12 }, open() {} }];`;
 
-describe('tile sources in packages of their own', () => {
-  it('are found by their plugin.json, scoped ones too; what cannot be loaded is left out and told', async () => {
+describe('tile sources in separate packages', () => {
+  it('are found by plugin.json, including scoped ones; the others are skipped and reported', async () => {
     const ours = { extends: 'express-large-image', tileSources: './index.mjs' };
     await install('good', ours, exporting('good'));
     await install('@lab/scoped', ours, exporting('scoped'));

@@ -83,7 +83,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
     await source.close();
   });
 
-  it('has the scale, the colour profile and what the file says of itself', async () => {
+  it('has the scale, the color profile and the metadata of the file', async () => {
     const source = await jpeg2000Source.open(fileInput(pathOf('tiled.jp2')));
     expect(source.metadata).toMatchObject({ mmX: 0.5, mmY: 0.25, tileWidth: 256, tileHeight: 256 });
     expect(await source.internalMetadata?.()).toMatchObject({
@@ -92,7 +92,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
     await source.close();
   });
 
-  it('reads and decodes the tiles that are asked for, and little else of the file', async () => {
+  it('reads and decodes the requested tiles, and little else of the file', async () => {
     for (const name of ['large.jp2', 'large-tlm.jp2']) {
       const { input, read } = counting(fileInput(pathOf(name)));
       const source = await jpeg2000Source.open(input);
@@ -102,7 +102,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
     }
   });
 
-  it('refuses what it cannot decode by name', async () => {
+  it('refuses undecodable formats by name', async () => {
     const refusal = async (file: Uint8Array): Promise<string> => {
       const opening = jpeg2000Source.open(memoryInput(file, 'refused.j2k'));
       await expect(opening).rejects.toThrow(TileSourceError);

@@ -130,7 +130,7 @@ describe('an image made of others', () => {
     expect(pixel(await whole(source, 2), 5, 5)).toEqual([60]);
   });
 
-  it('puts sources at their places, the later ones over the former, on its background', async () => {
+  it('places sources on the background, later ones over earlier ones', async () => {
     const source = await open({
       width: 150,
       height: 100,
@@ -200,7 +200,7 @@ describe('an image made of others', () => {
     expect(pixel(await whole(shifted), 30, 45)).toEqual([60, 75, 40]);
   });
 
-  it('shows gray beside colours, and what lies behind what is clear', async () => {
+  it('shows gray next to colors, and content behind transparent areas', async () => {
     const source = await open({
       sources: [
         { path: 'b.png', z: 0 },
@@ -360,7 +360,7 @@ describe('a description that is wrong', () => {
     expect(error.message).toMatch(/multi\.yaml is made of itself/);
   });
 
-  it('is refused where its aliases stand for too much, and where it is too long', async () => {
+  it('is refused when its aliases expand too far, and when it is too long', async () => {
     const bomb = `a: &a [${'x,'.repeat(90)}]\n${Array.from({ length: 8 }, (_, i) => {
       const [name, former] = [String.fromCodePoint(98 + i), String.fromCodePoint(97 + i)];
       return `${name}: &${name} [${`*${former},`.repeat(90)}]`;

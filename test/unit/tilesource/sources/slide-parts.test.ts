@@ -22,7 +22,7 @@ async function refusal(name: string, files: Record<string, string>): Promise<Err
 }
 
 describe('files that belong to a slide', () => {
-  it('are those that it names, beside it or in its folder, with what it can do without', async () => {
+  it('are those that it names, next to it or in its folder, and optional ones', async () => {
     expect(await partsOf('s.vms', { 's.vms': vms, 'a.jpg': '', 'b.jpg': '', 'map.jpg': '', 'other.jpg': '' })).toEqual([
       'a.jpg',
       'b.jpg',

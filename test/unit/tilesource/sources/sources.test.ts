@@ -345,7 +345,7 @@ describe('the sharp source', () => {
 });
 
 describe('generated images', () => {
-  it('are as large as asked and always the same', async () => {
+  it('have the requested size and are always the same', async () => {
     expect(openTestImage().metadata).toMatchObject({ sizeX: 131_072, sizeY: 131_072, levels: 10, bandCount: 3 });
     expect(openTestImage({ sizeX: 1000, sizeY: 500 }).metadata).toMatchObject({ sizeX: 1000, sizeY: 500, levels: 3 });
     const address = { level: 3, x: 2, y: 1, frame: 0 };
@@ -448,7 +448,7 @@ describe('the registry', () => {
     );
   });
 
-  it('refuses what a source says of an image that cannot be, and closes it', async () => {
+  it('refuses impossible metadata from a source, and closes the image', async () => {
     const path = write('odd.bin', 'x');
     const whole = openTestImage({ sizeX: 1000, sizeY: 500 });
     for (const [facts, fault] of [

@@ -118,7 +118,7 @@ describe.runIf(fixtures !== null)('OME-Zarr written by its own libraries', () =>
 });
 
 describe('OME-Zarr in a ZIP file', () => {
-  it('fills what has no chunk, and finds the group wherever it lies', async () => {
+  it('fills missing chunks, and finds the group anywhere in the archive', async () => {
     const source = await open(writeZip(twoChannels({ fill_value: 9 }), { deflated: ['.zattrs', '0/0.0.0'] }));
     expect(source.metadata).toMatchObject({ sizeX: 100, sizeY: 60, channels: ['A', 'B'] });
     const expected = (frame: number): number[] =>

@@ -47,7 +47,7 @@ describe('automatic contrast', () => {
     expect([min, max]).toEqual([1, 999]);
   });
 
-  it('leaves out all samples that stand for no value, however many', async () => {
+  it('leaves out all no-data samples', async () => {
     const samples = (none: number) => (at: number) => (at % 3 === 0 ? none : 200 + (at % 100));
     for (const [dtype, none] of [
       ['float32', NaN],
@@ -136,7 +136,7 @@ describe('automatic contrast', () => {
 });
 
 describe('sorting in slices', () => {
-  it('is what sorting at once is', async () => {
+  it('equals sorting at once', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.double({ noNaN: true })), async (list) => {
         expect(await sortInSlices(Float64Array.from(list))).toEqual(Float64Array.from(list).sort());

@@ -53,7 +53,7 @@ describe('functions of styles', () => {
     expect(inner).toEqual(peer[weight]);
   });
 
-  it.each([1, 3])('medianFilter sees the same in pictures that are smaller than what it looks at: %i bands', async (bands) => {
+  it.each([1, 3])('applies medianFilter to pictures smaller than its kernel: %i bands', async (bands) => {
     const of = async (width: number, height: number) => {
       const samples = (x: number, y: number) => noise[Math.min(4, y)]![Math.min(3, x)]!;
       const image = openLargeImage(rasterSource(paint({ width, height, bands }, samples)).source);
@@ -181,7 +181,7 @@ describe('styles of every type of sample', () => {
     expect(counted).toMatchObject({ min: 65_535, max: 65_535 });
   });
 
-  it('a discrete palette colours labels, none of which lie between others', async () => {
+  it('mixes no labels when the palette is discrete', async () => {
     const labels = paint({ width: 600, height: 500, bands: 1 }, (x, y) =>
       (Math.floor(x / 3) + Math.floor(y / 5)) % 2 === 0 ? 0 : 2,
     );

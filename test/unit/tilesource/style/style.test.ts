@@ -166,7 +166,7 @@ describe('styles', () => {
     expect((await styled(photo, { bands: bands.slice(1) })).at(50)).toEqual([0, 0, 0, 0]);
   });
 
-  it('leaves out nodata and, without clamping, what lies outside the range', async () => {
+  it('leaves out nodata and, without clamping, values outside the range', async () => {
     const base = { band: 1, min: 10, max: 60, palette: '#fff' };
     expect((await styled(photo, { ...base, nodata: 20 })).at(20)).toEqual([0, 0, 0, 0]);
     expect((await styled(photo, { ...base, clamp: false })).at(5)).toEqual([0, 0, 0, 0]);
@@ -225,7 +225,7 @@ describe('styles', () => {
     expect((await styled(flat, { min: least, max: 'max:0.001' })).at(50)[0]).toBe(wanted);
   });
 
-  it('keeps one output channel when asked', async () => {
+  it('keeps one output channel on request', async () => {
     const picture = await styled(gray, { min: 0, max: 100, palette: '#00f', axis: 2 });
     expect([picture.channels, picture.at(20)[0]]).toEqual([1, 51]);
   });

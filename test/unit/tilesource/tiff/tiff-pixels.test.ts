@@ -60,7 +60,7 @@ describe('tiles written by libvips are the pixels that libvips reads', () => {
   });
 });
 
-describe('what libvips does not write', () => {
+describe('formats that libvips does not write', () => {
   const gray = (from: (x: number, y: number) => number, size = 32): number[] =>
     Array.from({ length: size * size }, (_, i) => from(i % size, Math.floor(i / size)));
   const ramp = gray((x, y) => x * 5 + y);
@@ -289,7 +289,7 @@ describe('stored tiles', () => {
 });
 
 describe('JPEG tiles as they are stored', () => {
-  it('are not copied where every decoder reads them alike, and lose what may turn or recolour them', async () => {
+  it('are not copied when all decoders read them alike, and lose segments that rotate or recolor', async () => {
     const raw = { width: 16, height: 16, channels: 3 } as const;
     const jpeg = () => sharp(Buffer.alloc(16 * 16 * 3, 90), { raw }).jpeg();
     const shape = { photometric: 6, samplesPerPixel: 3, chunkWidth: 16, chunkHeight: 16, jpegTables: null };

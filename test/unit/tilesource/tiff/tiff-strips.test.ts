@@ -152,7 +152,7 @@ describe('large images in strips', () => {
     await expect(open(writeTiff([giant]))).rejects.toThrow(/compressed strips of 16000 rows, which take 512000000 bytes/);
   });
 
-  it('are left alone when nobody waits, and closed while they are made', async () => {
+  it('are not created when nobody waits, and closed while they are created', async () => {
     const source = await open(file(samplesOf('uint8'), { rows: 1, deflate: true }));
     const address = { level: 1, x: 0, y: 0, frame: 0 };
     const gone = new AbortController();

@@ -146,7 +146,7 @@ describe('other writers', () => {
     expect(source.metadata.frames?.[1]).toEqual({ axes: { C: 1 }, channel: 'b', extra: { Exposure: 3 } });
   });
 
-  it('leaves a level out that lies between two stored ones, and ratios that are no power of two', async () => {
+  it('skips levels between two stored ones, and ratios that are not a power of two', async () => {
     const source = await open(
       writeTiff([plane(256, 1), plane(85, 9, { 254: { long: [1] } }), plane(64, 3, { 254: { long: [1] } })]),
     );
