@@ -1,5 +1,5 @@
 /** Converts full-range YCbCr to RGB in place, at any depth, as ITU-T T.871 defines it. */
-export function yCbCrToRgb(data: Uint8Array | Uint16Array, bits: number): void {
+export function yCbCrToRgb(data: Uint8Array | Uint16Array | Uint32Array, bits: number): void {
   const middle = 2 ** (bits - 1);
   const full = 2 ** bits - 1;
   const clamp = (value: number): number => Math.max(0, Math.min(full, Math.round(value)));

@@ -7,6 +7,13 @@ export interface WrittenDicom {
   photometric: string;
   samples: number;
   bits: number;
+  /** Bits that are used of those; default all. */
+  stored?: number;
+  isSigned?: boolean;
+  /** Type of uncompressed pixels; default OW. */
+  type?: 'OB' | 'OW';
+  /** Palettes of the three colours, of 16 bits. */
+  palette?: { first: number; colors: readonly (readonly number[])[] };
   /** Size of the image that the frames are tiles of: a slide. */
   matrix?: { columns: number; rows: number };
   /** Frames in pieces; usual for all transfer syntaxes of compressed frames. */
@@ -48,8 +55,8 @@ function item(number: number, value: Uint8Array): Buffer {
   return Buffer.concat([short(0xff_fe), short(number), long(padded.length), padded]);
 }
 
-function pixelData(frames: readonly Uint8Array[], isEncapsulated: boolean): Buffer {
-  if (!isEncapsulated) return element(0x7f_e0, 0x10, 'OW', Buffer.concat(frames));
+function pixelData(frames: readonly Uint8Array[], isEncapsulated: boolean, type: 'OB' | 'OW'): Buffer {
+  if (!isEncapsulated) return element(0x7f_e0, 0x10, type, Buffer.concat(frames));
   const pieces = frames.map((frame) => item(0xe0_00, frame));
   let offset = 0;
   const table = pieces.map((piece) => {
@@ -59,6 +66,34 @@ function pixelData(frames: readonly Uint8Array[], isEncapsulated: boolean): Buff
   });
   const content = Buffer.concat([item(0xe0_00, Buffer.concat(table)), ...pieces, item(0xe0_dd, Buffer.alloc(0))]);
   return element(0x7f_e0, 0x10, 'OB', content, 0xff_ff_ff_ff);
+}
+
+function paletteOf({ palette, isSigned }: WrittenDicom): Buffer[] {
+  if (palette === undefined) return [];
+  const { first, colors } = palette;
+  const head = Buffer.concat([short(colors[0]!.length), short(first & 0xff_ff), short(16)]);
+  return [
+    ...[1, 2, 3].map((band) => element(0x00_28, 0x11_00 + band, isSigned === true ? 'SS' : 'US', head)),
+    ...colors.map((values, band) => element(0x00_28, 0x12_01 + band, 'OW', Buffer.concat(values.map(short)))),
+  ];
+}
+
+/** The same file in the transfer syntax Explicit VR Big Endian. Its elements have whole numbers of 16 bits, text, or bytes. */
+export function asBigEndian(file: Buffer): Buffer {
+  const swapped = Buffer.from(file);
+  const metaEnd = 132 + 12 + file.readUInt32LE(140);
+  for (let at = metaEnd; at + 8 <= file.length;) {
+    const type = file.toString('latin1', at + 4, at + 6);
+    const isLong = longTypes.has(type);
+    const length = isLong ? file.readUInt32LE(at + 8) : file.readUInt16LE(at + 6);
+    const start = at + (isLong ? 12 : 8);
+    swapped.subarray(at, at + 4).swap16();
+    if (isLong) swapped.writeUInt32BE(length, at + 8);
+    else swapped.writeUInt16BE(length, at + 6);
+    if (['US', 'SS', 'OW'].includes(type)) swapped.subarray(start, start + length).swap16();
+    at = start + length;
+  }
+  return swapped;
 }
 
 /** Writes a DICOM file with as much as a reader needs. */
@@ -83,12 +118,13 @@ export function writeDicom(written: WrittenDicom): { file: Buffer; near: { offse
     element(0x00_28, 0x10, 'US', short(rows)),
     element(0x00_28, 0x11, 'US', short(columns)),
     element(0x00_28, 0x01_00, 'US', short(bits)),
-    element(0x00_28, 0x01_01, 'US', short(bits)),
-    element(0x00_28, 0x01_03, 'US', short(0)),
+    element(0x00_28, 0x01_01, 'US', short(written.stored ?? bits)),
+    element(0x00_28, 0x01_03, 'US', short(written.isSigned === true ? 1 : 0)),
+    ...paletteOf(written),
     ...(matrix === undefined
       ? []
       : [element(0x00_48, 0x06, 'UL', long(matrix.columns)), element(0x00_48, 0x07, 'UL', long(matrix.rows))]),
   ]);
-  const file = Buffer.concat([head, pixelData(frames, isEncapsulated)]);
+  const file = Buffer.concat([head, pixelData(frames, isEncapsulated, written.type ?? 'OW')]);
   return { file, near: [{ offset: 132, length: head.length - 132 + 60 }] };
 }

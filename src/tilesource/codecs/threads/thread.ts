@@ -320,8 +320,8 @@ const functions = {
   },
 
   /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` if the header is longer than these bytes. */
-  dicomFacts(bytes: Uint8Array): DicomFacts | null {
-    return readDicomFacts(bytes);
+  dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomFacts | null {
+    return readDicomFacts(bytes, isWhole);
   },
 
   /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */

@@ -41,6 +41,8 @@ export interface DicomFacts {
   pixelOffset: number;
   pixelLength: number | null;
   bigEndian: boolean;
+  /** Whether bytes are stored in words of two, the second one first: samples of 8 bits as big-endian OW. */
+  isSwapped: boolean;
   /** Offsets of frames from the extended offset table. */
   extendedOffsets: Float64Array | null;
   extendedLengths: Float64Array | null;
@@ -116,9 +118,9 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
   return found;
 }
 
-function readPalette(dataSet: DataSet): DicomFacts['palette'] {
+function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: boolean }): DicomFacts['palette'] {
   const entries = dataSet.uint16('x00281101', 0) ?? 0;
-  const first = dataSet.uint16('x00281101', 1) ?? 0;
+  const first = (order.isSigned ? dataSet.int16('x00281101', 1) : dataSet.uint16('x00281101', 1)) ?? 0;
   const bits = dataSet.uint16('x00281101', 2) ?? 0;
   const tables = ['x00281201', 'x00281202', 'x00281203'].map((tag) => bytesOf(dataSet, tag));
   if (tables.some((table) => table === null) || (bits !== 8 && bits !== 16)) return null;
@@ -126,7 +128,10 @@ function readPalette(dataSet: DataSet): DicomFacts['palette'] {
   const colors = new Uint8Array(count * 3);
   for (const [band, table] of tables.entries()) {
     const wide = table!.length >= count * 2;
-    for (let i = 0; i < count; i++) colors[i * 3 + band] = (wide ? table![i * 2 + (bits === 16 ? 1 : 0)] : table![i]) ?? 0;
+    // Entries are words, or bytes two to a word; of words of 16 bits the high byte is shown.
+    const high = (bits === 16) === order.bigEndian ? 0 : 1;
+    for (let i = 0; i < count; i++)
+      colors[i * 3 + band] = (wide ? table![i * 2 + high] : table![order.bigEndian ? i ^ 1 : i]) ?? 0;
   }
   return { first, colors };
 }
@@ -181,6 +186,22 @@ function parse(bytes: Uint8Array): DataSet | null {
   return null;
 }
 
+/** The class of the files that list other files. */
+const directoryClass = '1.2.840.10008.1.3.10';
+
+/** Plans, reports, waveforms and the like are sound files without an image. @throws TileSourceError for such files. */
+function refuseWithoutImage(bytes: Uint8Array): void {
+  let dataSet: DataSet;
+  try {
+    dataSet = dicomParser.parseDicom(bytes);
+  } catch {
+    return; // the file is corrupt or truncated
+  }
+  const sopClass = text(dataSet, 'x00080016') || text(dataSet, 'x00020002');
+  const kind = sopClass === directoryClass ? 'DICOMDIR' : text(dataSet, 'x00080060') || sopClass;
+  throw new TileSourceError(`The DICOM file holds no image${kind === '' ? '' : ` (${kind.slice(0, 64)})`}.`);
+}
+
 function pixelModule(
   dataSet: DataSet,
 ): Pick<
@@ -209,13 +230,16 @@ function pixelModule(
 /**
  * Reads the header of a DICOM file.
  *
- * @returns `null` when the samples begin after these bytes, or the file has none.
- * @throws TileSourceError when it is no DICOM file or contradicts itself.
+ * @param isWhole whether these are all bytes of the file.
+ * @returns `null` when the samples begin after these bytes.
+ * @throws TileSourceError when it is no DICOM file, contradicts itself or holds no image.
  */
-export function readDicomFacts(bytes: Uint8Array): DicomFacts | null {
+export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts | null {
   const dataSet = parse(bytes);
   try {
-    return dataSet === null ? null : factsOf(dataSet);
+    if (dataSet !== null) return factsOf(dataSet);
+    if (isWhole) refuseWithoutImage(bytes);
+    return null;
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;
     // The library does not check lengths of values, so they are checked here.
@@ -228,6 +252,7 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
   const element = tag && dataSet.elements[tag];
   if (element === undefined) return null;
   const transferSyntax = text(dataSet, 'x00020010') || '1.2.840.10008.1.2';
+  const bigEndian = transferSyntax === explicitBigEndian;
   const pixels = pixelModule(dataSet);
   const isSlide = text(dataSet, 'x00080016') === slideClass;
   const matrixColumns = (isSlide ? dataSet.uint32('x00480006') : undefined) ?? pixels.columns;
@@ -258,10 +283,11 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     mmY: positive(number(spacing, 'x00280030', 0)),
     magnification: positive(number(optical[0], 'x00480112')),
     icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
-    palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet) : null,
+    palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,
     pixelOffset: element.dataOffset,
     pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,
-    bigEndian: transferSyntax === explicitBigEndian,
+    bigEndian,
+    isSwapped: bigEndian && pixels.bitsAllocated === 8 && element.vr === 'OW',
     extendedOffsets: words64(dataSet, 'x7fe00001'),
     extendedLengths: words64(dataSet, 'x7fe00002'),
     attributes: readAttributes(dataSet),

@@ -3,7 +3,9 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../tile-source.js';
 import { withReadMemory } from '../../process/read-memory.js';
-import { createRaster, sampleArrays, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
+import { yCbCrToRgb } from '../../codecs/ycbcr.js';
+import { jpegSegments } from '../../codecs/jpeg-segments.js';
+import { sampleArrays, sampleBytes, whiteOfBits, type Raster, type SampleType, type Samples } from '../../raster.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
 import type { DicomFacts } from './dicom-header.js';
@@ -49,6 +51,39 @@ function codecOf({ transferSyntax }: DicomFacts): Codec {
   throw new TileSourceError(`The DICOM file is compressed as ${refused[suffix] ?? transferSyntax}, which is not supported.`);
 }
 
+const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
+/** Further colours of JPEG 2000, which converts them to RGB. The colours of JPEG are those that its frames say. */
+const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
+
+function isKnownColour({ photometric }: DicomFacts, codec: Codec): boolean {
+  if (codec === 'jpeg' || plainPhotometrics.includes(photometric)) return true;
+  return codec === 'jpeg2000' && transformedPhotometrics.includes(photometric);
+}
+
+/** The member `white` of the metadata. Frames of JPEG always have 8 bits, and so do the colours of palettes. */
+export function whiteOf(facts: DicomFacts): { white?: number } {
+  if (facts.palette !== null) return {};
+  return whiteOfBits(sampleShape(facts).dtype, codecOf(facts) === 'jpeg' ? 8 : facts.bitsStored);
+}
+
+/**
+ * Looks at the header of the first frame, so that an image whose frames cannot be decoded is refused when it is opened.
+ *
+ * @throws TileSourceError that names the kind of JPEG.
+ */
+export async function checkFirstFrame(instance: DicomInstance, signal?: AbortSignal): Promise<void> {
+  if (codecOf(instance.facts) !== 'jpeg') return;
+  const segments = jpegSegments(await instance.firstFragment(signal)) ?? [];
+  const frame = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
+  if (frame === undefined) return;
+  const bits = frame.body[0] ?? 8;
+  const kind = frame.marker === 0xc3 ? 'lossless JPEG' : frame.marker > 0xc2 ? 'JPEG of an unusual process' : 'JPEG';
+  if (frame.marker > 0xc2 || bits !== 8)
+    throw new TileSourceError(
+      `The DICOM file has frames of ${kind} with ${bits} bits; only baseline and progressive JPEG of 8 bits is supported.`,
+    );
+}
+
 /** The type of samples and the number of bands of decoded frames. */
 export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 3 } {
   const { bitsAllocated, bitsStored, samples, isSigned, photometric } = facts;
@@ -65,6 +100,12 @@ export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 
   }
   if (samples !== 1 && samples !== 3)
     throw new TileSourceError(`The DICOM file has ${samples} samples a pixel; 1 and 3 are supported.`);
+  if (codec === 'jpeg' && bitsStored > 8)
+    throw new TileSourceError(`The DICOM file has JPEG frames of ${bitsStored} bits; only those of 8 bits are supported.`);
+  if (samples === 3 && !isKnownColour(facts, codec))
+    throw new TileSourceError(
+      `The DICOM file has colours as ${photometric || 'nothing that is named'}, which is not supported here.`,
+    );
   if (photometric === 'PALETTE COLOR') {
     if (facts.palette === null) throw new TileSourceError('The DICOM file has PALETTE COLOR without its palette.');
     return { dtype: 'uint8', bands: 3 };
@@ -126,20 +167,32 @@ function interleaved(data: Samples): Samples {
   return out;
 }
 
-/** Full-range YCbCr of 8 bits to RGB, in place. */
-function toRgb(data: Samples): void {
-  const clamp = (value: number): number => Math.max(0, Math.min(255, Math.round(value)));
-  for (let i = 0; i + 2 < data.length; i += 3) {
-    const [y, cb, cr] = [data[i]!, data[i + 1]! - 128, data[i + 2]! - 128];
-    data[i] = clamp(y + 1.402 * cr);
-    data[i + 1] = clamp(y - 0.344_136 * cb - 0.714_136 * cr);
-    data[i + 2] = clamp(y + 1.772 * cb);
+/** Three samples for each pixel, of frames in which two pixels share their colour: their two lightnesses, and then Cb and Cr. */
+function withOwnColours(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
+  const pairs = Math.ceil(columns / 2);
+  const out = new Uint8Array(rows * columns * 3);
+  if (bytes.length < rows * pairs * 4) throw new TileSourceError(`Corrupt DICOM: a frame has ${bytes.length} bytes.`);
+  for (let y = 0, at = 0; y < rows; y++) {
+    for (let x = 0; x < columns; x++, at += 3) {
+      const pair = (y * pairs + (x >> 1)) * 4;
+      out[at] = bytes[pair + (x & 1)]!;
+      out[at + 1] = bytes[pair + 2]!;
+      out[at + 2] = bytes[pair + 3]!;
+    }
   }
+  return out;
 }
 
-/** Clears the bits above those that are stored (Bits Stored), which are no part of the sample. */
-function masked(data: Samples, { bitsStored, bitsAllocated, isSigned }: DicomFacts): void {
-  if (bitsStored === bitsAllocated || bitsAllocated === 32) return;
+/** Converts samples to RGB, in place, when they are YCbCr. */
+function toRgb(data: Samples, { photometric, bitsStored, samples }: DicomFacts): void {
+  const isYCbCr = samples === 3 && (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422');
+  if (isYCbCr && (data instanceof Uint8Array || data instanceof Uint16Array || data instanceof Uint32Array))
+    yCbCrToRgb(data, bitsStored);
+}
+
+/** Replaces the bits above those that are stored, which are no part of the sample, by the sign. */
+function masked(data: Samples, { bitsAllocated, isSigned }: DicomFacts, bitsStored: number): void {
+  if (bitsStored === bitsAllocated) return;
   const shift = 32 - bitsStored;
   for (let i = 0; i < data.length; i++) data[i] = isSigned ? (data[i]! << shift) >> shift : (data[i]! << shift) >>> shift;
 }
@@ -175,7 +228,10 @@ function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
 export async function storedJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
   const { facts } = instance;
   const isPlain =
-    codecOf(facts) === 'jpeg' && facts.bitsAllocated === 8 && !['MONOCHROME1', 'PALETTE COLOR'].includes(facts.photometric);
+    codecOf(facts) === 'jpeg' &&
+    facts.bitsAllocated === 8 &&
+    !facts.isSigned &&
+    !['MONOCHROME1', 'PALETTE COLOR'].includes(facts.photometric);
   if (!isPlain) return null;
   const bytes = completeJpeg(await instance.frame(frame, { signal }), jpegShape(facts));
   return bytes && { encoding: 'JPEG', bytes, width: facts.columns, height: facts.rows };
@@ -187,35 +243,49 @@ async function decodePicture(
   facts: DicomFacts,
   signal?: AbortSignal,
 ): Promise<Samples> {
-  const { rows, columns, samples, bitsAllocated, isSigned } = facts;
+  const { rows, columns, samples, bitsAllocated, bitsStored } = facts;
   const { info, data } = await codecThreads.picture({ codec, bytes }, 'a DICOM frame', signal);
   if (info.width !== columns || info.height !== rows || info.componentCount !== samples) {
     throw new TileSourceError(
       `Corrupt DICOM: a frame holds ${info.width} by ${info.height} pixels of ${info.componentCount} samples.`,
     );
   }
-  const stored = `${isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
-  const found = samplesOf(data, stored, rows * columns * samples);
-  if ((info.bitsPerSample > 8 ? 16 : 8) === bitsAllocated) return found;
-  if (info.bitsPerSample > bitsAllocated)
+  if (info.bitsPerSample > Math.min(16, bitsAllocated))
     throw new TileSourceError(`Corrupt DICOM: a frame has samples of ${info.bitsPerSample} bits.`);
-  const out = createRaster({
-    width: columns,
-    height: rows,
-    bands: samples,
-    dtype: `${isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType,
-  });
-  out.data.set(found);
-  return out.data;
+  const stored = `${info.isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
+  const count = rows * columns * samples;
+  const found = samplesOf(data, stored, count);
+  const out = typed(found, integerType(facts), count);
+  // Writers of signed samples often give the codec unsigned ones of the same bits. Their sign is the highest bit that the codec knows.
+  masked(out, facts, Math.min(bitsStored, info.bitsPerSample));
+  return out;
+}
+
+/** Whole numbers as another type of them. Samples of the same size keep their bits. */
+function typed(data: Samples, dtype: SampleType, count: number): Samples {
+  const constructor = sampleArrays[dtype];
+  if (data instanceof constructor) return data;
+  if (data.BYTES_PER_ELEMENT === constructor.BYTES_PER_ELEMENT)
+    return new constructor(data.buffer as ArrayBuffer, data.byteOffset, count);
+  const out = new constructor(count);
+  out.set(data);
+  return out;
+}
+
+function integerType({ isSigned, bitsAllocated }: DicomFacts): SampleType {
+  return `${isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType;
 }
 
 async function readJpeg(bytes: Uint8Array, facts: DicomFacts, signal?: AbortSignal): Promise<Samples> {
-  const { rows, columns, samples, bitsAllocated } = facts;
-  if (bitsAllocated !== 8) throw new TileSourceError('The DICOM file has JPEG frames of 12 bits, which is not supported.');
+  const { rows, columns, samples } = facts;
   const bands = samples === 1 ? 1 : 3;
   const jpeg = completeJpeg(bytes, jpegShape(facts)) ?? bytes;
   const picture = await decodeJpeg(jpeg, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
-  if (picture.width === columns && picture.height === rows) return picture.data;
+  if (picture.width === columns && picture.height === rows) {
+    const data = typed(picture.data, integerType(facts), rows * columns * samples);
+    masked(data, facts, 8);
+    return data;
+  }
   throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
 }
 
@@ -227,7 +297,7 @@ export function areQuicklyDecoded(facts: DicomFacts): boolean {
 /** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError when it is corrupt or too large. */
 export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
   const { facts } = instance;
-  const { rows, columns, samples, bitsAllocated, photometric } = facts;
+  const { rows, columns, samples, bitsAllocated, bitsStored, photometric } = facts;
   const shape = sampleShape(facts);
   const count = rows * columns * samples;
   if (count * sampleBytes(shape.dtype) > maxDecodedBytes) {
@@ -240,18 +310,16 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     data = await withReadMemory(async (into) => readJpeg(await instance.frame(frame, { signal, into }), facts, signal));
   else if (codec === 'native' || codec === 'rle') {
     const bytes = await instance.frame(frame, { signal });
-    const raw = codec === 'rle' ? decodeRle(bytes, facts) : bytes;
-    const dtype = facts.isFloat ? shape.dtype : (`${facts.isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType);
+    const isShared = codec === 'native' && instance.sharesColours;
+    const raw = codec === 'rle' ? decodeRle(bytes, facts) : isShared ? withOwnColours(bytes, facts) : bytes;
     if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
-    data = samplesOf(raw, dtype, count);
-    if (!facts.isFloat) masked(data, facts);
-    if (samples === 3 && facts.isPlanar && codec === 'native') data = interleaved(data);
-    if (photometric === 'YBR_FULL') toRgb(data);
-    else if (samples === 3 && photometric !== 'RGB')
-      throw new TileSourceError(`Uncompressed DICOM of ${photometric} is not supported.`);
+    data = samplesOf(raw, facts.isFloat ? shape.dtype : integerType(facts), count);
+    if (!facts.isFloat) masked(data, facts, bitsStored);
+    if (samples === 3 && facts.isPlanar && codec === 'native' && !isShared) data = interleaved(data);
+    toRgb(data, facts);
   } else {
     data = await decodePicture(codec, await instance.frame(frame, { signal }), facts, signal);
-    if (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422') toRgb(data);
+    toRgb(data, facts);
   }
   if (photometric === 'MONOCHROME1' && !facts.isFloat) inverted(data, facts);
   if (facts.palette !== null) data = colored(data, facts.palette);

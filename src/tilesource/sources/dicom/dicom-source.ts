@@ -14,12 +14,12 @@ import {
 import { levelCount, levelSize, type Box } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
-import { createRaster, whiteOfBits, type Raster } from '../../raster.js';
+import { createRaster, type Raster } from '../../raster.js';
 import { blit, crop } from '../../render/pixels.js';
 import { extend } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './dicom-layout.js';
-import { areQuicklyDecoded, readFrame, sampleShape, storedJpeg } from './dicom-pixels.js';
+import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, storedJpeg, whiteOf } from './dicom-pixels.js';
 
 /** Most files of one item that are searched for instances of the series, and how many of them at the same time. */
 const maxCompanions = 5000;
@@ -39,7 +39,6 @@ function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadat
   const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levels.get(0)!;
   const size = { sizeX, sizeY, tileWidth: Math.min(tileWidth, 4096), tileHeight: Math.min(tileHeight, 4096) };
   const { dtype, bands } = sampleShape(base.facts);
-  const isPalette = base.facts.palette !== null;
   const frames = planes.map((axes): FrameMetadata => {
     const channel = axes.C === undefined ? undefined : channels[axes.C];
     return { axes, ...(channel === undefined ? {} : { channel }) };
@@ -52,7 +51,7 @@ function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadat
     mmY: base.facts.mmY,
     dtype,
     bandCount: bands,
-    ...(isPalette ? {} : whiteOfBits(dtype, base.facts.bitsStored)),
+    ...whiteOf(base.facts),
     ...(frames.length > 1 ? { frames } : {}),
     ...(channels.length > 0 ? { channels } : {}),
   };
@@ -232,7 +231,9 @@ function createDicomSource(): TileSourceDefinition {
       let instances: readonly DicomInstance[] = [opened];
       try {
         instances = await openSeries(input, opened, signal);
-        return new DicomTileSource(instances, await layOut(instances, opened), decoded.ofFile());
+        const layout = await layOut(instances, opened);
+        await checkFirstFrame(layout.base, signal);
+        return new DicomTileSource(instances, layout, decoded.ofFile());
       } catch (error) {
         await closeAll(instances);
         throw error;

@@ -12,6 +12,8 @@ const maxHeaderBytes = 2 ** 26;
 const maxFragments = 1_000_000;
 /** How many bytes are read at a time when fragments are searched. */
 const windowBytes = 2 ** 12;
+/** How many bytes of the first fragment are searched for the header of a JPEG, which may follow a profile or a preview. */
+const fragmentHeadBytes = 2 ** 16;
 /** Fragments that are put together before the time is looked at. */
 const fragmentsAtOnce = 1024;
 /** Most bytes of one frame. */
@@ -47,7 +49,10 @@ export class DicomInstance {
       for (let length = firstHeaderBytes; ; length *= 8) {
         const bytes = await reader.read(0, Math.min(length, reader.size), signal === undefined ? {} : { signal });
         const inline = bytes.length <= firstHeaderBytes;
-        const facts = inline ? readDicomFacts(bytes) : await codecThreads.call('dicomFacts', bytes, 'a DICOM header', signal);
+        const isWhole = bytes.length === reader.size;
+        const facts = inline
+          ? readDicomFacts(bytes, isWhole)
+          : await codecThreads.call('dicomFacts', { bytes, isWhole }, 'a DICOM header', signal);
         if (facts !== null) return new DicomInstance(input.name, facts, reader);
         if (length >= Math.min(reader.size, maxHeaderBytes)) {
           throw new TileSourceError(
@@ -69,7 +74,14 @@ export class DicomInstance {
   /** Length of an uncompressed frame in bytes. */
   get plainFrameBytes(): number {
     const { rows, columns, samples, bitsAllocated } = this.facts;
-    return Math.ceil((rows * columns * samples * bitsAllocated) / 8);
+    return this.sharesColours ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
+  }
+
+  /** Whether each two pixels of uncompressed frames share their colour. Some writers say so and store all colours nevertheless. */
+  get sharesColours(): boolean {
+    const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
+    const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;
+    return isDeclared && pixelLength !== null && pixelLength < rows * columns * 3 * frames;
   }
 
   /** Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError when they exceed the file. */
@@ -78,8 +90,26 @@ export class DicomInstance {
     if (range === undefined || range.length > maxFrameBytes) {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${range?.length ?? 0} bytes.`);
     }
+    if (this.facts.isSwapped && !this.isEncapsulated) return this.#swapped(range, `frame ${number}`, signal);
     const bytes = await this.#exactly(range, `frame ${number}`, { signal, into });
     return range.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
+  }
+
+  /** Bytes of a range in their order in words of two, which a frame of an odd length begins or ends in the middle of. */
+  async #swapped({ offset, length }: Range, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const skipped = (offset - this.facts.pixelOffset) % 2;
+    const words = Math.ceil((skipped + length) / 2);
+    const bytes = Buffer.from(await this.#exactly({ offset: offset - skipped, length: words * 2 }, what, { signal }));
+    return bytes.swap16().subarray(skipped, skipped + length);
+  }
+
+  /** The beginning of the first fragment of the frames, at most some kilobytes. It is empty for uncompressed frames. */
+  async firstFragment(signal?: AbortSignal): Promise<Uint8Array> {
+    if (!this.isEncapsulated) return new Uint8Array(0);
+    const head = viewOf(await this.#exactly({ offset: this.facts.pixelOffset, length: 8 }, 'the table of offsets', { signal }));
+    const offset = this.facts.pixelOffset + 16 + head.getUint32(4, true);
+    const length = Math.min(fragmentHeadBytes, this.reader.size - offset);
+    return length > 0 ? this.reader.read(offset, length, { signal }) : new Uint8Array(0);
   }
 
   #plain(number: number): Range {
