@@ -20,6 +20,10 @@ export interface OmeDescription {
   mmX: number | null;
   mmY: number | null;
   magnification: number | null;
+  /** How many bits of the samples are used, where the document says so. */
+  significantBits: number | null;
+  /** What the document describes and this file does not hold. */
+  notes: string[];
   /** Main directories of images that are named label, macro, overview or thumbnail. */
   associated: Map<string, number>;
   /** The content of the document, for internal metadata: `Image[0].Pixels.SizeX` and so on. */
@@ -120,11 +124,17 @@ function positionOf(axes: Axes, index: number): { C: number; Z: number; T: numbe
 
 interface Placement {
   directory: number;
+  isElsewhere: boolean;
   extra: Record<string, unknown>;
 }
 
 /** `budget` says how many planes may still be placed: parts of the description may name the same ones again and again. */
-function placementsOf(pixels: XmlElement, axes: Axes, budget = { planes: maxPlanes }): (Placement | undefined)[] {
+function placementsOf(
+  pixels: XmlElement,
+  axes: Axes,
+  files: PlaneFiles,
+  budget = { planes: maxPlanes },
+): (Placement | undefined)[] {
   const placements: (Placement | undefined)[] = Array.from({ length: axes.count });
   const blocks = children(pixels, 'TiffData');
   // "TiffData without attributes", which parses to an empty text, means all planes, from the first directory on.
@@ -144,26 +154,49 @@ function placementsOf(pixels: XmlElement, axes: Axes, budget = { planes: maxPlan
       const planeCount = attribute(block, 'PlaneCount');
       if (planeCount !== undefined) extra.PlaneCount = planeCount;
       if (uuid !== undefined) extra.UUID = { FileName: attribute(uuid, 'FileName'), text: uuid['#text'] };
-      placements[first + i] = { directory: directory + i, extra };
+      placements[first + i] = { directory: directory + i, isElsewhere: files.isElsewhere(uuid), extra };
     }
   }
   return placements;
 }
 
-function refuseOtherFiles(ome: XmlElement, images: readonly XmlElement[]): void {
-  const own = attribute(ome, 'UUID');
-  const uuids = new Set<string>();
+/** Identifies the files that hold planes: the one that is read, and others by their names. */
+interface PlaneFiles {
+  isElsewhere(uuid: XmlElement | undefined): boolean;
+  names: string[];
+}
+
+/** @throws TileSourceError when the document does not say which of several files this one is. */
+function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFiles {
+  const own = attribute(ome, 'UUID')?.trim();
+  const names = new Map<string, string>();
   for (const image of images) {
     for (const block of children(image, 'Pixels').flatMap((pixels) => children(pixels, 'TiffData'))) {
       for (const uuid of children(block, 'UUID')) {
         const text = uuid['#text'];
-        if (typeof text === 'string') uuids.add(text.trim());
+        if (typeof text === 'string') names.set(text.trim(), attribute(uuid, 'FileName') ?? text.trim());
       }
     }
   }
-  if (uuids.size > 1 || (own !== undefined && uuids.size === 1 && !uuids.has(own))) {
-    throw new TileSourceError('OME Tiff references multiple files');
-  }
+  const others = [...names].filter(([uuid]) => uuid !== own);
+  if (own === undefined ? names.size > 1 : others.length > 0 && others.length === names.size)
+    throw new TileSourceError(`The planes of the OME-XML are in other files: ${listOf(others.map(([, name]) => name))}.`);
+  const elsewhere = new Set(own === undefined ? [] : others.map(([uuid]) => uuid));
+  return {
+    isElsewhere: (uuid) => typeof uuid?.['#text'] === 'string' && elsewhere.has(uuid['#text'].trim()),
+    names: own === undefined ? [] : others.map(([, name]) => name),
+  };
+}
+
+/** Most files that a message names. */
+const namedFiles = 10;
+
+function listOf(names: readonly string[]): string {
+  const more = names.length > namedFiles ? ` and ${names.length - namedFiles} more` : '';
+  return `${names
+    .slice(0, namedFiles)
+    .map((name) => name.slice(0, 256))
+    .join(', ')}${more}`;
 }
 
 function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
@@ -213,15 +246,16 @@ function largestOf(described: readonly DescribedImage[]): DescribedImage {
 }
 
 /** The planes of images of the same size. With several images, each is a position along the axis XY. `names` are those of the channels. */
-function planesOf(same: readonly DescribedImage[], names: readonly (string | undefined)[] | null): OmePlane[] {
+function planesOf(same: readonly DescribedImage[], names: readonly (string | undefined)[] | null, files: PlaneFiles): OmePlane[] {
   const planes: OmePlane[] = [];
   const budget = { planes: maxPlanes };
   for (const [position, each] of same.entries()) {
     const axes = axesOf(each.pixels);
     const colours = children(each.pixels, 'Channel').map(colourOf);
     if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
-    const placements = placementsOf(each.pixels, axes, budget);
+    const placements = placementsOf(each.pixels, axes, files, budget);
     for (const [index, placement] of placements.entries()) {
+      if (placement?.isElsewhere === true) continue;
       const at = positionOf(axes, index);
       const channel = names?.[at.C];
       const color = colours[at.C];
@@ -240,14 +274,14 @@ function planesOf(same: readonly DescribedImage[], names: readonly (string | und
 }
 
 /** The directories of associated images, by the names of the images. */
-function associatedOf(images: readonly DescribedImage[]): Map<string, number> {
+function associatedOf(images: readonly DescribedImage[], files: PlaneFiles): Map<string, number> {
   const associated = new Map<string, number>();
   for (const each of images) {
     const name = associatedNames.exec(attribute(each.image, 'Name') ?? '')?.[1]?.toLowerCase();
     if (name === undefined || associated.has(name)) continue;
     // Only the first plane is shown.
-    const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), count: 1 });
-    if (placement !== undefined) associated.set(name, placement.directory);
+    const [placement] = placementsOf(each.pixels, { ...axesOf(each.pixels), count: 1 }, files);
+    if (placement?.isElsewhere === false) associated.set(name, placement.directory);
   }
   return associated;
 }
@@ -256,7 +290,7 @@ function associatedOf(images: readonly DescribedImage[]): Map<string, number> {
  * Reads OME-XML: the directory of each plane of the largest image, and its physical size. Further images of the same size count as positions
  * (axis XY).
  *
- * @throws TileSourceError if it is not well formed, contradicts itself, or refers to planes in other files.
+ * @throws TileSourceError if it is not well formed, contradicts itself, or is not about this file.
  */
 export function readOme(description: string): OmeDescription {
   const document = parseXml(description);
@@ -267,8 +301,13 @@ export function readOme(description: string): OmeDescription {
       .slice(0, 1)
       .map((pixels) => ({ image, pixels })),
   );
+  const [companion] = ome === undefined ? [] : children(ome, 'BinaryOnly');
+  if (companion !== undefined) {
+    const name = attribute(companion, 'MetadataFile') ?? 'a companion that it does not name';
+    throw new TileSourceError(`The OME-XML is in another file, ${name.slice(0, 256)}, which is not read.`);
+  }
   if (ome === undefined || described.length === 0) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
-  refuseOtherFiles(ome, images);
+  const files = planeFilesOf(ome, images);
   const { image, pixels } = largestOf(described);
   const sizeX = integer(pixels, 'SizeX', 0);
   const sizeY = integer(pixels, 'SizeY', 0);
@@ -277,8 +316,11 @@ export function readOme(description: string): OmeDescription {
 
   const isSame = (each: DescribedImage) =>
     integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY;
-  const planes = planesOf(described.filter(isSame), names);
-  const associated = associatedOf(described.filter((each) => !isSame(each)));
+  const planes = planesOf(described.filter(isSame), names, files);
+  const associated = associatedOf(
+    described.filter((each) => !isSame(each)),
+    files,
+  );
   return {
     sizeX,
     sizeY,
@@ -287,6 +329,8 @@ export function readOme(description: string): OmeDescription {
     mmX: lengthInMm(pixels, 'PhysicalSizeX'),
     mmY: lengthInMm(pixels, 'PhysicalSizeY'),
     magnification: magnificationOf(ome, image),
+    significantBits: integer(pixels, 'SignificantBits', 0) || null,
+    notes: files.names.length === 0 ? [] : [`Planes are in other files, which are not read: ${listOf(files.names)}.`],
     associated,
     info: plainElement(ome, listed),
   };

@@ -16,7 +16,7 @@ import {
   type TileSourceDefinition,
 } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { createRaster, whiteOfBits, type Raster } from '../../raster.js';
+import { createRaster, sampleBytes, whiteOfBits, type Raster } from '../../raster.js';
 import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
 import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
@@ -59,7 +59,7 @@ function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; 
 }
 
 function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata {
-  const { base, frames, described, largeStrips } = structure;
+  const { base, frames, described, largeStrips, significantBits } = structure;
   const ground = geo && groundSize(geo);
   const swap = swapsSides(base.orientation);
   const isStack = frames.length > 1 && !base.tiled && !largeStrips;
@@ -79,7 +79,7 @@ function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata 
     mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
     dtype: base.dtype,
     bandCount: base.bands,
-    ...(base.bits > 8 ? whiteOfBits(base.dtype, base.bits) : {}),
+    ...whiteOfBits(base.dtype, base.bits <= 8 ? 8 * sampleBytes(base.dtype) : Math.min(base.bits, significantBits ?? base.bits)),
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
@@ -274,7 +274,7 @@ class TiffTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { main, description, ome } = this.#structure;
+    const { main, description, ome, notes } = this.#structure;
     const tiff: Record<string, string> = {};
     for (const [index, directory] of main.slice(0, shownDirectories).entries()) {
       for (const [name, tag] of Object.entries(textTags)) {
@@ -294,6 +294,7 @@ class TiffTileSource implements TileSource {
       ...(truncated === null ? {} : { truncated }),
       ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
       ...(ome === null ? {} : { omeinfo: ome }),
+      ...(notes.length === 0 ? {} : { notes }),
       ...(version === null ? {} : { aperio_version: version }),
       ...(Object.keys(properties).length > 0 ? { openslide: { ...properties, ...this.#sizesAsProperties() } } : {}),
       ...(this.#geo === null ? {} : { GeoTransform: this.#geo.transform, Projection: this.#geo.proj4, geokeys: this.#geo.keys }),

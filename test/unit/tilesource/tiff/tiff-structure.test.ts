@@ -73,22 +73,45 @@ describe('OME-TIFF', () => {
     }
   });
 
-  it.each([
+  const bomb = `<!DOCTYPE o [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>${ome(sizes, '&b;').slice(38)}`;
+  const inFile = (file: string, uuid: string, plane: number): string =>
+    `<TiffData IFD="${plane}" FirstC="${plane % 2}" FirstZ="${plane >> 1}"><UUID FileName="${file}">urn:uuid:${uuid}</UUID></TiffData>`;
+  const order = `DimensionOrder="XYCZT" ${sizes}`;
+  it.each<[string, string, number, RegExp]>([
     [
-      'planes in other files',
-      channels + '<TiffData IFD="0"><UUID FileName="b.tif">urn:uuid:2</UUID></TiffData>',
-      /multiple files/,
+      'is in a companion',
+      `<OME UUID="1"><BinaryOnly MetadataFile="set.companion.ome" UUID="urn:uuid:9"/></OME>`,
+      6,
+      /set\.companion\.ome/,
     ],
-    ['directories that are not there', '<TiffData IFD="99"/>', /directory 99/],
-    ['more planes than make sense', '', /planes; 1 to 100000/],
-  ])('refuses %s', async (name, children, message) => {
-    const wanted = name.startsWith('more') ? sizes.replace('SizeZ="3"', 'SizeZ="3000000"') : sizes;
-    await expect(open(six(ome(`DimensionOrder="XYCZT" ${wanted}`, children)))).rejects.toThrow(message);
+    ['places all planes in another file', ome(order, channels + inFile('b.tif', '2', 0)), 6, /other files: b\.tif/],
+    [
+      'places some planes in another file',
+      ome(order, channels + inFile('a.tif', '1', 0) + inFile('b.tif', '2', 1)),
+      5,
+      /not read: b\.tif/,
+    ],
+    ['names pages that are not there', ome(order.replace('SizeZ="3"', 'SizeZ="5"'), '<TiffData/>'), 6, /describes 4 planes/],
+    ['has only pages that are not there', ome(order, '<TiffData IFD="99" PlaneCount="6"/>'), 6, /names no directory/],
+    ['has no channels', ome(order.replace('SizeC="2"', 'SizeC="0"'), '<TiffData/>'), 6, /describes 0 planes/],
+    ['has another size', ome(order.replace('SizeX="64"', 'SizeX="65"'), '<TiffData/>'), 6, /65 by 64 pixels/],
+    ['has more planes than make sense', ome(order.replace('SizeZ="3"', 'SizeZ="3000000"'), ''), 6, /planes; 1 to 100000/],
+    ['has an order that does not exist', ome('DimensionOrder="YX" SizeX="64" SizeY="64"', ''), 6, /DimensionOrder="YX"/],
+    ['holds no image', '<OME></OME>', 6, /describes no image/],
+    ['has entities that expand', bomb, 6, /DOCTYPE/],
+    ['is cut off', `${ome(order, '').slice(0, 200)}>`, 6, /./],
+  ])('shows the pages that are there, with a note, when the OME-XML %s', async (_name, text, frames, note) => {
+    const source = await open(six(text));
+    expect(source.metadata.frames?.length).toBe(frames);
+    expect(await firstSample(source, 1, 0)).toBe(1);
+    const { notes } = (await source.internalMetadata?.()) ?? {};
+    expect(notes).toEqual([expect.stringMatching(note)]);
   });
 
-  it('refuses entities that expand', async () => {
-    const bomb = `<!DOCTYPE o [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>${ome(sizes, '&b;').slice(38)}`;
-    await expect(open(six(bomb))).rejects.toThrow(/DOCTYPE/);
+  it('takes white from SignificantBits', async () => {
+    const wide = { 258: { short: [16] }, 270: { ascii: ome('SizeX="32" SizeY="32" SignificantBits="12"', '<TiffData/>') } };
+    const file = writeTiff([{ tags: { ...grayTags(32, 32, 32), ...wide }, chunks: [Buffer.alloc(2048)] }]);
+    expect((await open(file)).metadata).toMatchObject({ dtype: 'uint16', white: 4095 });
   });
 
   it('is described as existing clients know the sample', async () => {

@@ -43,6 +43,10 @@ export interface TiffStructure {
   described: DescribedImage;
   description: string;
   ome: Record<string, unknown> | null;
+  /** How many bits of the samples are used, where OME-XML says so. */
+  significantBits: number | null;
+  /** What OME-XML describes and the file does not hold. */
+  notes: readonly string[];
 }
 
 /** Limits of images in strips. */
@@ -271,6 +275,8 @@ async function genericStructure(
     },
     description,
     ome: null,
+    significantBits: null,
+    notes: [],
   };
 }
 
@@ -283,13 +289,12 @@ async function omeStructure(
 ): Promise<TiffStructure> {
   const used = new Set<number>();
   const frames: Frame[] = [];
+  let missing = 0;
   for (const { directory, metadata } of ome.planes) {
     const found = directory === null ? null : main[directory];
-    if (found === undefined) {
-      throw new TileSourceError(`The OME-XML speaks of directory ${directory}, but the file has ${main.length} (from 0).`);
-    }
     if (directory !== null) used.add(directory);
-    frames.push({ directory: found, metadata });
+    if (found === undefined) missing += 1;
+    else frames.push({ directory: found, metadata });
     if (isSliceOver()) await nextSlice();
   }
   const first = frames.find(({ directory }) => directory !== null)?.directory;
@@ -337,6 +342,11 @@ async function omeStructure(
     },
     description: text,
     ome: ome.info,
+    significantBits: ome.significantBits,
+    notes:
+      missing === 0
+        ? ome.notes
+        : [...ome.notes, `The OME-XML describes ${missing} planes that are not among the ${main.length} pages of the file.`],
   };
 }
 
@@ -351,12 +361,16 @@ export async function readStructure(
 ): Promise<TiffStructure> {
   const main = await file.directories(options.signal);
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
-  if (isOme(description)) {
+  if (!isOme(description)) return genericStructure(file, main, description.slice(0, longestText), options);
+  try {
     const isQuick = description.length <= quickText && mostPlanes(description) <= quickPlanes;
     const ome = isQuick ? readOme(description) : await readLongOme(description, options.signal);
-    return omeStructure(file, main, ome, description, options);
+    return await omeStructure(file, main, ome, description, options);
+  } catch (error) {
+    if (!(error instanceof TileSourceError)) throw error;
+    // The pages are shown although the description is wrong.
+    return { ...(await genericStructure(file, main, '', options)), notes: [error.message] };
   }
-  return genericStructure(file, main, description.slice(0, longestText), options);
 }
 
 /** OME-XML of at most so many characters, with at most so many planes, is read on the main thread. */
