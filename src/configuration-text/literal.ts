@@ -8,7 +8,7 @@ import { dictionaryKey, type PythonValue } from './python-value.js';
 /** A value that was read from the text of an option. */
 export interface Literal {
   value: PythonValue;
-  /** Number of lines of the text that belong to the value. Further lines contain statements, which are ignored. */
+  /** Number of lines of the text that belong to the value. Only blank lines and comments follow. */
   lineCount: number;
 }
 
@@ -54,7 +54,11 @@ export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   const value = hasBrokenContinuation(statement.cursor(), code) ? null : readAssigned(statement, code, budget);
   if (value === null) throw new InvalidLiteralError(0);
   if (result.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(result.tree, code, result.errorAt)));
-  return { value, lineCount: lineAt(statement.to) + 1 };
+  const lineCount = lineAt(statement.to) + 1;
+  // An indented line continues the value, so one that is no part of it is an error and not another option.
+  const next = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));
+  if (next >= 0) throw new InvalidLiteralError(next);
+  return { value, lineCount };
 }
 
 /** Reads simple words, numbers and strings without the parser. Nearly all values are of these kinds. `null` for other texts. */

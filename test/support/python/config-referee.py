@@ -28,7 +28,13 @@ def evaluate(node):
 
 
 def read_value(text):
-    return '' if text == '' else evaluate(ast.parse('_ = ' + text).body[0].value)
+    if text == '':
+        return ''
+    first, *more = ast.parse('_ = ' + text).body
+    # Further statements on the line of the value are ignored. Lines that continue the value must be a part of it.
+    if '\n' in text and any(statement.end_lineno > first.end_lineno for statement in more):
+        raise ValueError('not a part of the value')
+    return evaluate(first.value)
 
 
 def parser_of(text):

@@ -26,7 +26,7 @@ const cases: [string, string, string][] = [
   ['comments between options', '# top\n\n[a]\n  ; in\nb = 1\n# end\n\n[c]\n', '# top\n[a]\n  ; in\nb = 1\n# end\n\n[c]\n\n'],
   ['CRLF, in comments kept', '[a]\r\n# c\r\nb = "x"\r\n', "[a]\n# c\r\nb = 'x'\n\n"],
   ['a comment without an end', '[a]\nb = 1\n# c', '[a]\nb = 1\n# c\n\n'],
-  ['a comment after a complete value', '[a]\nb = 1\n# c\n  ; d\n  "x"\n', '[a]\nb = 1\n# c\n  ; d\n\n'],
+  ['a comment after a complete value', '[a]\nb = 1\n# c\n  ; d\n', '[a]\nb = 1\n# c\n  ; d\n\n'],
   ['only comments', '# a\n; b', '# a\n; b'],
   ['only blanks', '\n  \n', ''],
   ['nothing', '', ''],
