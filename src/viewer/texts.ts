@@ -292,6 +292,33 @@ export const imageTexts = {
   zoomOut: 'Zoom out',
 };
 
+export const openInTexts = {
+  about:
+    'Other programs can read this image in place. They need a link, which reads this image only and has your permissions. Anybody who has the link can use it.',
+  associated: 'Include label, macro and other associated images',
+  copied: 'Copied',
+  copyFor: (program: string) => `Copy the line for ${program}`,
+  days: (count: number) => plural(count, 'day'),
+  end: 'The link works for',
+  endsAt: (date: string) => `ends ${date}`,
+  linkName: 'Open in…',
+  links: 'Links to this image',
+  make: 'Make a link',
+  neverUsed: 'not used yet',
+  noEnd: 'does not end',
+  noLinks: 'There are no links to this image yet.',
+  notTried: 'This program was not tried with this version.',
+  onlyReader: 'The reader of this plugin was tried with this version; the window of napari was not.',
+  open: 'Open in…',
+  revoke: 'Revoke',
+  revokeNamed: (prefix: string) => `Revoke the link ${prefix}…`,
+  revoked: 'The link no longer works.',
+  shownOnce: (date: string) => `Copy what you need now: the address is shown only once. It works until ${date}.`,
+  signIn: 'Sign in to open this image in other programs.',
+  title: 'Open in another program',
+  usedAt: (date: string) => `last used ${date}`,
+};
+
 const changedTwice = (count: number) =>
   ` You have changed ${plural(count, 'shape')} that ${count === 1 ? 'is' : 'are'} changed there too: yours ${count === 1 ? 'lies' : 'lie'} beside theirs as new.`;
 

@@ -10,9 +10,10 @@ import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
 import { comparison } from '../image/compare.js';
 import { openImage, type ViewQuery } from '../image/image-view.js';
+import { openIn } from '../image/open-in.js';
 import { imagePanels } from '../image/panels.js';
 import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
-import { browseTexts, commonTexts, imageTexts } from '../texts.js';
+import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
 /** The page of an item: a zoomable image with its metadata, or the files of other items. */
@@ -70,6 +71,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     fill(panel, ...imagePanels(image, metadata), h('div.associated-place'), ...about, technical);
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+    buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
     buttons.prepend(compared.button);
     compared.update(route.query);
     let known = item;

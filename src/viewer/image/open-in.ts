@@ -1,0 +1,114 @@
+import { outcome } from '../admin/parts.js';
+import { apiUrl, request } from '../api.js';
+import { button, fill, h, icon, plainDialog, tell } from '../dom.js';
+import { choice, checkbox, field } from '../forms.js';
+import { formatDate } from '../format.js';
+import { currentUser } from '../session.js';
+import { commonTexts, openInTexts } from '../texts.js';
+import type { ImageMetadata } from './metadata.js';
+
+interface Link {
+  _id: string;
+  name: string;
+  prefix: string;
+  opens: string[];
+  expires: string | null;
+  lastUsed: string | null;
+}
+
+interface ProgramLine {
+  program: string;
+  text: string;
+  hint?: string;
+}
+
+/** Axes along which one image lies; frames along others are images of their own. */
+const ownAxes = new Set(['IndexC', 'IndexZ', 'IndexT']);
+
+const dayMs = 86_400_000;
+
+/** A dialog with ready lines for other programs, and the links that these use. */
+export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange'>) {
+  const path = `item/${item._id}/link`;
+  const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);
+  const said = outcome();
+  const result = h('div.stack.column', { 'data-testid': 'open-in-lines' });
+  const list = h('ul.column', { 'aria-label': openInTexts.links });
+  const days = choice({ 1: openInTexts.days(1), 7: openInTexts.days(7), 30: openInTexts.days(30) }, '7', { name: 'days' });
+  const associated = checkbox(openInTexts.associated, { name: 'associated' });
+  if (currentUser() === null) {
+    plainDialog(openInTexts.title, h('p', openInTexts.signIn));
+    return;
+  }
+  plainDialog(
+    openInTexts.title,
+    h('p', openInTexts.about),
+    field(openInTexts.end, days),
+    associated.element,
+    said.button(openInTexts.make, make, { kind: 'primary' }),
+    said.element,
+    result,
+    list,
+  ).classList.add('wide');
+  void showLinks().catch(said.bad);
+
+  async function make() {
+    const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
+    const json = { name: openInTexts.linkName, expires, associated: associated.input.checked };
+    const { token } = await request<Link & { token: string }>('POST', path, { json });
+    fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...linesOf(token).map(lineOf));
+    await showLinks();
+  }
+
+  function linesOf(token: string): ProgramLine[] {
+    const name = encodeURIComponent(item.name.replace(/[^\w.-]+/g, '_'));
+    const address = (at: string) =>
+      new URL(`${apiUrl(`item/${item._id}/${at}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
+    const [three, two] = [address('zarr'), address('zarr2')];
+    return [
+      { program: 'Python', text: `import zarr\nimage = zarr.open_group("${three}", mode="r")\nimage["0"]` },
+      { program: 'napari', text: `napari --plugin napari-ome-zarr "${three}"`, hint: openInTexts.onlyReader },
+      { program: 'QuPath', text: two, hint: openInTexts.notTried },
+      { program: 'Vitessce', text: `{ "fileType": "image.ome-zarr", "url": "${two}" }`, hint: openInTexts.notTried },
+      { program: 'neuroglancer', text: `zarr://${two}`, hint: openInTexts.notTried },
+    ];
+  }
+
+  function lineOf({ program, text, hint }: ProgramLine) {
+    const copy = button('', () => void copyText(text), { picture: 'link', name: openInTexts.copyFor(program) });
+    const heading = h('div.row.between', h('h3', program), copy);
+    return h('div.column', heading, h('pre.break', text), hint && h('p.hint.quiet-text.small', hint));
+  }
+
+  async function showLinks() {
+    const links = await request<Link[]>('GET', path);
+    const current = links.filter(
+      ({ opens, expires }) => opens.includes('zarr') && (expires === null || new Date(expires) > new Date()),
+    );
+    const rows = current.map((link) => {
+      const ends = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
+      const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
+      const words = [link.name || openInTexts.linkName, `${link.prefix}…`, ends, used].join(' · ');
+      const revoke = said.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
+      return h('li.row.wrap.between', h('span', icon('link'), ` ${words}`), revoke);
+    });
+    fill(list, ...(rows.length > 0 ? rows : [h('li.quiet-text', openInTexts.noLinks)]));
+  }
+
+  async function revokeLink({ _id }: Link) {
+    await request('DELETE', `link/${_id}`);
+    fill(result);
+    said.good(openInTexts.revoked);
+    await showLinks();
+  }
+}
+
+async function copyText(text: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(openInTexts.copied);
+  } catch {
+    // Browsers allow this only on secure pages, and may ask the user.
+    prompt(commonTexts.copy, text);
+  }
+}
