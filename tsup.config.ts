@@ -43,6 +43,9 @@ async function describeElement(): Promise<void> {
   await run('node_modules/.bin/tsc', [...words, '--outDir', 'dist/viewer-types']);
   await cp('dist/viewer-types/element.d.ts', 'dist/viewer/element.d.ts');
   await rm('dist/viewer-types', { recursive: true });
+  // React users import the element together with its types for JSX.
+  await cp('src/viewer/react.d.ts', 'dist/viewer/react.d.ts');
+  await writeFile('dist/viewer/react.js', "export * from './element.js';\n");
 }
 
 /** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */

@@ -36,11 +36,14 @@ type Attribute = (typeof attributes)[number];
 
 const defaults: Partial<Record<Attribute, string>> = { 'api-root': '/api/v1', view: '', panels: panelNames.join(' ') };
 
+/** Servers that render pages have no elements. They may import this script, which does nothing there. */
+const BrowserElement = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
+
 /**
  * `<large-image-viewer api-root="/api/v1" item="…">`: a zoomable image with its annotations for any page. All elements of a page use the same
  * server and the same user.
  */
-export class LargeImageViewer extends HTMLElement {
+export class LargeImageViewer extends BrowserElement {
   static readonly observedAttributes = attributes;
 
   readonly #root = this.attachShadow({ mode: 'open' });
@@ -72,8 +75,9 @@ export class LargeImageViewer extends HTMLElement {
         get(this: LargeImageViewer) {
           return (name === 'view' && this.#told) || (this.getAttribute(name) ?? defaults[name] ?? null);
         },
-        set(this: LargeImageViewer, value: string | null) {
-          if (value === null) this.removeAttribute(name);
+        set(this: LargeImageViewer, value: string | null | undefined) {
+          // Frameworks set `undefined` for attributes that are left out.
+          if (value === null || value === undefined) this.removeAttribute(name);
           else this.setAttribute(name, value);
         },
       });
@@ -219,7 +223,8 @@ onRefusedToken(() => {
   for (const element of document.querySelectorAll<LargeImageViewer>('large-image-viewer')) element.tokenRefused();
 });
 
-if (!customElements.get('large-image-viewer')) customElements.define('large-image-viewer', LargeImageViewer);
+const registry = globalThis.customElements as CustomElementRegistry | undefined;
+if (registry?.get('large-image-viewer') === undefined) registry?.define('large-image-viewer', LargeImageViewer);
 
 declare global {
   interface HTMLElementTagNameMap {

@@ -41,8 +41,8 @@ export function goTo(hash: string) {
 }
 
 /** The address that was last read or written here. If the browser has another one, the user has entered it, and it is about to be shown. */
-let known = location.hash;
-addEventListener('hashchange', () => (known = location.hash));
+let known = globalThis.location?.hash ?? '';
+globalThis.addEventListener?.('hashchange', () => (known = location.hash));
 
 /** Whether the page has heard of an address already. */
 export function isShown(hash: string) {

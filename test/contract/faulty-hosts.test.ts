@@ -1,4 +1,5 @@
-import { writeFile, readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HostEventEmitter, ModelEvents, type Host } from '../../src/index.js';
@@ -47,11 +48,11 @@ function directoryOf(): NonNullable<Host['directory']> {
 }
 
 /** What a case of the suite says of a host: `null` where it finds nothing wrong. */
-async function verdict(change: Change, name: string): Promise<string | null> {
+async function verdict(change: Change, name: string, made: Partial<HostUnderTest> = {}): Promise<string | null> {
   type Run = () => Promise<void> | void;
   const cases = new Map<string, Run>();
   const around: Run[] = [];
-  describeHost('a faulty host', async () => hostWith(change), {
+  describeHost('a faulty host', async () => ({ ...hostWith(change), ...made }), {
     describe: (_name, define) => define(),
     it: (caseName, run) => void cases.set(caseName, run),
     beforeAll: (run) => void around.push(run),
@@ -84,6 +85,7 @@ const directory = 'knows users and groups by their ids, and says nothing of othe
 const signal = 'breaks off the storing of a file when its signal is aborted, and leaves nothing of it';
 const failed = 'leaves nothing of a file whose stream fails or is too short';
 const announced = 'announces what happens: items, files, access, tokens';
+const stored = 'stores a stream as a file of the item, and gives its bytes back by range and by path';
 const removed = 'removes record and bytes of a file';
 
 const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
@@ -165,13 +167,13 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
         }),
     })),
     failed,
-    /bytes in the store, which nobody knows of/,
+    /leaves no bytes in the storage/,
   ],
   [
     'leaves the bytes of removed files',
     files(() => ({ remove: async (file) => void (await server.Blobs.findByIdAndDelete(file._id)) })),
     removed,
-    /bytes in the store, which nobody knows of/,
+    /leaves no bytes in the storage/,
   ],
   [
     'has events of its own, and announces nothing',
@@ -187,7 +189,37 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
   ],
 ];
 
+/** Names files by their hash, so that equal files share their bytes. */
+const byHash = files((right) => ({
+  async create(file, content, options) {
+    const created = await right.create(file, content, options);
+    const from = (await right.localPath(created))!;
+    const storedAs = createHash('sha256')
+      .update(await readFile(from))
+      .digest('hex');
+    await rename(from, join(server.folder, storedAs));
+    return (await server.Blobs.findByIdAndUpdate(
+      created._id,
+      { storedAs },
+      { returnDocument: 'after' },
+    ).lean()) as unknown as typeof created;
+  },
+  async remove(file) {
+    const { storedAs } = file as unknown as { storedAs: string };
+    await server.Blobs.findByIdAndDelete(file._id);
+    if (!(await server.Blobs.exists({ storedAs }))) await rm(join(server.folder, storedAs), { force: true });
+  },
+}));
+
 describe('the suite for hosts', () => {
+  it('finds nothing wrong with a host that names files by their hash', async () => {
+    for (const name of [stored, failed, removed, signal]) expect([name, await verdict(byHash, name)]).toEqual([name, null]);
+  });
+
+  it('does not ask a host with stateless tokens to revoke one', async () => {
+    expect(await verdict(() => ({}), announced, { revokeToken: undefined })).toBe(null);
+  });
+
   it.for(faults)('finds a host that %s', async ([, change, name, says]) => {
     expect(await verdict(change, name)).toMatch(says);
   });

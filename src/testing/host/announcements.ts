@@ -24,7 +24,7 @@ export const announcementChecks: HostChecks = {
       await work();
       assert.ok(
         expected.some((event) => heard.includes(event)),
-        `one of ${expected.join(', ')}; heard ${heard.join(', ') || 'nothing'}`,
+        `the host announces one of ${expected.join(', ')}; heard ${heard.join(', ') || 'nothing'}`,
       );
     };
     const { folder, item } = await trial.newItem(false);
@@ -36,9 +36,12 @@ export const announcementChecks: HostChecks = {
     if (trial.host.events === undefined) await trial.made.grant(folder, trial.stranger, 0);
     else await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
     await expectAfter(() => trial.made.removeItem(item), ['item.removed']);
-    if (trial.host.events !== undefined) await expectAfter(() => trial.made.revokeToken(trial.stranger), ['token.revoked']);
-    else await trial.made.revokeToken(trial.stranger);
-    assert.equal(await trial.verify(trial.stranger.token), null);
+    const revoke = trial.made.revokeToken?.bind(trial.made);
+    if (revoke) {
+      if (trial.host.events === undefined) await revoke(trial.stranger);
+      else await expectAfter(() => revoke(trial.stranger), ['token.revoked']);
+      assert.equal(await trial.verify(trial.stranger.token), null, 'a revoked token belongs to nobody');
+    }
     for (const off of offs) off();
     modelEvents?.close();
   },

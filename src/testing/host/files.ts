@@ -3,34 +3,39 @@ import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { StoredDocument } from '../../host.js';
 import { idText } from '../../core/database/id-text.js';
-import { attachedTo, content, readAll, type HostChecks } from './trial.js';
+import { attachedTo, content, newContent, readAll, type HostChecks } from './trial.js';
 
 /** Files are stored, read and removed, or come to nothing. */
 export const fileChecks: HostChecks = {
   'stores a stream as a file of the item, and gives its bytes back by range and by path': async (trial) => {
     const { item } = await trial.newItem(false);
-    const file = trial.records.fileOf(await trial.createFile(item));
-    assert.equal(file.name, 'fox.txt');
-    assert.equal(file.mimeType, 'text/plain');
-    assert.equal(file.size, content.length);
+    const file = trial.records.fileOf(await trial.createFile(item, Readable.from([content])));
+    assert.equal(file.name, 'fox.txt', 'a file keeps its name');
+    assert.equal(file.mimeType, 'text/plain', 'a file keeps its type');
+    assert.equal(file.size, content.length, 'a file has the size of its bytes');
     const record = trial.records.itemOf(item);
     assert.deepEqual(
       (await trial.records.filesOfItem(record)).map(({ id }) => id),
       [file.id],
+      'a stored file is in the list of its item',
     );
     const range = await readAll(await trial.host.files.read(file.doc, { start: 4, end: 9 }));
-    assert.equal(range.toString(), 'quick');
+    assert.equal(range.toString(), 'quick', 'read gives the bytes from `start` up to, but not including, `end`');
     const path = await trial.host.files.localPath(file.doc);
-    if (path !== null) assert.deepEqual(await readFile(path), content);
+    if (path !== null) assert.deepEqual(await readFile(path), content, 'localPath names a file with the same bytes');
   },
 
   'keeps files attached to an item out of its list, with the fields of the plugin': async (trial) => {
     const { item } = await trial.newItem(false);
     const attached = await trial.host.files.create(attachedTo(item, 16), Readable.from([content]));
     const stored = await trial.records.findFile(idText(attached._id));
-    assert.equal(stored?.doc.isLargeImageThumbnail, true);
-    assert.equal(stored?.doc.thumbnailKey, '{"width":16}');
-    assert.deepEqual(await trial.records.filesOfItem(trial.records.itemOf(item)), []);
+    assert.equal(stored?.doc.isLargeImageThumbnail, true, 'create stores the members of `fields`');
+    assert.equal(stored?.doc.thumbnailKey, '{"width":16}', 'create stores the members of `fields`');
+    assert.deepEqual(
+      await trial.records.filesOfItem(trial.records.itemOf(item)),
+      [],
+      'files that failed or are attached are not in the list of the item',
+    );
   },
 
   'leaves nothing of a file whose stream fails or is too short': async (trial) => {
@@ -42,10 +47,15 @@ export const fileChecks: HostChecks = {
       })(),
     );
     await trial.leavingNothing(async () => {
-      await assert.rejects(async () => trial.createFile(item, failing));
-      await assert.rejects(async () => trial.createFile(item, Readable.from([content.subarray(0, 3)])));
+      await assert.rejects(async () => trial.createFile(item, failing), 'create fails if its stream fails');
+      const short = Readable.from([content.subarray(0, 3)]);
+      await assert.rejects(async () => trial.createFile(item, short), 'create fails if its stream ends before `size` bytes');
     });
-    assert.deepEqual(await trial.records.filesOfItem(trial.records.itemOf(item)), []);
+    assert.deepEqual(
+      await trial.records.filesOfItem(trial.records.itemOf(item)),
+      [],
+      'files that failed or are attached are not in the list of the item',
+    );
   },
 
   'breaks off the storing of a file when its signal is aborted, and leaves nothing of it': async (trial) => {
@@ -70,7 +80,11 @@ export const fileChecks: HostChecks = {
         'a file is not stored when the signal of `create` is aborted already',
       );
     });
-    assert.deepEqual(await trial.records.filesOfItem(trial.records.itemOf(item)), []);
+    assert.deepEqual(
+      await trial.records.filesOfItem(trial.records.itemOf(item)),
+      [],
+      'files that failed or are attached are not in the list of the item',
+    );
   },
 
   'removes record and bytes of a file': async (trial) => {
@@ -83,13 +97,13 @@ export const fileChecks: HostChecks = {
       path = await files.localPath(file);
       await files.remove(file);
     });
-    assert.equal(await trial.records.findFile(idText(file._id)), null);
+    assert.equal(await trial.records.findFile(idText(file._id)), null, 'remove removes the record of the file');
     const left = await files
       .read(file, { start: 0, end: content.length })
       .then(readAll)
       .catch(() => Buffer.alloc(0));
-    assert.equal(left.length, 0, 'bytes of a removed file that can still be read');
-    if (path !== null) await assert.rejects(readFile(path));
+    assert.equal(left.length, 0, 'the bytes of a removed file cannot be read any more');
+    if (path !== null) await assert.rejects(readFile(path), 'the path of a removed file is gone');
   },
 
   'creates several files at once where it offers that, each for itself': async (trial) => {
@@ -114,11 +128,15 @@ export const fileChecks: HostChecks = {
     assert.deepEqual(
       results.map(({ status }) => status),
       states,
+      'createMany stores each file by itself: one that fails does not stop the others',
     );
     const [first, , third] = results.map((each) => (each.status === 'fulfilled' ? each.value : null));
-    assert.deepEqual(await readAll(await files.read(first!, { start: 0, end: content.length })), content);
-    assert.deepEqual(await readAll(await files.read(third!, { start: 0, end: 3 })), Buffer.from('abc'));
-    assert.equal(await models.file.countDocuments({ attachedToId: item._id } as never), 3);
+    const firstBytes = await readAll(await files.read(first!, { start: 0, end: content.length }));
+    assert.deepEqual(firstBytes, content, 'createMany stores the bytes of each file');
+    const bytes = await readAll(await files.read(third!, { start: 0, end: 3 }));
+    assert.deepEqual(bytes, Buffer.from('abc'), 'createMany stores the bytes of each file');
+    const kept = await models.file.countDocuments({ attachedToId: item._id } as never);
+    assert.equal(kept, 3, 'createMany leaves no record of a file that failed');
   },
 
   'removes several files at once where it offers that, also some that are gone already': async (trial) => {
@@ -126,14 +144,17 @@ export const fileChecks: HostChecks = {
     if (!files.removeMany) return;
     const { item } = await trial.newItem(false);
     const docs = [await trial.createFile(item), await trial.createFile(item)];
-    for (let width = 1; width <= 5; width += 1) docs.push(await files.create(attachedTo(item, width), Readable.from([content])));
+    for (let width = 1; width <= 5; width += 1)
+      docs.push(await files.create(attachedTo(item, width), Readable.from([newContent()])));
     const paths = await Promise.all(docs.map((doc) => files.localPath(doc)));
     await files.remove(docs[1]!);
     await files.remove(docs[2]!);
     await Promise.all([files.removeMany(docs), files.removeMany(docs)]);
     await files.removeMany([]);
-    assert.equal(await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never), 0);
-    for (const path of paths) if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' });
+    const left = await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never);
+    assert.equal(left, 0, 'removeMany removes the records of all files, also if some are gone already');
+    for (const path of paths)
+      if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' }, 'removeMany removes the bytes of all files');
   },
 
   'keeps the large-image record of an item, claimed by one of two at a time': async (trial) => {
@@ -143,7 +164,8 @@ export const fileChecks: HostChecks = {
     const claims = await Promise.all(
       [1, 2].map(() => trial.records.markers.claim(record, { fileId: file._id, sourceName: 'tiff' })),
     );
-    assert.equal(claims.filter((claim) => claim !== null).length, 1);
-    assert.equal((await trial.records.findItem(record.id))?.largeImage?.sourceName, 'tiff');
+    assert.equal(claims.filter((claim) => claim !== null).length, 1, 'of two simultaneous claims exactly one succeeds');
+    const kept = (await trial.records.findItem(record.id))?.largeImage?.sourceName;
+    assert.equal(kept, 'tiff', 'the item keeps its large-image record');
   },
 };

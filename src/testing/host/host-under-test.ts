@@ -6,7 +6,7 @@ export interface TestUser {
   token: string;
 }
 
-/** A host with nothing in it, and what the suite needs to fill it the way its own users would. */
+/** An empty host, and functions that do what its own users would do. */
 export interface HostUnderTest {
   host: Host;
   /** Makes a user who is no site administrator, and a token with full rights for them. */
@@ -19,10 +19,11 @@ export interface HostUnderTest {
   removeItem(item: StoredDocument): Promise<void>;
   /** Lets a user read, or write, or do nothing in a folder. */
   grant(folder: StoredDocument, user: TestUser, level: AccessLevel): Promise<void>;
-  revokeToken(user: TestUser): Promise<void>;
+  /** Ends the session of a user. Leave it out where tokens are stateless (such as JWT) and stay valid until they expire. */
+  revokeToken?: ((user: TestUser) => Promise<void>) | undefined;
   /**
-   * How many files, objects or the like the host's store of bytes holds, finished or not. Without it, what is looked for after uploads that failed is
-   * their records only.
+   * Counts the files or objects in the host's storage, complete or not. A host that names files by their hash counts equal files once. Without this
+   * function, only the records of failed uploads are checked, not their bytes.
    */
   countStored?(): Promise<number>;
   close(): Promise<void>;

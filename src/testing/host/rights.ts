@@ -8,10 +8,11 @@ import type { HostChecks } from './trial.js';
 export const rightsChecks: HostChecks = {
   'knows who a token belongs to, and nobody for any other text': async (trial) => {
     const caller = await trial.verify(trial.owner.token);
-    assert.equal(caller?.id, trial.owner.id);
-    assert.equal(caller?.admin, false);
+    assert.equal(caller?.id, trial.owner.id, 'a token belongs to the user who signed in with it');
+    assert.equal(caller?.admin, false, 'a user that createUser makes is no site administrator');
     assert.ok(caller !== null && caller.scopes.length > 0, 'a sign-in has scopes');
-    for (const text of ['', 'x', `${trial.owner.token}x`, '{"$gt":""}']) assert.equal(await trial.verify(text), null);
+    for (const text of ['', 'x', `${trial.owner.token}x`, '{"$gt":""}'])
+      assert.equal(await trial.verify(text), null, `the text ${JSON.stringify(text)} is no token of anybody`);
   },
 
   'gives owners at least write, strangers and the anonymous what the folder gives them': async (trial) => {
@@ -20,9 +21,14 @@ export const rightsChecks: HostChecks = {
     for (const isPublic of [false, true]) {
       const { folder, item } = await trial.newItem(isPublic);
       for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: folder } as const]) {
-        assert.ok((await trial.host.access.level(caller, subject)) >= 1);
-        assert.equal(await trial.host.access.level(other, subject), isPublic ? 0 : -1);
-        assert.equal(await trial.host.access.level(null, subject), isPublic ? 0 : -1);
+        assert.ok((await trial.host.access.level(caller, subject)) >= 1, `the owner may write to the ${subject.type}`);
+        const word = `of a ${isPublic ? 'public' : 'private'} ${subject.type}`;
+        assert.equal(await trial.host.access.level(other, subject), isPublic ? 0 : -1, `the level of a stranger ${word}`);
+        assert.equal(
+          await trial.host.access.level(null, subject),
+          isPublic ? 0 : -1,
+          `the level of an anonymous visitor ${word}`,
+        );
       }
     }
   },
@@ -90,6 +96,7 @@ export const rightsChecks: HostChecks = {
     assert.deepEqual(
       idsOf(await directory.users([trial.owner.id, unknown, trial.stranger.id])),
       [trial.owner.id, trial.stranger.id].toSorted(),
+      'the directory gives the users that exist, and only those that were asked for',
     );
     const seen = idsOf(await directory.users([trial.owner.id], await trial.verify(trial.stranger.token)));
     assert.ok(seen.length === 0 || (seen.length === 1 && seen[0] === trial.owner.id), 'one user was asked for by another');
@@ -104,9 +111,14 @@ export const rightsChecks: HostChecks = {
     const docs = [shown.item, hidden.item];
     const ids = docs.map(({ _id }) => _id);
     const seenBy = (user: TestUser | null, level: AccessLevel) => trial.listed('item', docs, { user, level });
-    assert.deepEqual(await seenBy(trial.owner, 0), ids.map(idText).sort());
-    assert.deepEqual(await seenBy(trial.stranger, 0), [idText(shown.item._id)]);
-    assert.deepEqual(await seenBy(null, 0), [idText(shown.item._id)]);
-    assert.deepEqual(await seenBy(trial.stranger, 1), []);
+    const seen = [idText(shown.item._id)];
+    assert.deepEqual(
+      await seenBy(trial.owner, 0),
+      ids.map(idText).sort(),
+      'the filter of the owner finds public and private items',
+    );
+    assert.deepEqual(await seenBy(trial.stranger, 0), seen, 'the filter of a stranger finds public items only');
+    assert.deepEqual(await seenBy(null, 0), seen, 'the filter of an anonymous visitor finds public items only');
+    assert.deepEqual(await seenBy(trial.stranger, 1), [], 'the filter of a stranger finds nothing to write to');
   },
 };

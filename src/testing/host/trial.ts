@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { AccessLevel, Host, NewFile, StoredDocument } from '../../host.js';
 import { HostRecords } from '../../core/host/host-records.js';
@@ -11,6 +12,11 @@ export type HostChecks = Readonly<Record<string, (trial: HostTrial) => Promise<v
 
 /** The content of the files in the checks. */
 export const content = Buffer.from('The quick brown fox jumps over the lazy dog.');
+
+/** Unique bytes as long as `content`, because hosts that name files by their hash store equal files only once. */
+export function newContent(): Buffer {
+  return Buffer.from(randomBytes(content.length / 2).toString('hex'));
+}
 
 /** A host with two users, and what the checks do with it. */
 export class HostTrial {
@@ -51,7 +57,7 @@ export class HostTrial {
 
   createFile(
     item: StoredDocument,
-    stream = Readable.from([content]),
+    stream = Readable.from([newContent()]),
     options?: { signal: AbortSignal },
   ): Promise<StoredDocument> {
     const parent = { type: 'item', itemId: idText(item._id) } as const;
@@ -74,7 +80,7 @@ export class HostTrial {
   async leavingNothing(work: () => Promise<unknown>): Promise<void> {
     const before = await this.made.countStored?.();
     await work();
-    assert.equal(await this.made.countStored?.(), before, 'bytes in the store, which nobody knows of');
+    assert.equal(await this.made.countStored?.(), before, 'a failed or removed file leaves no bytes in the storage');
   }
 }
 

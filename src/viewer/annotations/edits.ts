@@ -185,6 +185,6 @@ function tellListeners() {
 }
 
 // The browser asks before the page is closed with unsaved changes.
-addEventListener('beforeunload', (event) => {
+globalThis.addEventListener?.('beforeunload', (event) => {
   if (unsavedChanges() > 0) event.preventDefault();
 });
