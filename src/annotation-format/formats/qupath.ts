@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { OverlaySize } from '../bounding-box.js';
 import type { AnnotationElement } from '../schema/document.js';
 import { rgbOf, rgbOfInteger, rgbOfList, rgbText, type Rgb } from './color.js';
@@ -61,14 +62,29 @@ const understood = new Set([
   'fillColor',
 ]);
 
+/** Properties that our own export adds. */
+const added = new Set(
+  'elementType elementIds fromQuPath center width height rotation normal radius points holes closed widthSubdivisions heightSubdivisions'.split(
+    ' ',
+  ),
+);
+
 /** The members of a QuPath feature without a field in elements, which are kept in `user.qupath`. */
 function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
-  const kept: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => !understood.has(key)));
+  const isOurs = properties.elementType !== undefined;
+  const isKept = (key: string) => !understood.has(key) && !(isOurs && added.has(key));
+  const kept: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
   const { id, nucleusGeometry, geometry } = feature;
   if (typeof id === 'string') kept.id = id;
   if (nucleusGeometry !== undefined) kept.nucleusGeometry = nucleusGeometry;
   if (isObject(geometry) && geometry.plane !== undefined) kept.plane = geometry.plane;
   return kept;
+}
+
+/** What an element keeps in `user` of a QuPath feature. */
+function userOf(feature: JsonObject, properties: JsonObject): JsonObject {
+  const measurements = measurementsOf(properties.measurements);
+  return { ...(measurements === null ? {} : { measurements }), qupath: keptForQuPath(feature, properties) };
 }
 
 /**
@@ -90,10 +106,8 @@ export function quPathProperties(feature: JsonObject, properties: JsonObject, ge
   }
   if (typeof properties.name === 'string' && !isOurs) result.label ??= { value: properties.name };
   if (geometry.isEllipse === true) result.type ??= 'ellipse';
-  if (isOurs) return { ...result, type: properties.elementType };
-  const measurements = measurementsOf(properties.measurements);
-  result.user ??= { ...(measurements === null ? {} : { measurements }), qupath: keptForQuPath(feature, properties) };
-  return result;
+  if (!isOurs || properties.fromQuPath === true) result.user ??= userOf(feature, properties);
+  return isOurs ? { ...result, type: properties.elementType } : result;
 }
 
 /** The properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
@@ -188,12 +202,23 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     ...appearanceForQuPath(element, kept),
     ...(measurements === null ? {} : { measurements }),
   };
-  return {
+  const written: Feature & JsonObject = {
     type: 'Feature',
     // An id belongs to one feature. If parts are not consecutive any more, the first of them gets it.
     ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
-    geometry: plane === undefined ? geometry : { ...geometry, plane },
+    geometry: { ...geometry, coordinates: flat(geometry.coordinates), ...(plane === undefined ? {} : { plane }) } as Geometry,
     ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
     properties,
   };
+  // Features that came from QuPath go back without `user`, if the import makes the same of all the rest.
+  const { user, ...others } = properties;
+  const short = { ...written, properties: { ...others, fromQuPath: true } };
+  return user !== undefined && isDeepStrictEqual(userOf(short, short.properties), user) ? short : written;
+}
+
+/** Coordinates without the third one where it is 0, which QuPath does not write. */
+function flat(coordinates: unknown): unknown {
+  if (!Array.isArray(coordinates)) return coordinates;
+  if (typeof coordinates[0] !== 'number') return coordinates.map(flat);
+  return coordinates[2] === 0 ? coordinates.slice(0, 2) : coordinates;
 }

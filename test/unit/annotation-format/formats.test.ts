@@ -608,9 +608,13 @@ describe('QuPath', () => {
     expect(back.geometry).toMatchObject({
       type: 'Polygon',
       plane: cell.geometry.plane,
-      coordinates: [ring.map((position) => [...position, 0])],
+      coordinates: [ring],
     });
+    expect(back.properties).not.toHaveProperty('user');
     expect(read(plain(back))).toEqual([element]);
+    // What QuPath has no member for still needs `user`.
+    const more = { ...element, user: { ...(element!.user as Json), note: 'ours' } };
+    expect(read(plain(elementToQuPathFeature(more as unknown as AnnotationElement)))).toEqual([more]);
   });
 
   test('a changed group or color replaces the classification that came', () => {
