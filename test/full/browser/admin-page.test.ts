@@ -122,10 +122,10 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     };
     const files = setting('large_image.max_thumbnail_files');
     const label = files.getByLabel('Max thumbnail files', { exact: true });
-    const set = setting('large_image.auto_set').getByLabel('Open uploaded images by themselves', { exact: true });
+    const set = setting('large_image.auto_set').getByLabel('Open uploaded images automatically', { exact: true });
     await label.fill('-3');
     await set.selectOption('false');
-    await save('1 setting saved. 1 setting refused: the reason stands beside it.');
+    await save('1 setting saved. 1 setting refused: See the reason below each.');
     expect(await files.getByRole('alert').innerText()).toBe(
       'Max thumbnail files must be a non-negative integer. Allowed: a whole number, 0 or more; fractions are cut off.',
     );
@@ -133,7 +133,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await stored('large_image.auto_set')).toBe(false);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Save');
     await files.getByRole('button', { name: 'Default of Max thumbnail files' }).click();
-    await save('Nothing has changed.');
+    await save('Nothing changed.');
     expect(await files.getByRole('alert').count()).toBe(0);
 
     // A text that reads as a number stays a text.
@@ -149,7 +149,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await name.getByRole('button', { name: 'Default of Name of the server' }).click();
     await save('1 setting saved.');
     expect(await stored('core.brand_name')).toBe('Girder');
-    await save('Nothing has changed.');
+    await save('Nothing changed.');
   });
 
   it('makes large images in a folder, whatever it is called, and tells the counters', async () => {
@@ -162,7 +162,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await button(hostile).click();
     await page.getByText('No folders here that you can see.').waitFor();
     await button('Create large images').click();
-    await said('Create large images in a folder', 'Done: 1 item of');
+    await said('Create large images in a folder', 'Done: 1 item in');
     const count = async (words: string) =>
       page.getByTestId('counters').getByRole('row').filter({ hasText: words }).getByRole('cell').last().innerText();
     expect([await count('Large images created'), await count('Items skipped')]).toEqual(['1', '0']);
@@ -182,7 +182,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await button('Create thumbnails').click();
     await panel('Create thumbnails').getByRole('alert').getByText('Choose at least one picture.').waitFor();
     await page.getByLabel('The image', { exact: true }).check();
-    const sizes = page.getByLabel('Sizes in pixels, at most');
+    const sizes = page.getByLabel('Maximum sizes in pixels');
     await sizes.fill('100 by 100');
     await button('Create thumbnails').click();
     await panel('Create thumbnails').getByRole('alert').getByText('Write sizes as width × height').waitFor();
@@ -240,7 +240,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       page.getByRole('table', { name: label }).getByRole('row').filter({ hasText: name }).getByRole('cell').nth(1).innerText();
     await until('files are open', async () => (await cell('Caches', 'Open images')) !== '0');
     await button('Clear caches').click();
-    await said('Caches', 'The caches have been cleared.');
+    await said('Caches', 'Caches cleared.');
     expect([await cell('Before', 'Open images'), await cell('After', 'Open images')]).toEqual(['1', '0']);
 
     await tab('Thumbnails').click();
@@ -253,17 +253,17 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(before);
     await button('Delete thumbnails').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await said('Files kept for items', /thumbnail files? removed/);
+    await said('Cached files', /thumbnail files? removed/);
     expect(await thumbnails.innerText()).toBe('0');
     expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(0);
 
     expect(await page.getByTestId('count-histograms').innerText()).toBe('1');
     await button('Delete histograms').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await said('Files kept for items', '1 histogram removed.');
+    await said('Cached files', '1 histogram removed.');
     await button('Delete associated images').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await said('Files kept for items', '0 associated images removed.');
+    await said('Cached files', '0 associated images removed.');
     expect(complaints).toEqual([]);
   });
 
@@ -292,16 +292,16 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       const number = (await page.locator('.line-numbers .failing').boundingBox())!;
       expect(Math.abs(band - number.y)).toBeLessThan(1);
       await button('Replace').click();
-      await said('Configuration file', 'Nothing was done, because the text is not valid.');
+      await said('Configuration file', 'Nothing was saved, because the text is invalid.');
       await button('Format').click();
-      await said('Configuration file', 'Nothing was done, because the text is not valid.');
+      await said('Configuration file', 'Nothing was saved, because the text is invalid.');
       expect(await readFile(configFile, 'utf8')).toBe('[large_image]\ncache_sources = True\n');
     });
 
     it('formats, and stores nothing by that', async () => {
       await editor().fill('[large_image]\ncache_sources=True\ncache_backend:"memory"\n');
       await button('Format').click();
-      await said('Configuration file', 'Formatted. Nothing is stored yet.');
+      await said('Configuration file', 'Formatted. Nothing is saved yet.');
       expect(await editor().inputValue()).toContain("cache_backend = 'memory'");
       expect(await page.locator('.line-numbers .failing').count()).toBe(0);
       expect(await readdir(work)).not.toContainEqual(expect.stringMatching(/^server\.cfg\./));
@@ -315,7 +315,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(await readFile(configFile, 'utf8')).toBe(text);
       expect(await readdir(work)).toContainEqual(expect.stringMatching(/^server\.cfg\.\d{8}-\d{6}$/));
       await button('Replace').click();
-      await said('Configuration file', 'No change: the file holds this text already.');
+      await said('Configuration file', 'No change: the file already contains this text.');
       expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([]);
     });
 
@@ -351,7 +351,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       await editor().fill('[large_image]\ncache_tilesource_maximum = 7\n');
       await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).check();
       await button('Replace').click();
-      await said('Configuration file', 'Updated, and the server has restarted.');
+      await said('Configuration file', 'Updated. The server has restarted.');
       expect(await maxsize()).toBe(7);
       expect(complaints).toEqual([]);
     });

@@ -311,7 +311,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByRole('button', { name: 'Rename annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Areas');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
-    await page.getByRole('dialog').getByText('You have changed 1 shape that is changed there too').waitFor();
+    await page.getByRole('dialog').getByText('Both of you changed 1 shape').waitFor();
     for (const route of held) await route.continue();
     await page.unroute(lists);
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
@@ -325,8 +325,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
       await page.getByText('No annotations yet.').waitFor();
     };
-    await remove('The annotation with its 5 shapes is removed.');
-    await page.getByRole('button', { name: 'Bring it back' }).click();
+    await remove('This deletes the annotation with its 5 shapes.');
+    await page.getByRole('button', { name: 'Restore it' }).click();
     await page.getByRole('button', { name: 'Edit Areas' }).click();
     expect(await stored('Areas')).toMatchObject(theirs);
     const keep = (value: string) =>
@@ -335,7 +335,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await remove('The annotation with its 5 shapes is removed for good: this server keeps no former versions.');
     await keep('true');
     await page.getByTestId('annotation-message').getByText('Deleted Areas.').waitFor();
-    expect(await page.getByRole('button', { name: 'Bring it back' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Restore it' }).count()).toBe(0);
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
     // Whether the page has heard of the change before it saves is a matter of time.
@@ -791,7 +791,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await input.setInputFiles(empty);
     await message.getByText('empty.json: it contains no annotations.').waitFor();
     await input.setInputFiles(marked);
-    await message.getByText('lies on the image').waitFor();
+    await message.getByText('is on the image').waitFor();
     const own = join(folder, 'own.geojson');
     await writeFile(own, JSON.stringify({ type: 'FeatureCollection', features, name: 'Its own name' }));
     await input.setInputFiles(own);

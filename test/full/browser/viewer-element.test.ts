@@ -79,7 +79,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
 
   it('says in words that one has to sign in, and opens with a token that the page gives, without a cookie', async () => {
     await page.goto(`${url}/slides/${item}`);
-    await page.getByRole('alert').getByText('Sign in to see this: it is not open to everybody.').waitFor();
+    await page.getByRole('alert').getByText('Sign in to view this. It is not public.').waitFor();
     await until('both questions, of the item and of its image, are refused', () => complaints.length === 2);
     expect(complaints).toEqual([expect.stringContaining('401'), expect.stringContaining('401')]);
     complaints.length = 0;
@@ -118,7 +118,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
   it('opens as soon as a refused user gets access', async () => {
     const reader = await testHost.register('reader');
     await inPage(`window.opened = null; viewer.token = '${reader.token}';`);
-    await page.getByRole('alert').getByText('You may not see this.').waitFor();
+    await page.getByRole('alert').getByText('You do not have permission to view this.').waitFor();
     complaints.length = 0;
     const { folderId } = await admin.ok('GET', `/item/${item}`);
     const { users } = (await admin.ok('GET', `/folder/${String(folderId)}/access`)) as unknown as {
@@ -140,7 +140,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     const { folderId } = await admin.ok('GET', `/item/${item}`);
     const doomed = await admin.create('/item', { folderId: String(folderId), name: 'doomed' });
     await inPage(`viewer.item = '${doomed}'; viewer.token = '${stranger.token}';`);
-    await page.getByRole('alert').getByText('You may not see this.').waitFor();
+    await page.getByRole('alert').getByText('You do not have permission to view this.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
     await page.getByRole('alert').getByText('This is not here').waitFor({ timeout: 15_000 });
     const asked = cookies.length;
@@ -169,7 +169,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(panel!.y).toBeGreaterThanOrEqual(image!.y + image!.height);
     await page.setViewportSize({ width: 1000, height: 700 });
     await inPage(`viewer.item = 'nonsense'`);
-    await page.getByRole('alert').getByText('This is not here: it was removed, or the link to it is not complete.').waitFor();
+    await page.getByRole('alert').getByText('Not found: it was removed, or the link is incomplete.').waitFor();
     await inPage(`viewer.item = '${item}'`);
     await page.getByTestId('scale-bar').waitFor();
     expect(complaints.splice(0)).toEqual([expect.stringContaining('400'), expect.stringContaining('400')]);
@@ -209,7 +209,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     await page.getByLabel('Add a person or group').fill('an');
     await page.getByRole('alert').getByText('This server cannot search for people.').waitFor();
     expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true);
-    await page.getByRole('checkbox', { name: 'Everybody may see it' }).check();
+    await page.getByRole('checkbox', { name: 'Public: everybody can see it' }).check();
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
     await page.getByText('Permissions saved.').waitFor();
     const scheme = () => inPage<string>(`viewer.theme = 'dark'; return getComputedStyle(viewer).colorScheme`);

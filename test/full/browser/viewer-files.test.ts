@@ -138,7 +138,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await inDialog('Add a value');
     await dialog().locator('.metadata-rows li').last().locator('input').fill('stain');
     await inDialog('Save');
-    await dialog().getByText('The name “stain” stands twice in the metadata.').waitFor();
+    await dialog().getByText('The name “stain” is used twice.').waitFor();
     await inDialog('Remove value 5');
     await inDialog('Save');
     await closed();
@@ -155,7 +155,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       await closed();
     };
     await rename('renamed & more', 'slide 9.txt');
-    await page.getByText('That name is taken there: it is called “slide 9.txt (1)” now.').waitFor();
+    await page.getByText('That name is taken. It is now called “slide 9.txt (1)”.').waitFor();
     await rename('slide 9.txt (1)', 'renamed & more');
     await page.getByRole('link', { name: 'renamed & more' }).waitFor();
     expect(complaints).toEqual([]);
@@ -268,7 +268,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await page.getByLabel('Search everything').fill('sliv');
     await page.getByText('Slides / Archive / 25/26 \\ left', { exact: true }).waitFor();
     await page.getByLabel('Search everything').fill(hostile);
-    await page.getByText(`Nothing was found for “${hostile}”`).waitFor();
+    await page.getByText(`Nothing found for “${hostile}”`).waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -300,7 +300,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await dialog().getByLabel('Apply to annotations inside').check();
     await dialog().getByLabel('Add a person or group').fill('Ott');
     await dialog().getByRole('button', { name: 'First otto (otto)' }).click();
-    await dialog().getByLabel('What First otto may do').selectOption({ label: 'May see and annotate' });
+    await dialog().getByLabel('Permissions of First otto').selectOption({ label: 'Can view and annotate' });
     await inDialog('Save');
     await closed();
     const { users } = (await admin.ok('GET', `/folder/${folder}/access`)) as unknown as { users: object[] };
@@ -356,7 +356,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await closed();
     await page.setViewportSize({ width: 1200, height: 900 });
     await page.getByRole('button', { name: 'Edit “Pia Pohl”' }).click();
-    await dialog().getByLabel('This account').selectOption({ label: 'is disabled' });
+    await dialog().getByLabel('Status').selectOption({ label: 'Disabled' });
     await inDialog('Save');
     await closed();
     await page
@@ -364,7 +364,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
       .getByText('Disabled')
       .waitFor();
     await page.getByRole('button', { name: 'Edit “Pia Pohl”' }).click();
-    await dialog().getByLabel('This account').selectOption({ label: 'may be used' });
+    await dialog().getByLabel('Status').selectOption({ label: 'Active' });
     await inDialog('Save');
     await closed();
     await page.getByRole('button', { name: 'Edit “Pia Pohl”' }).click();
@@ -393,7 +393,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await dialog().getByText('is invited').waitFor();
     const theirs = await pageOf(otto);
     await theirs.goto(`${testHost.url}/#user/${otto.id}`);
-    await theirs.getByText(`You are invited to the group “${hostile}”.`).waitFor();
+    await theirs.getByText(`You are invited to join the group “${hostile}”.`).waitFor();
     await theirs.getByRole('button', { name: 'Join' }).click();
     await theirs.getByRole('button', { name: 'Join' }).waitFor({ state: 'detached' });
     await theirs.context().close();
@@ -411,11 +411,11 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
   it('changes one’s own password and stays signed in', async () => {
     await open(`user/${admin.id}`, 'First anna');
     await page.getByRole('button', { name: 'Change password' }).click();
-    await dialog().getByLabel('Present password').fill('wrong one');
+    await dialog().getByLabel('Current password').fill('wrong one');
     await dialog().getByLabel('New password').fill('anna.other');
     await inDialog('Change password');
     await dialog().getByRole('alert').getByText('Old password is incorrect.').waitFor();
-    await dialog().getByLabel('Present password').fill('anna.password');
+    await dialog().getByLabel('Current password').fill('anna.password');
     await inDialog('Change password');
     await closed();
     await open('admin', 'Administration');

@@ -91,7 +91,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
       });
     };
     await isAt(250, 0);
-    await page.getByRole('button', { name: 'Turn by 90°' }).click();
+    await page.getByRole('button', { name: 'Rotate by 90°' }).click();
     await until('the address says so', () => part('rotation') === '90');
     await isAt(0, 250);
     await page.locator('.openseadragon-canvas').first().focus();
@@ -106,7 +106,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     });
     await admin.ok('DELETE', `/annotation/${String(id)}`);
     // A turned image without a place is whole, and stays so when the stage gets smaller.
-    const scale = () => page.getByTitle('Magnification on the screen').innerText();
+    const scale = () => page.getByTitle('Magnification on screen').innerText();
     await open('?rotation=45');
     const whole = await scale();
     await open('');
@@ -174,7 +174,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await drag(0, 80);
     await until('the first has moved', () => at()[0]! < 950);
     await liesAt(half);
-    await page.getByRole('button', { name: 'Move both together (Alt: one alone)' }).click();
+    await page.getByRole('button', { name: 'Move both together (Alt: only one)' }).click();
     await rest();
     const before = at();
     await drag(1, -100);
@@ -186,7 +186,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     // Micrometres are pixels of the second image.
     const shifted = () => [half()[0]! + shift, half()[1]!];
     await liesAt(shifted);
-    await page.getByRole('button', { name: 'Move both together (Alt: one alone)' }).click();
+    await page.getByRole('button', { name: 'Move both together (Alt: only one)' }).click();
     await drag(0, 60);
     await until('the first has moved', () => at()[0] !== before[0]);
     await liesAt(shifted);
@@ -311,7 +311,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
     await admin.ok('DELETE', path);
     await page.getByTestId('annotation-message').getByText('Somebody else has deleted “Theirs”').waitFor();
-    await page.getByRole('button', { name: 'Bring it back' }).click();
+    await page.getByRole('button', { name: 'Restore it' }).click();
     await until('it is back', async () => (await admin.ok('GET', '/annotation', { query: { itemId: slide } })).length === 2);
     await until('the change is saved', async () => {
       const save = page.getByRole('button', { name: 'Save', exact: true });
@@ -346,7 +346,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.locator('.stage').evaluate((stage) => stage.setAttribute('data-kept', 'yes'));
     const finder = await page.context().newPage();
     await finder.goto(`${testHost.url}/#search?q=rena`);
-    await finder.getByText('Nothing was found for “rena”').waitFor();
+    await finder.getByText('Nothing found for “rena”').waitFor();
     await admin.ok('PUT', `/item/${slide}`, { query: { name: 'renamed.tiff' } });
     await admin.ok('PUT', `/item/${slide}/metadata`, { json: { stain: 'PAS' } });
     await page.locator('.side-panel').getByText('PAS').waitFor();

@@ -644,7 +644,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await until('the address says so', () => page.url().includes('light=150,100'));
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Copy link to this view' }).click();
-    const told = page.getByText('The link is copied.');
+    const told = page.getByText('Link copied.');
     await told.waitFor();
     // Not only to screen readers.
     expect((await told.boundingBox())!.height).toBeGreaterThan(15);
@@ -674,7 +674,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByText('Nothing public here yet').waitFor();
     expect(complaints).toEqual([]);
     await page.goto(`${testHost.url}/#item/${id}`);
-    await page.getByRole('alert').getByText('Sign in to see this: it is not open to everybody.').waitFor();
+    await page.getByRole('alert').getByText('Sign in to view this. It is not public.').waitFor();
     expect(await page.locator('.stage').count()).toBe(0);
     expect(complaints).toEqual([expect.stringContaining('401')]);
     await page.locator('main').getByRole('link', { name: 'Sign in' }).click();
@@ -766,7 +766,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await admin.ok('PUT', '/system/setting', { form: { key, value: 'closed' } });
     const visitor = await (await browser.newContext()).newPage();
     await visitor.goto(`${testHost.url}/#register`);
-    await visitor.getByText('Accounts are made by administrators here').waitFor();
+    await visitor.getByText('Only administrators can create accounts here').waitFor();
     expect(await visitor.getByLabel('Login').count()).toBe(0);
     await visitor.locator('main').getByRole('link', { name: 'Sign in' }).click();
     await visitor.getByLabel('Login or e-mail').waitFor();
