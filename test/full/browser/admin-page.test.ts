@@ -146,7 +146,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await stored('large_image.max_thumbnail_files')).toBe(5000);
     expect(await stored('core.brand_name')).toBe('2026');
     expect(await stored('large_image.show_viewer')).toBe(false);
-    await name.getByRole('button', { name: 'Default of Name of the server' }).click();
+    await name.getByRole('button', { name: 'Default of Server name' }).click();
     await save('1 setting saved.');
     expect(await stored('core.brand_name')).toBe('Girder');
     await save('Nothing changed.');
@@ -181,7 +181,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     for (const box of await pictures.all()) await box.uncheck();
     await button('Create thumbnails').click();
     await panel('Create thumbnails').getByRole('alert').getByText('Choose at least one picture.').waitFor();
-    await page.getByLabel('The image', { exact: true }).check();
+    await page.getByLabel('Image', { exact: true }).check();
     const sizes = page.getByLabel('Maximum sizes in pixels');
     await sizes.fill('100 by 100');
     await button('Create thumbnails').click();
@@ -311,7 +311,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       const text = await editor().inputValue();
       await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).uncheck();
       await button('Replace').click();
-      await said('Configuration file', /^Updated\. The former file is kept as server\.cfg\.\d{8}-\d{6}\.$/);
+      await said('Configuration file', /^Updated\. The previous file is kept as server\.cfg\.\d{8}-\d{6}\.$/);
       expect(await readFile(configFile, 'utf8')).toBe(text);
       expect(await readdir(work)).toContainEqual(expect.stringMatching(/^server\.cfg\.\d{8}-\d{6}$/));
       await button('Replace').click();

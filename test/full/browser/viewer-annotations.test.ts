@@ -713,7 +713,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       if (JSON.stringify(seen) === JSON.stringify(expected)) return true;
       throw new Error(JSON.stringify(seen));
     });
-    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: This is not here').waitFor();
+    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: Not found').waitFor();
     // Other light falls on the image alone.
     await page.locator('summary', { hasText: 'Brightness and contrast' }).click();
     await page.getByRole('slider', { name: 'Brightness' }).fill('150');

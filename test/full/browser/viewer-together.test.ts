@@ -335,7 +335,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.goto(`${testHost.url}/#item/${doomed}`);
     await page.getByText('No annotations yet.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
-    await page.getByRole('alert').getByText('This is not here').waitFor();
+    await page.getByRole('alert').getByText('Not found').waitFor();
     expect(await page.locator('.stage').count()).toBe(0);
   });
 

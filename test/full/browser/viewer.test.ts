@@ -255,7 +255,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page
       .locator('input[type=file]')
       .setInputFiles(['whole.yml', 'between.txt', 'part.png'].map((name) => join(folder, name)));
-    await upload('whole.yml').getByText('Uploaded, but not readable as an image.').waitFor();
+    await upload('whole.yml').getByText('Uploaded, but it cannot be read as an image.').waitFor();
     await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 });
     await upload('whole.yml').getByText('Uploaded', { exact: true }).waitFor();
     await card('whole.yml').locator('img.loaded').waitFor();
@@ -325,7 +325,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await card('part.tif').waitFor({ state: 'detached' });
     complaints = complaints.filter((complaint) => !complaint.includes('400'));
     await page.locator('input[type=file]').setInputFiles(broken);
-    await upload('broken.tif').getByText('Uploaded, but not readable as an image.').waitFor();
+    await upload('broken.tif').getByText('Uploaded, but it cannot be read as an image.').waitFor();
     await card('broken.tif')
       .getByText(/^Not readable: Truncated or corrupt TIFF: [^.]*\.$/)
       .waitFor();
