@@ -10,18 +10,8 @@ import { operationRoutes } from '../../../src/reference-host/system/operation.ro
 import { issueToken, revokeToken } from '../../../src/reference-host/accounts/tokens/tokens.js';
 import { elementId } from '../hosts/annotated.js';
 import { Client, startHost, type Answer, type Sending, type TestHost } from '../hosts/reference-host.js';
-import {
-  levels,
-  otherChanges,
-  rightsRows,
-  roles,
-  writing,
-  type Kind,
-  type Role,
-  type Row,
-  type Things,
-  secret,
-} from './rights-rows.js';
+import { levels, roles, secret, type Kind, type Role, type Row, type Things } from './rights-row.js';
+import { otherChanges, rightsRows, writing } from './rights-rows.js';
 
 const scopes = {
   full: ['core.user_auth'],

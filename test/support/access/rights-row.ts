@@ -1,0 +1,75 @@
+import type { Sending } from '../hosts/reference-host.js';
+
+/** In the name of everything that only those on the access list may see. */
+export const secret = 'unseen';
+
+/** Who calls. `owner` administers the things that requests are about, `admin` the site. */
+export const roles = ['anonymous', 'stranger', 'reader', 'writer', 'owner', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+/** What each role may do with a thing: -1 nothing, 0 read, 1 write, 2 administer. */
+type Levels = Readonly<Record<Role, -1 | 0 | 1 | 2>>;
+
+const tree: Levels = { anonymous: -1, stranger: -1, reader: 0, writer: 1, owner: 2, admin: 2 };
+const nobody: Levels = { anonymous: -1, stranger: -1, reader: -1, writer: -1, owner: -1, admin: -1 };
+
+/** Things that requests are about. All lie in one private folder; job, upload and key are the writer's. */
+export const levels = {
+  item: tree,
+  folder: tree,
+  collection: tree,
+  file: tree,
+  group: tree,
+  annotation: tree,
+  job: { ...nobody, reader: 0, owner: 0, writer: 2, admin: 2 },
+  upload: { ...nobody, writer: 2 },
+  uploadToDiscard: { ...nobody, writer: 2, admin: 2 },
+  key: { ...nobody, writer: 2, admin: 2 },
+  user: { anonymous: 0, stranger: 0, reader: 0, writer: 0, owner: 0, admin: 2 },
+} satisfies Record<string, Levels>;
+export type Kind = keyof typeof levels;
+
+/** Ids by kind, and others that requests need. */
+export type Things = Readonly<Record<Kind | 'bare' | 'version' | 'list', string>>;
+
+/** What is said of a route: what it is about, and the level that its caller needs on that. */
+export interface Row {
+  kind: Kind | null;
+  level: 0 | 1 | 2;
+  /** What a harmless valid request sends; what an admitted one breaks is made anew (`fresh`). */
+  sending: (things: Things) => Sending;
+  /** Parameters of the path beside the id. */
+  params: (things: Things) => Readonly<Record<string, string>>;
+  fresh: boolean;
+  /** Scope that a handler asks for beside what the route declares. */
+  scope: string | null;
+  /** Refuses by this in place of 401 and 403. */
+  denied: number | null;
+  /** Statuses that an admitted caller may hear although they look like a refusal. */
+  admitted: readonly number[];
+}
+
+export type Options = Partial<Omit<Row, 'kind' | 'level' | 'sending' | 'params'>> & {
+  sending?: Sending | Row['sending'];
+  params?: Readonly<Record<string, string>> | Row['params'];
+};
+
+export function row(kind: Kind | null, level: 0 | 1 | 2, { sending = {}, params = {}, ...options }: Options = {}): Row {
+  return {
+    kind,
+    level,
+    fresh: false,
+    scope: null,
+    denied: null,
+    admitted: [],
+    ...options,
+    sending: typeof sending === 'function' ? sending : () => sending,
+    params: typeof params === 'function' ? params : () => params,
+  };
+}
+
+/** Nothing in particular: access and scope that the route declares decide alone. */
+export const open = (options?: Options) => row(null, 0, options);
+export const read = (kind: Kind, options?: Options) => row(kind, 0, options);
+export const write = (kind: Kind, options?: Options) => row(kind, 1, options);
+export const own = (kind: Kind, options?: Options) => row(kind, 2, options);
