@@ -63,15 +63,14 @@ export async function convertTo(
 }
 
 /**
- * Opens the image if its source is not available in the child process that converts. The child opens files of the sources `tiff` and `sharp`
- * itself. `refusal` is the error if no source reads the file.
+ * Opens the image if its source is not available in the child process that converts. `refusal` is the error if no source reads the file.
  */
 async function openedHere(
   path: string,
 ): Promise<{ opened: { sourceName: string; source: TileSource } | null; refusal: TileSourceError | null }> {
   try {
-    const { name, source } = await openLocalFile(path);
-    if (name !== 'tiff' && name !== 'sharp') return { opened: { sourceName: name, source }, refusal: null };
+    const { name, source, opensInConversion } = await openLocalFile(path);
+    if (!opensInConversion) return { opened: { sourceName: name, source }, refusal: null };
     await source.close();
     return { opened: null, refusal: null };
   } catch (error) {

@@ -14,13 +14,15 @@ const maxDepth = 4;
 /**
  * Opens an image file of this machine with a source of this package, or of a package that is installed in the current folder.
  *
+ * @returns the image, and whether the process of a conversion can open the file itself.
  * @throws TileSourceError that says why no source reads the file
  */
-export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource }> {
+export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource; opensInConversion: boolean }> {
   const logger = { warn: printWarning };
   const installed = await findTileSources(process.cwd(), { logger });
   const registry = new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
-  return registry.open(localInput(path, registry));
+  const opened = await registry.open(localInput(path, registry));
+  return { ...opened, opensInConversion: registry.get(opened.name)?.opensInConversion === true };
 }
 
 /** Prints an error inside a source, for its author. */

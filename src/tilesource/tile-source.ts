@@ -244,6 +244,8 @@ export interface TileSource {
   iccProfile?(frame: number): Uint8Array | null;
   /** Memory in bytes that this source retains while open, if it is much. It counts towards the limit of the source cache. */
   readonly retainedBytes?: number;
+  /** Whether the samples are known to be lossy although the source gives no stored tiles. A conversion then compresses them with loss, too. */
+  readonly isLossy?: boolean;
   close(): Promise<void>;
 }
 
@@ -271,6 +273,10 @@ export interface TileSourceDefinition {
    * @param path of the other file, relative to the folder. Default: it may include every file.
    */
   mayHold?(name: string, path: string): boolean;
+  /** Whether files of this format are pictures that browsers show as they are, if they are JPEG or PNG. */
+  readonly readsWebPictures?: boolean;
+  /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
+  readonly opensInConversion?: boolean;
   /** Priority by the complete name of a file, in lower case, where the extension is not enough. */
   readonly fileNames?: Readonly<Record<string, Priority>>;
   /** Files whose names match are refused by this source. */

@@ -251,7 +251,7 @@ export class Images {
       if (error instanceof TileSourceError) return null;
       throw error;
     }
-    const isPlain = opened.sourceName === 'tiff' || opened.sourceName === 'sharp';
+    const isPlain = this.options.registry.get(opened.sourceName)?.opensInConversion === true;
     try {
       if (isPlain) await opened.close();
       else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, opened.parts, caller);
@@ -263,7 +263,8 @@ export class Images {
   }
 
   /** Whether a file is a picture that browsers show as it is; `null` for all others. */
-  storedPicture(file: FileRecord): ReturnType<typeof storedPicture> {
+  async storedPicture(file: FileRecord, sourceName: string | undefined): ReturnType<typeof storedPicture> {
+    if (this.options.registry.get(sourceName ?? '')?.readsWebPictures !== true) return null;
     return storedPicture(file, this.options);
   }
 

@@ -35,7 +35,7 @@ async function downloadInstead(
   redirect: Redirect,
   request: Readonly<Record<string, unknown>>,
 ): Promise<string | null> {
-  if (redirect === 'false' || files.downloadPath === undefined || item.largeImage?.sourceName !== 'sharp') return null;
+  if (redirect === 'false' || files.downloadPath === undefined) return null;
   if (
     request.style !== undefined ||
     request.edge !== undefined ||
@@ -43,10 +43,10 @@ async function downloadInstead(
   )
     return null;
   if (request.level !== 0 || request.x !== 0 || request.y !== 0) return null;
-  const file = await records.findFile(item.largeImage.fileId ?? '');
+  const file = await records.findFile(item.largeImage?.fileId ?? '');
   const wanted = request.encoding ?? pictureDefaults.encoding;
   if (file === null || (wanted !== 'JPEG' && wanted !== 'PNG')) return null;
-  const stored = await images.storedPicture(file);
+  const stored = await images.storedPicture(file, item.largeImage?.sourceName);
   if (stored === null || (redirect !== 'any' && stored.encoding !== wanted)) return null;
   if (redirect === 'exact' && stored.encoding === 'JPEG') {
     const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : pictureDefaults.jpegQuality;

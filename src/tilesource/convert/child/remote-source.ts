@@ -24,9 +24,6 @@ export type Question =
 /** The reply to such a request. */
 export type Answer = Raster | EncodedImage | AssociatedImage | null;
 
-/** Sources whose images are all lossy, although they do not hand out stored tiles. */
-const lossySources: readonly string[] = ['openslide'];
-
 /** An image that is open in this process, for a child that cannot open it itself: its parts may be files of a host or of a store. */
 export interface OpenedSource {
   sourceName: string;
@@ -34,7 +31,7 @@ export interface OpenedSource {
 }
 
 /** Describes an image for another process. A tile in the middle is tried to find out whether it is stored as JPEG. */
-export async function describeRemote({ sourceName, source }: OpenedSource): Promise<RemoteImage> {
+export async function describeRemote({ source }: OpenedSource): Promise<RemoteImage> {
   const { geo: _geo, ...metadata } = source.metadata;
   const internal = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
   const frames = Array.from({ length: metadata.frames?.length ?? 1 }, (_, frame) => frame);
@@ -48,7 +45,7 @@ export async function describeRemote({ sourceName, source }: OpenedSource): Prom
     internal,
     profiles: frames.map((frame) => source.iccProfile?.(frame) ?? null),
     hasStoredTiles: source.readStoredTile !== undefined,
-    lossy: stored?.encoding === 'JPEG' || lossySources.includes(sourceName),
+    lossy: stored?.encoding === 'JPEG' || source.isLossy === true,
   };
 }
 

@@ -66,6 +66,8 @@ function within(side: number, left: number): number {
 }
 
 class OpenSlideTileSource implements TileSource {
+  /** Slides are stored with loss in nearly all formats that the library reads. */
+  readonly isLossy = true;
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly associatedImages: readonly string[];

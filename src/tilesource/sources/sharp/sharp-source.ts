@@ -47,6 +47,8 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
 /** Reads formats of libvips: JPEG, PNG, WebP, AVIF, GIF, SVG and untiled TIFF, up to a number of pixels. */
 export const sharpSource: TileSourceDefinition = {
   name: 'sharp',
+  opensInConversion: true,
+  readsWebPictures: true,
   ...(sharp.versions.sharp !== undefined && { version: sharp.versions.sharp }),
   extensions: {
     default: priorities.fallbackHigh,

@@ -331,6 +331,7 @@ class TiffTileSource implements TileSource {
  */
 export const tiffSource: TileSourceDefinition = {
   name: 'tiff',
+  opensInConversion: true,
   extensions: {
     default: priorities.high,
     tif: priorities.preferred,
