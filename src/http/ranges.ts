@@ -11,7 +11,7 @@ interface ByteRange {
  * The range that a request asks for. `null`: the whole, also for headers that are malformed, name several ranges, or depend on another state of the
  * content (`If-Range`), which RFC 9110 has servers ignore.
  */
-export function requestedRange(
+function requestedRange(
   { range, 'if-range': condition }: IncomingMessage['headers'],
   { size, tag }: { size: number; tag: string },
 ): ByteRange | 'unsatisfiable' | null {

@@ -8,7 +8,7 @@ const chunkSides = { least: 256, most: 1024, usual: 512 };
 export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
 
 /** Lengths of the axes along which frames and bands lie. */
-export interface Lengths {
+interface Lengths {
   t: number;
   c: number;
   z: number;
@@ -18,7 +18,7 @@ export interface Lengths {
 export type Plane = Lengths;
 
 /** The frame and band of a plane. */
-export interface FrameBand {
+interface FrameBand {
   frame: number;
   band: number;
 }
@@ -55,7 +55,7 @@ function planeOf({ axes }: FrameMetadata): Plane {
 }
 
 /** Side of the chunks of an image. */
-export function chunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
+function chunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
   const { least, most, usual } = chunkSides;
   return tileWidth === tileHeight && tileWidth >= least && tileWidth <= most ? tileWidth : usual;
 }

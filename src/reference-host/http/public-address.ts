@@ -16,7 +16,7 @@ export function parseServerRoot(value: unknown): string {
 }
 
 /** The address without the prefix, where a proxy has not removed that; `null` where it is the prefix alone, which needs a slash behind it. */
-export function withoutPrefix(url: string, prefix: string): string | null {
+function withoutPrefix(url: string, prefix: string): string | null {
   if (prefix === '' || !url.startsWith(prefix)) return url;
   const rest = url.slice(prefix.length);
   if (rest === '' || rest.startsWith('?')) return null;
@@ -39,7 +39,7 @@ export function underServerRoot(context: HostContext): RequestHandler {
 }
 
 /** The address in `core.server_root`; `null` where there is none. */
-export async function serverRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
+async function serverRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
   const text = await context.setting('core.server_root');
   // Values of former releases may be no address.
   if (!URL.canParse(text)) return null;
