@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME`: measures one thing against a reference in the same run and prints ratios. */
 const benches: Readonly<Record<string, string>> = {
   tiles: 'tiles/tiles.ts',
+  zarr: 'tiles/zarr.ts',
   annotations: 'annotations/annotations.ts',
   page: 'page.ts',
   jobs: 'jobs.ts',

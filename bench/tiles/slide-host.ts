@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { InstallOptions } from '../../src/index.js';
 import { cacheDirectory } from '../../src/reference-host/database/cache-directory.js';
 import { createReferenceHost, startDatabase } from '../../src/reference-host/index.js';
 import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
@@ -24,14 +25,14 @@ export interface SlideHost {
 }
 
 /** Starts the host. The slide is made once and kept in the user's cache folder. */
-export async function startSlideHost(): Promise<SlideHost> {
+export async function startSlideHost(install: InstallOptions = {}): Promise<SlideHost> {
   const kept = cacheDirectory(process.env);
   await mkdir(kept, { recursive: true });
   const file = join(kept, `bench-slide-${slideSize}.tif`);
   await makeSyntheticSlide(file, { size: slideSize });
   const directory = await mkdtemp(join(tmpdir(), 'bench-tiles-'));
   const database = await startDatabase({ env: process.env, directory: null });
-  const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordMemoryKiB: 8 });
+  const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordMemoryKiB: 8, install });
   const close = async () => {
     await host.close();
     await database.stop();

@@ -1,3 +1,4 @@
+import { CorruptTileError } from '../../errors.js';
 import type { Box } from '../../tilesource/geometry.js';
 import { bandInterpretations } from '../../tilesource/measure/histogram.js';
 import { fullValue, leastValue, type Raster } from '../../tilesource/raster.js';
@@ -43,8 +44,12 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
     const place = image.at({ t: 0, c, z: defaultZ }) ?? image.at({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
     if (place !== null && Math.floor(c / metadata.bandCount) < maxMeasured && (!isColor || codec === null)) {
-      if (samples === null || place.frame !== sampled) samples = await read({ ...where, frame: place.frame });
+      if (place.frame !== sampled) samples = await read({ ...where, frame: place.frame }).catch(nothingOfCorrupt);
       sampled = place.frame;
+      if (samples === null) {
+        channels.push(channelOf(image, c, null));
+        continue;
+      }
       if (codec === null) {
         const bytes = chunkBytes(samples, place.band, image.side);
         codec = (await compressed(bytes)).length < bytes.length * worthwhile ? 'zstd' : 'none';
@@ -55,6 +60,12 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
   }
   const model = isColor || lengths.c > 1 ? 'color' : 'greyscale';
   return { omero: { channels, rdefs: { model, defaultT: 0, defaultZ } }, codec: codec ?? 'zstd' };
+}
+
+/** A tile that is corrupt leaves the window of its channel unknown; the other chunks of the image can still be read. */
+function nothingOfCorrupt(error: unknown): null {
+  if (error instanceof CorruptTileError) return null;
+  throw error;
 }
 
 /** The whole of the coarsest dataset, or of the coarsest level of the file a part that is as large as a chunk. */

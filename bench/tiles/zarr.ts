@@ -1,0 +1,81 @@
+/** Chunks of OME-Zarr of a synthetic slide, over HTTP with token and access check. docs/benchmarks.md says what the lines mean. */
+import sharp from 'sharp';
+import { chunkBytes } from '../../src/features/zarr/chunk-bytes.js';
+import { zstd } from '../../src/tilesource/pyramid/tiles.js';
+import { compare, loop, requests, startClient, type Side } from './measure.js';
+import { slideSize, startSlideHost } from './slide-host.js';
+
+const side = 256;
+const columns = slideSize / side;
+const tileCount = columns * columns;
+/** Chunks made at the same time on both sides. */
+const making = 4;
+const manyChunks = 64;
+const zstdLevel = 1;
+
+// No tile is answered from the tile cache, and in this order none is still decoded from the round before.
+const host = await startSlideHost({ tileCacheBytes: 0 });
+const client = await startClient();
+let next = 0;
+
+const chunkPath = (index: number, channel: number, token = '') =>
+  `/api/v1/item/${host.itemId}/zarr${token}/slide.ome.zarr/0/c/${channel}/${Math.floor(index / columns)}/${index % columns}`;
+const tilePath = (index: number) => `${host.tiles}/zxy/${host.levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
+
+async function fetchBytes(path: string, method = 'GET'): Promise<Buffer> {
+  const response = await fetch(host.url + path, { method, headers: host.headers });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+const downloads = (connections: number, path: () => string) =>
+  client.downloads({ url: host.url, connections, headers: host.headers, path });
+
+try {
+  const stored: Buffer[] = [];
+  for (let index = 0; index < tileCount; index += 1) stored.push(await fetchBytes(tilePath(index)));
+  const compress = await zstd();
+  const library = loop(making, async () => {
+    const { data, info } = await sharp(stored[next++ % tileCount])
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    const { width, height, channels } = info;
+    compress(chunkBytes({ data, width, height, bands: channels, dtype: 'uint8' }, 0, side), zstdLevel);
+  });
+  const one = downloads(making, () => chunkPath(next++ % tileCount, 0));
+  await compare(
+    'chunk of a JPEG slide',
+    { ours: one, reference: library, against: 'sharp and zstd' },
+    { target: 0.7, cpu: true },
+  );
+
+  // Counted in tiles: three chunks are one.
+  const channels = downloads(making, () => chunkPath(Math.floor(next / 3) % tileCount, next++ % 3));
+  const inTiles: Side = async (seconds) => {
+    const { perSecond, perCpuSecond } = await channels(seconds);
+    return { perSecond: perSecond / 3, perCpuSecond: perCpuSecond / 3 };
+  };
+  await compare(
+    'three channels of a tile',
+    { ours: inTiles, reference: one, against: 'one channel' },
+    { target: 1 / 1.5, cpu: true },
+  );
+
+  const alone = requests({ url: host.url, connections: 1, path: () => tilePath(next++ % tileCount), headers: host.headers });
+  // A link takes turns of its own, as somebody else does.
+  const made = await fetchBytes(`/api/v1/item/${host.itemId}/link`, 'POST');
+  const link = `/t/${(JSON.parse(made.toString()) as { token: string }).token}`;
+  const besideChunks: Side = async (seconds) => {
+    const chunks = downloads(manyChunks, () => chunkPath(next++ % tileCount, 1, link))(seconds);
+    const [tiles] = await Promise.all([alone(seconds), chunks]);
+    return tiles;
+  };
+  await compare(
+    'stored tile while 64 chunks are requested',
+    { ours: besideChunks, reference: alone, against: 'alone' },
+    { target: 0 },
+  );
+} finally {
+  await client.stop();
+  await host.close();
+}
