@@ -39,6 +39,7 @@ describe('deploy', () => {
       // Names are looked up when the configuration is read.
       .replace('server server:8080', 'server 127.0.0.1:8080')
       .replace('listen 80;', 'listen 127.0.0.1:8081;')
+      .replace('/var/log/nginx/access.log', `${folder}/access.log`)
       .replace(/^worker_processes/m, `pid ${folder}/pid;\nworker_processes`);
     await writeFile(join(folder, 'nginx.conf'), text);
     const { status, stderr } = spawnSync(

@@ -36,6 +36,7 @@ export async function startNginx(
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/t/${name};`);
   const text = (await readFile(configuration, 'utf8'))
     .replace(/^worker_processes.*$/m, `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;`)
+    .replace(/^ *access_log .*$/m, '')
     .replace(/^http \{$/m, `http {\n  ${temporary.join(' ')}`)
     .replace(/^ *server server:8080(.*)$/m, (_line, options: string) =>
       servers.map((at) => `server 127.0.0.1:${at}${options}`).join('\n'),
