@@ -4,7 +4,7 @@ import { Reply } from '../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../http/route.js';
 import { anyText, component, dateText, idText, listOf, objectOf, orNull, truth } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
-import { AccessDeniedError, InvalidError, LargeImageError } from '../../errors.js';
+import { InvalidError, LargeImageError } from '../../errors.js';
 import type { Caller } from '../../host.js';
 import type { Items } from '../items/items.js';
 import type { LinkDocument } from './link.model.js';
@@ -104,7 +104,7 @@ async function subjectToShare(
 ): Promise<LinkSubject> {
   const { params, caller, verified } = request;
   if (callerFor(verified, scopes.read) === null) {
-    throw new AccessDeniedError(`Making a link needs a token with the scope ${scopes.read} as well.`);
+    throw new LargeImageError('login-required', `Making a link needs a token with the scope ${scopes.read} as well.`);
   }
   const level = await links.levelToMake();
   if (level === null) throw new LargeImageError('forbidden', 'Making links is switched off here (setting large_image.links).');

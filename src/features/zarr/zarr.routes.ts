@@ -2,6 +2,7 @@ import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 import type { Caller } from '../../host.js';
 import { id, required, text } from '../../http/parameters.js';
 import { routeDefiner, type RouteRequest } from '../../http/route.js';
+import { component } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
@@ -43,6 +44,13 @@ const errorStatus = {
   'tile-source': 503,
 } as const;
 
+/** Documents of Zarr; chunks are bytes. */
+const documentSchema = component('ZarrDocument', {
+  type: 'object',
+  additionalProperties: true,
+  description: 'A document of Zarr 3 or Zarr 2.',
+});
+
 const shared = {
   method: 'get',
   errors: [
@@ -57,7 +65,7 @@ const shared = {
     'busy',
     'unavailable',
   ],
-  returns: { types: ['application/json', 'application/octet-stream', 'application/xml'] },
+  returns: { schema: documentSchema, types: ['application/json', 'application/octet-stream', 'application/xml'] },
 } as const;
 
 const signedIn = { ...shared, access: 'public', scope: scopes.read, cookie: true, anyOrigin: true, errorStatus } as const;

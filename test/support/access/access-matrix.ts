@@ -272,9 +272,9 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /item/test/tiles/zxy/:z/:x/:y': { ...everybody, params: tile },
 
   'GET /item/:itemId/link': { kind: 'userRead', scope: 'core.data.read' },
-  'POST /item/:itemId/link': { kind: 'userRead', scope: 'core.data.write', alone: 403 },
+  'POST /item/:itemId/link': { kind: 'userRead', scope: 'core.data.write', alone: 401 },
   'GET /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.read' },
-  'POST /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.write', alone: 403 },
+  'POST /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.write', alone: 401 },
   'GET /link/:linkId': { kind: 'user', scope: 'core.data.read', params: noLink, admitted: 400 },
   'PUT /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
   'DELETE /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
