@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
@@ -6,30 +7,12 @@ import * as zarrita from 'zarrita';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { pattern } from '../../support/images/pattern.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import type { ReadStore } from '../../support/pages/read-store.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 const executablePath = chromiumPath();
 
-/** What web viewers do: the first rows of a channel at the second level, by zarrita and by Viv. */
-const script = `
-import * as zarrita from 'zarrita';
-import { loadOmeZarr } from '@vivjs/loaders';
-globalThis.readStore = async (url) => {
-  const group = await zarrita.open(new zarrita.FetchStore(url), { kind: 'group' });
-  const array = await zarrita.open(group.resolve('1'), { kind: 'array' });
-  const { data } = await zarrita.get(array, [1, zarrita.slice(0, 4), zarrita.slice(0, 256)]);
-  const viv = await loadOmeZarr(url, { type: 'multiscales' });
-  const tile = await viv.data[1].getTile({ x: 0, y: 0, selection: { c: 1 } });
-  const { omero } = viv.metadata;
-  return {
-    zarrita: [...data],
-    viv: [...tile.data.slice(0, tile.width * 4)],
-    shape: array.shape,
-    levels: viv.data.length,
-    channels: (omero?.channels ?? []).map(({ label }) => label),
-  };
-};
-`;
+const reader = fileURLToPath(new URL('../../support/pages/read-store.ts', import.meta.url));
 
 describe.skipIf(executablePath === null)('opening an image in other programs', () => {
   const [width, height] = [700, 450];
@@ -90,7 +73,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     async (program) => {
       const address = await addressFor(program);
       const bundled = await build({
-        stdin: { contents: script, resolveDir: process.cwd(), loader: 'js' },
+        entryPoints: [reader],
         bundle: true,
         write: false,
         format: 'iife',
@@ -102,7 +85,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
         await other.setContent('<title>viewer</title>');
         await other.addScriptTag({ content: bundled.outputFiles[0]!.text });
         const read = await other.evaluate(
-          (url) => (globalThis as unknown as { readStore(url: string): Promise<Read> }).readStore(url),
+          (url) => (globalThis as unknown as { readStore(url: string): Promise<ReadStore> }).readStore(url),
           address,
         );
         const group = await zarrita.open(new zarrita.FetchStore(address), { kind: 'group' });
@@ -117,11 +100,3 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     },
   );
 });
-
-interface Read {
-  zarrita: number[];
-  viv: number[];
-  shape: number[];
-  levels: number;
-  channels: string[];
-}
