@@ -57,8 +57,15 @@ describe('clients of OME-Zarr', () => {
   async function share(name: string, bytes: Buffer, samples: Buffer, isMade: boolean) {
     const item = await uploadItem(admin, folder, name, bytes);
     const token = String((await admin.ok('POST', `/item/${item}/link`)).token);
-    const elements = [{ type: 'rectangle', center: [300, 200, 0], width: 90, height: 50, rotation: 0.3, group: 'box' }];
-    const { _id } = await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Box', elements } });
+    const shapes = [
+      { type: 'rectangle', center: [300, 200, 0], width: 90, height: 50, rotation: 0.3, group: 'box' },
+      { type: 'ellipse', center: [330, 215, 0], width: 120, height: 60, rotation: -0.5, group: 'egg' },
+      { type: 'rectangle', center: [520.3, 260.1, 0], width: 300.5, height: 11.7, rotation: 1.1, group: 'bar' },
+    ];
+    const { _id } = await admin.ok('POST', '/annotation', {
+      query: { itemId: item },
+      json: { name: 'Shapes', elements: shapes },
+    });
     const path = join(work, `${name}.npy`);
     await writeFile(path, samples);
     return {
@@ -71,6 +78,7 @@ describe('clients of OME-Zarr', () => {
         isMade,
         labels: 2,
         labelNames: [String(_id), `${String(_id)}.objects`],
+        shapes,
       },
     };
   }

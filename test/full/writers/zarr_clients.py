@@ -69,6 +69,29 @@ def _():
                 assert np.array_equal(means(levels[0], 2**step), coarser), step
 
 
+@check("labels", "zarr")
+def _():
+    # Every pixel has the last shape that contains its centre, at each level: shapes are in the pixels of the finest.
+    if version == 2:
+        return
+    groups = sorted({shape["group"] for shape in given["shapes"]})
+    for path, numbers in zip(given["labelNames"], ([groups.index(s["group"]) + 1 for s in given["shapes"]], range(1, 99))):
+        label = zarr.open_group(f"{url3}/labels/{path}", mode="r")
+        for level, name in enumerate(sorted(label.array_keys())):
+            found = np.asarray(label[name][:])[0]
+            y, x = (np.mgrid[: found.shape[0], : found.shape[1]] + 0.5) * 2**level
+            expected = np.zeros_like(found)
+            for shape, number in zip(given["shapes"], numbers):
+                dx, dy = x - shape["center"][0], y - shape["center"][1]
+                cos, sin = np.cos(shape["rotation"]), np.sin(shape["rotation"])
+                u = (dx * cos + dy * sin) / (shape["width"] / 2)
+                v = (dy * cos - dx * sin) / (shape["height"] / 2)
+                inside = u**2 + v**2 <= 1 if shape["type"] == "ellipse" else (abs(u) <= 1) & (abs(v) <= 1)
+                expected[inside] = number
+            assert np.array_equal(found, expected), (path, level, np.argwhere(found != expected)[:5])
+            assert found.any()
+
+
 @check("copy", "zarr")
 def _():
     if version == 2:
