@@ -1,3 +1,4 @@
+import { BadParameterError } from '../../errors.js';
 import { describeValue } from '../messages.js';
 import { idPattern, itemField } from '../schema/common.js';
 import type { Coordinate } from '../schema/common.js';
@@ -5,7 +6,7 @@ import { elementSchemas, type ElementType } from '../schema/document.js';
 import { boxFromRing } from './box-import.js';
 import { rgbOf } from './color.js';
 import { isQuPathFeature, quPathPart, quPathProperties } from './qupath.js';
-import { featureError, isGeometryType, openRing, parseGeometry, type Geometry } from './geometry.js';
+import { featureError, isGeometryType, openRing, parseGeometry, splitGeometry, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
 
@@ -105,14 +106,16 @@ const elementId = new RegExp(idPattern);
 export interface GeoJsonReader {
   /** Name, description, attributes and display that the features read so far carry. */
   readonly head: JsonObject;
+  /** How many features had no shape: their geometry was null or had no positions. */
+  readonly skipped: number;
   /**
-   * The elements of one feature or bare geometry: one, or one for each part of a Multi geometry.
+   * The elements of one feature or bare geometry: one, or one for each part of a Multi geometry or collection; none where it has no shape.
    *
    * @throws BadParameterError naming the feature.
    */
   read(feature: unknown, index: number): ImportedElement[];
-  /** Takes over name, description, attributes and display of a feature that was read elsewhere. */
-  noteHead(annotation: unknown): void;
+  /** Takes over name, description, attributes and display of a feature that was read elsewhere, and whether it was skipped. */
+  note(annotation: unknown, skipped: number): void;
 }
 
 /**
@@ -125,6 +128,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   for (const [type, schema] of schemas) allowed.set(type, Object.keys(schema.properties as object));
   const isElementType = (type: unknown): type is ElementType => schemas.has(type as ElementType);
   let head: JsonObject = {};
+  let skipped = 0;
 
   function noteHead(annotation: unknown): void {
     if (!isObject(annotation)) return;
@@ -151,32 +155,56 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     return element;
   }
 
+  function elementsOf(feature: JsonObject, properties: JsonObject, value: unknown, index: number): ImportedElement[] {
+    const geometry = parseGeometry(value, index);
+    const isQuPath = isQuPathFeature(feature);
+    const meant = isQuPath ? quPathProperties(feature, properties, geometry) : layerProperties(properties);
+    const type = isElementType(meant.type) ? meant.type : layerTypes.get(meant.annotationType);
+    const typed = type === undefined ? null : typedShape(type, geometry, meant, brand, index);
+    const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
+    if (isQuPath && typed === null && geometry.type.startsWith('Multi')) {
+      return shapes.map((shape, at) => complete(shape, quPathPart(meant, geometry, at), true));
+    }
+    return shapes.map((shape, at) => complete(shape, meant, at === 0));
+  }
+
   return {
     get head() {
       return head;
     },
-    noteHead,
+    get skipped() {
+      return skipped;
+    },
+    note(annotation, more) {
+      noteHead(annotation);
+      skipped += more;
+    },
     read(feature, index) {
       if (!isObject(feature)) throw featureError(index, `must be an object, not ${describeValue(feature)}`);
-      if (feature.type !== 'Feature') {
-        return geometryShapes(parseGeometry(feature, index), index).map((shape) => complete(shape, {}, false));
+      const isFeature = feature.type === 'Feature';
+      const parts = splitGeometry(isFeature ? (feature.geometry ?? null) : feature, index);
+      if (!isFeature) {
+        if (parts.length === 0) skipped += 1;
+        return parts.flatMap((part) =>
+          geometryShapes(parseGeometry(part, index), index).map((shape) => complete(shape, {}, false)),
+        );
       }
-      const sent = feature.properties === undefined ? {} : feature.properties;
-      if (!isObject(sent)) throw featureError(index, `properties must be an object, not ${describeValue(sent)}`);
-      const geometry = parseGeometry(feature.geometry, index);
-      const isQuPath = isQuPathFeature(feature);
-      const properties = isQuPath ? quPathProperties(feature, sent, geometry) : layerProperties(sent);
-      noteHead(sent.annotation);
-      const type = isElementType(properties.type) ? properties.type : layerTypes.get(properties.annotationType);
-      const typed = type === undefined ? null : typedShape(type, geometry, properties, brand, index);
-      const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
-      if (isQuPath && typed === null && geometry.type.startsWith('Multi')) {
-        return shapes.map((shape, at) => complete(shape, quPathPart(properties, geometry, at), true));
-      }
-      return shapes.map((shape, at) => complete(shape, properties, at === 0));
+      const properties = feature.properties ?? {};
+      if (!isObject(properties)) throw featureError(index, `properties must be an object, not ${describeValue(properties)}`);
+      noteHead(properties.annotation);
+      // Elements of our own may have no positions: a heat map without points.
+      const isOwn = parts.length === 0 && isObject(feature.geometry) && ownEmpty.has(properties.type);
+      const elements = (isOwn ? [feature.geometry] : parts).flatMap((part) => elementsOf(feature, properties, part, index));
+      if (elements.length === 0) skipped += 1;
+      // Parts of one feature cannot share its id.
+      for (const element of parts.length > 1 ? elements.slice(1) : []) delete element.id;
+      return elements;
     },
   };
 }
+
+/** Types of elements that may have no positions. */
+const ownEmpty: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
 
 /** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
 const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
@@ -221,11 +249,14 @@ function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
 }
 
 /**
- * An annotation document made of GeoJSON, not checked against the schema yet.
+ * An annotation document made of GeoJSON, not checked against the schema yet, and how many features had no shape.
  *
  * @throws BadParameterError naming the feature that cannot be read, or when there is nothing to make elements of.
  */
-export function geoJsonToAnnotation(value: unknown, brand: string): JsonObject & { elements: ImportedElement[] } {
+export function geoJsonToAnnotation(
+  value: unknown,
+  brand: string,
+): { document: JsonObject & { elements: ImportedElement[] }; skipped: number } {
   const reader = createGeoJsonReader(brand);
   const elements: ImportedElement[] = [];
   let index = 0;
@@ -233,8 +264,13 @@ export function geoJsonToAnnotation(value: unknown, brand: string): JsonObject &
     for (const element of reader.read(feature, index)) elements.push(element);
     index += 1;
   }
-  if (elements.length === 0) throw featureError(0, 'the input has no feature that an element can be made of');
-  return { ...reader.head, elements };
+  if (elements.length === 0) throw new BadParameterError(emptyGeoJson(index));
+  return { document: { ...reader.head, elements }, skipped: reader.skipped };
+}
+
+/** The message for GeoJSON of which no element can be made. */
+export function emptyGeoJson(features: number): string {
+  return features === 0 ? 'The GeoJSON has no features.' : `None of the ${features} features of the GeoJSON has a shape.`;
 }
 
 /** Whether a `type` is one of GeoJSON. */

@@ -51,10 +51,39 @@ function parseCoordinates(value: unknown, depth: number, path: string, index: nu
   return value.map((entry: unknown, at) => parseCoordinates(entry, depth - 1, `${path}[${at}]`, index));
 }
 
+/** Whether a list holds nothing but lists without numbers. Positions of any geometry are at most in four lists. */
+function isEmptyList(value: unknown, levels = 4): boolean {
+  return levels > 0 && Array.isArray(value) && value.every((part) => isEmptyList(part, levels - 1));
+}
+
+/** Levels of collections in collections that are read. */
+const maxCollections = 16;
+
+/**
+ * The geometries of a geometry as RFC 7946 allows it: none where it is null or has no positions, and the parts of a GeometryCollection. They are
+ * not checked.
+ */
+export function splitGeometry(value: unknown, index: number, depth = 0): unknown[] {
+  if (value === null) return [];
+  const { type, coordinates, geometries } = (typeof value === 'object' ? value : {}) as Record<string, unknown>;
+  if (type === 'GeometryCollection') {
+    if (!Array.isArray(geometries))
+      throw featureError(index, `geometries of a collection must be a list, not ${describeValue(geometries)}`);
+    if (depth === maxCollections) throw featureError(index, `collections may be nested ${maxCollections} times`);
+    return geometries.flatMap((part: unknown) => splitGeometry(part, index, depth + 1));
+  }
+  if (!isGeometryType(type) || !Array.isArray(coordinates)) return [value];
+  if (isEmptyList(coordinates)) return [];
+  // Parts of a Multi geometry may be empty, too, and so may the holes of a polygon.
+  const filled = nesting[type] < 2 ? coordinates : coordinates.filter((part: unknown) => !isEmptyList(part));
+  if (type === 'Polygon' && isEmptyList(coordinates[0])) return [];
+  return [filled.length === coordinates.length ? value : { ...value, coordinates: filled }];
+}
+
 /**
  * Checks a geometry and converts its positions to three numbers. Further numbers of a position are dropped, as GeoJSON advises.
  *
- * @throws BadParameterError naming the feature: no geometry, an unknown type or a GeometryCollection, positions nested too little or too deep,
+ * @throws BadParameterError naming the feature: no geometry, an unknown type or a GeometryCollection (see {@link splitGeometry}), positions nested too little or too deep,
  * numbers that are not finite.
  */
 export function parseGeometry(value: unknown, index: number): Geometry {

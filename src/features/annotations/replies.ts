@@ -23,9 +23,19 @@ async function seen({ permissions }: AnnotationServices, { annotation, caller }:
 }
 
 /** The record with all its elements, as it is answered to who wrote it. */
-export async function replyWithElements(services: AnnotationServices, answering: Answering): Promise<Reply> {
+export async function replyWithElements(
+  services: AnnotationServices,
+  answering: Answering,
+  more: Record<string, string> = {},
+): Promise<Reply> {
   const { view, headers } = await seen(services, answering);
-  return Reply.stream(streamOf(await allChunks(services, view, answering)), 'application/json', { headers });
+  const chunks = await allChunks(services, view, answering);
+  return Reply.stream(streamOf(chunks), 'application/json', { headers: { ...headers, ...more } });
+}
+
+/** Header that counts the features of GeoJSON of which no element was made, where there are some. */
+export function skippedHeader(skipped: number): Record<string, string> {
+  return skipped === 0 ? {} : { 'Large-Image-Skipped-Features': String(skipped) };
 }
 
 /** The record without elements. */

@@ -50,7 +50,7 @@ describe.each([
     await fc.assert(
       fc.asyncProperty(fc.array(anyElement, { minLength: 1, maxLength: 8 }), async (elements) => {
         const head = { name: 'n', description: 'd', attributes: { a: [1] }, display: { visible: true } };
-        const back = geoJsonToAnnotation(await exported(head, elements, writeFeature), 'service');
+        const back = geoJsonToAnnotation(await exported(head, elements, writeFeature), 'service').document;
         expect(back).toEqual(plain({ ...head, elements }));
       }),
     );
@@ -395,19 +395,6 @@ describe('import', () => {
   });
 
   test.each<[string, unknown, string]>([
-    ['geometry null', feature(null), 'feature 1: geometry must be an object, not null'],
-    ['no geometry', { type: 'Feature', properties: {} }, 'feature 1: geometry must be an object, not undefined'],
-    [
-      'properties null',
-      { type: 'Feature', geometry: pointGeometry, properties: null },
-      'feature 1: properties must be an object, not null',
-    ],
-    [
-      'a GeometryCollection',
-      feature({ type: 'GeometryCollection', geometries: [] }),
-      'feature 1: geometry type must be one of Point,',
-    ],
-    ['a bare GeometryCollection', { type: 'GeometryCollection', geometries: [] }, 'not "GeometryCollection"'],
     ['a geometry type of Object.prototype', feature({ type: 'constructor', coordinates: [] }), 'not "constructor"'],
     ['a number', 5, 'feature 1: must be an object, not 5'],
     [
@@ -447,11 +434,6 @@ describe('import', () => {
       'geometry.coordinates[0][0] must be a position of 2 or 3 numbers, not 1',
     ],
     [
-      'a polygon without rings',
-      feature({ type: 'Polygon', coordinates: [] }),
-      'outer ring of a polygon must have at least 2 vertices',
-    ],
-    [
       'a hole of two vertices',
       feature({
         type: 'Polygon',
@@ -478,12 +460,84 @@ describe('import', () => {
     expect(run).toThrow(/^GeoJSON feature 1: /);
   });
 
+  test('features without a shape are passed over and counted, and collections are split', () => {
+    const point = (x: number) => ({ type: 'Point', coordinates: [x, 1] });
+    const ring = [
+      [0, 0],
+      [9, 0],
+      [9, 9],
+    ];
+    const collection = (...geometries: unknown[]) => ({ type: 'GeometryCollection', geometries });
+    const { document, skipped } = geoJsonToAnnotation(
+      {
+        type: 'FeatureCollection',
+        features: [
+          { type: 'Feature', geometry: null, properties: { label: 'nowhere' } },
+          { type: 'Feature', geometry: point(1), properties: null },
+          { type: 'Feature', properties: {} },
+          feature({ type: 'Polygon', coordinates: [] }),
+          feature({ type: 'Polygon', coordinates: [[]] }),
+          feature({
+            type: 'MultiLineString',
+            coordinates: [
+              [],
+              [
+                [1, 1],
+                [2, 2],
+              ],
+            ],
+          }),
+          feature({ type: 'Point', coordinates: [] }),
+          feature(
+            collection(point(2), collection({ type: 'Polygon', coordinates: [ring, []] }), {
+              type: 'LineString',
+              coordinates: [],
+            }),
+            {
+              id: '0123456789abcdef01234567',
+            },
+          ),
+          feature(collection()),
+          collection(point(3)),
+        ],
+      },
+      'service',
+    );
+    expect(skipped).toBe(6);
+    expect(document.elements.map(({ type }) => type)).toEqual(['point', 'polyline', 'point', 'polyline', 'point']);
+    expect(document.elements.map(({ id }) => id)).toEqual([
+      undefined,
+      undefined,
+      '0123456789abcdef01234567',
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test.each([
+    [
+      'geometries that are no list',
+      { type: 'GeometryCollection', geometries: 5 },
+      'geometries of a collection must be a list, not 5',
+    ],
+    ['a collection of what is no geometry', { type: 'GeometryCollection', geometries: [7] }, 'geometry must be an object, not 7'],
+    [
+      'collections in collections without end',
+      Array.from({ length: 20 }).reduce((inner) => ({ type: 'GeometryCollection', geometries: [inner] }), null),
+      'collections may be nested 16 times',
+    ],
+  ])('%s are refused', (_name, geometry, message) => {
+    expect(() => geoJsonToAnnotation([pointGeometry, feature(geometry)], 'service')).toThrow(`GeoJSON feature 1: ${message}`);
+  });
+
   test('a collection that gives no element is refused', () => {
     for (const value of [
       { type: 'FeatureCollection', features: [] },
       { type: 'MultiPoint', coordinates: [] },
     ]) {
-      expect(() => geoJsonToAnnotation(value, 'service')).toThrow('has no feature that an element can be made of');
+      expect(() => geoJsonToAnnotation(value, 'service')).toThrow(
+        /^(?:The GeoJSON has no features|None of the 1 features of the GeoJSON has a shape)\.$/,
+      );
     }
     expect(() => geoJsonToAnnotation({ type: 'FeatureCollection', features: 5 }, 'service')).toThrow(
       'features must be a list, not 5',
@@ -492,7 +546,7 @@ describe('import', () => {
 
   test('the head is gathered from the features, without elements', () => {
     const annotation = { name: 'n', attributes: { a: 1 }, elements: [1], extra: 2 };
-    const result = geoJsonToAnnotation(
+    const { document: result } = geoJsonToAnnotation(
       [feature(pointGeometry, { annotation }), feature(pointGeometry, { annotation: { name: 'm' } })],
       'service',
     );
@@ -531,7 +585,7 @@ describe('import', () => {
     const path = sampleFile('sample.geojson');
     if (path === null) return;
     const sample = JSON.parse(readFileSync(path, 'utf8')) as { features: Json[] };
-    const { elements, ...head } = geoJsonToAnnotation(sample, 'service');
+    const { elements, ...head } = geoJsonToAnnotation(sample, 'service').document;
     expect(elements).toHaveLength(10);
     expect(elements.every(({ type, closed }) => type === 'polyline' && closed === true)).toBe(true);
     const document = check({ ...head, elements });
@@ -687,7 +741,7 @@ test.each([
     geometry: { type: 'Polygon', coordinates: [ring] },
     properties: { annotationType, annotationId: 1 },
   };
-  const [element] = geoJsonToAnnotation(feature, 'service').elements;
+  const [element] = geoJsonToAnnotation(feature, 'service').document.elements;
   expect(element?.type).toBe(type);
   const { properties } = elementToFeature(element as unknown as AnnotationElement);
   expect(properties.annotationType).toBe(type === 'polyline' ? undefined : type);
@@ -707,7 +761,7 @@ test('colours and widths of an annotation layer of geojs are those of the elemen
     },
   };
   const expected = { fillColor: 'rgba(0, 255, 0, 0.000)', lineColor: 'rgba(18, 52, 86, 0.250)', lineWidth: 3 };
-  const { elements } = geoJsonToAnnotation(feature, 'service');
+  const { elements } = geoJsonToAnnotation(feature, 'service').document;
   expect(elements).toMatchObject([{ type: 'polyline', ...expected }]);
   expect(check({ elements }).elements).toHaveLength(1);
 });

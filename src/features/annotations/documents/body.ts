@@ -1,5 +1,5 @@
 import { withDefaultName } from '../../../annotation-format/default-name.js';
-import { geoJsonToAnnotation, isGeoJsonType } from '../../../annotation-format/formats/geojson-import.js';
+import { emptyGeoJson, geoJsonToAnnotation, isGeoJsonType } from '../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../annotation-format/messages.js';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
 import type {
@@ -20,6 +20,8 @@ export interface IncomingAnnotation {
   head: AnnotationHead;
   /** `null` if the body had no list of elements. */
   elements: StoredElements | null;
+  /** How many features of its GeoJSON had no shape; default none. */
+  skipped?: number;
 }
 
 /**
@@ -46,7 +48,10 @@ function isGeoJson(value: unknown): value is JsonObject {
 
 /** Annotation documents that were converted from short GeoJSON. They are read again as a body, so that their elements are stored. */
 class ConvertedGeoJson {
-  constructor(readonly document: unknown) {}
+  constructor(
+    readonly document: unknown,
+    readonly skipped: number,
+  ) {}
 }
 
 /** GeoJSON for one annotation that is too long to be converted at once. It is read again as a FeatureCollection, whose features are streamed. */
@@ -94,6 +99,7 @@ export class AnnotationBodies {
         annotations.push(this.#document(received, entry));
         if (isSliceOver()) await nextSlice(options.signal);
       }
+      if (annotations[0] !== undefined) annotations[0].skipped = given.skipped;
       return annotations;
     });
   }
@@ -127,7 +133,7 @@ export class AnnotationBodies {
     if (stored >= 0) {
       throw new BadParameterError(`GeoJSON entry ${stored}: a FeatureCollection must not stand among others; send it alone.`);
     }
-    return isLong(entries) ? new LongGeoJson(entries) : new ConvertedGeoJson(geoJsonToAnnotation(entries, this.brand));
+    return isLong(entries) ? new LongGeoJson(entries) : this.#converted(entries);
   }
 
   async #list(
@@ -141,6 +147,7 @@ export class AnnotationBodies {
     const incoming: IncomingAnnotation[] = [];
     const converted: unknown[] = [];
     let bare = -1;
+    let skipped = 0;
     for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
       let made: Interpreted;
@@ -154,6 +161,7 @@ export class AnnotationBodies {
       if (made instanceof ConvertedGeoJson) {
         if (bare < 0) bare = index;
         converted.push(made.document);
+        skipped += made.skipped;
       } else {
         incoming.push(...made);
         converted.push(made[0]!.head);
@@ -167,25 +175,31 @@ export class AnnotationBodies {
         `Entry ${bare} of the annotation list is a bare GeoJSON object among annotations with elements; send it as a FeatureCollection.`,
       );
     }
-    return new ConvertedGeoJson(converted);
+    return new ConvertedGeoJson(converted, skipped);
   }
 
   #one(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
-      // A collection without stored features is converted too, which reports what is wrong with it.
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
-        const source = elements === null ? value : { ...value, features: [] };
-        if (isLong(source)) return new LongGeoJson([source]);
-        return new ConvertedGeoJson(geoJsonToAnnotation(source, this.brand));
+        if (elements !== null) throw new BadParameterError(emptyGeoJson(received.skippedOf(value)));
+        if (isLong(value)) return new LongGeoJson([value]);
+        return this.#converted(value);
       }
       const head = headMembers(received.annotationOf(value) ?? {});
       // Geographic programs name collections, by a member that GeoJSON leaves open.
       const name = typeof value.name === 'string' ? value.name : '';
-      return [{ head: this.checkHead(withDefaultName({ name, ...head }, new Date())), elements }];
+      return [
+        { head: this.checkHead(withDefaultName({ name, ...head }, new Date())), elements, skipped: received.skippedOf(value) },
+      ];
     }
     if (form !== 'created' && isObject(value) && isObject(value.annotation)) return [this.#document(received, value.annotation)];
     return [this.#document(received, value)];
+  }
+
+  #converted(value: unknown): ConvertedGeoJson {
+    const { document, skipped } = geoJsonToAnnotation(value, this.brand);
+    return new ConvertedGeoJson(document, skipped);
   }
 
   #document(received: ReceivedBody, value: unknown): IncomingAnnotation {

@@ -16,7 +16,7 @@ import { boolean, id, integer, number, oneOf, required, text } from '../../../ht
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
-import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
+import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
 import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
@@ -62,8 +62,8 @@ const create = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {
-    const [annotation] = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });
-    return replyWithElements(annotations, { annotation: annotation!, caller, signal });
+    const { created, skipped } = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });
+    return replyWithElements(annotations, { annotation: created[0]!, caller, signal }, skippedHeader(skipped));
   },
 });
 

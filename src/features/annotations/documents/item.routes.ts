@@ -9,7 +9,7 @@ import { mayAnnotate } from '../access/authorize.js';
 import { idSet } from '../../../http/parameters.js';
 import { itemPath } from '../parameters.js';
 import { annotationListSchema, creationListSchema } from '../schemas.js';
-import { bodyChunks } from '../replies.js';
+import { bodyChunks, skippedHeader } from '../replies.js';
 import { allElements, recordChunks, started, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
@@ -83,8 +83,8 @@ const create = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {
-    const created = await annotations.lifecycle.create(item, bodyChunks(body), 'list', { caller, signal });
-    return created.length;
+    const { created, skipped } = await annotations.lifecycle.create(item, bodyChunks(body), 'list', { caller, signal });
+    return Reply.json(created.length, { headers: skippedHeader(skipped) });
   },
 });
 

@@ -27,21 +27,23 @@ export class AnnotationLifecycle {
     private readonly writer: AnnotationWriter,
   ) {}
 
-  /** Creates annotations from a body. The caller's right must have been checked before. */
+  /** Creates annotations from a body, and counts the features of GeoJSON that had no shape. The caller's right must have been checked before. */
   async create(
     item: ItemRecord,
     body: BodySource,
     form: BodyForm,
     { caller, confirm, idAt, ...receiving }: CreateOptions,
-  ): Promise<AnnotationRecord[]> {
+  ): Promise<{ created: AnnotationRecord[]; skipped: number }> {
     const overlaySizes = this.options.overlayImages.sizesFor(caller);
     const write = await this.options.bodies.receive(body, form, { ...receiving, overlaySizes });
+    let skipped = 0;
     const created = await write.commit(async (incoming) => {
       confirm?.();
+      skipped = incoming.reduce((sum, each) => sum + (each.skipped ?? 0), 0);
       return this.#insert(item, incoming, caller?.id ?? null, idAt);
     });
     for (const annotation of created) await this.writer.notify(annotation.creatorId, 'create', annotation);
-    return created;
+    return { created, skipped };
   }
 
   /** Whether there is such an annotation, deleted or not. */

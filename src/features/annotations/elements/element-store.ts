@@ -114,6 +114,8 @@ export interface ReceivedBody {
   elementsOf: (body: unknown) => StoredElements | null;
   /** The annotation of the first feature of a FeatureCollection in `value` (name, description, …; `properties.annotation`), unchecked. */
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
+  /** How many features of a FeatureCollection in `value` had no shape. */
+  skippedOf: (collection: unknown) => number;
 }
 
 /** Changes to the elements of an annotation. */

@@ -194,7 +194,7 @@ export class AnnotationUploads {
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
     try {
-      const created = await annotations.lifecycle.create(item, annotationBytes(bytes), 'file', {
+      const { created, skipped } = await annotations.lifecycle.create(item, annotationBytes(bytes), 'file', {
         caller,
         signal,
         prepare: references.prepare,
@@ -204,6 +204,7 @@ export class AnnotationUploads {
         idAt: (index) => annotationId(task.ingestion, index),
       });
       log(`Created ${created.length} ${created.length === 1 ? 'annotation' : 'annotations'}\n`);
+      if (skipped > 0) log(`Skipped ${skipped} ${skipped === 1 ? 'feature' : 'features'} without a shape\n`);
       results({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
     } catch (error) {
       if (!(error instanceof MissingUploads) || !(await this.#park(task, error))) throw error;

@@ -153,18 +153,14 @@ describe('formats of annotations', () => {
       },
       /GeoJSON feature 1: geometry type must be one of Point, .*not "Circle"/,
     ],
-    [
-      'no geometry',
-      { type: 'Feature', geometry: null, properties: {} },
-      /GeoJSON feature 0: geometry must be an object, not null/,
-    ],
+    ['no geometry', { type: 'Feature', geometry: null, properties: {} }, /None of the 1 features of the GeoJSON has a shape/],
     [
       'a collection of geometries',
       {
         type: 'FeatureCollection',
         features: [{ type: 'Feature', geometry: { type: 'GeometryCollection', geometries: [] }, properties: {} }],
       },
-      /not "GeometryCollection"/,
+      /None of the 1 features of the GeoJSON has a shape/,
     ],
     ['a number that is none', { type: 'Point', coordinates: [1, null] }, /position of finite numbers/],
     [

@@ -63,6 +63,8 @@ export interface FeatureElements {
   text: Uint8Array;
   ends: Uint32Array;
   annotation: Record<string, unknown>;
+  /** 1 for a feature without a shape, else 0. */
+  skipped: number;
 }
 
 /** Makes elements, not yet checked, of the JSON text of a GeoJSON feature. @param input `index`: its position, for messages. */
@@ -75,7 +77,7 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
     let end = 0;
     for (const [i, text] of texts.entries()) ends[i] = end += text.length;
     const text = ownBytes(Buffer.concat(texts));
-    return moved({ text, ends, annotation: reader.head }, text);
+    return moved({ text, ends, annotation: reader.head, skipped: reader.skipped }, text);
   } catch (error) {
     return refusal(error);
   }

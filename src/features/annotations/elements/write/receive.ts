@@ -156,7 +156,7 @@ async function* elementsOf(
     }
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
     const made = await long.readFeature(feature, first + to, signal);
-    reader.noteHead(made.annotation);
+    reader.note(made.annotation, made.skipped);
     yield* partsOf(made, signal);
     to += 1;
   }
@@ -186,7 +186,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
     throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
   }
   const elements = new Map<object, StoredElements>();
-  const annotations = new Map<object, JsonObject>();
+  const readers = new Map<object, GeoJsonReader>();
   const attached = new Set<number>();
   const take = (object: JsonObject, key: string): void => {
     const mark = object[key];
@@ -198,7 +198,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
     if (key === 'features' && object.type !== 'FeatureCollection') return;
     delete object[key];
     elements.set(object, list.writer.elements());
-    if (list.reader !== null) annotations.set(object, list.reader.head);
+    if (list.reader !== null) readers.set(object, list.reader);
   };
   const takeAll = (body: unknown): void => {
     if (!isObject(body)) return;
@@ -217,6 +217,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   return {
     value,
     elementsOf: (body) => elements.get(body as object) ?? null,
-    annotationOf: (collection) => annotations.get(collection as object) ?? null,
+    annotationOf: (collection) => readers.get(collection as object)?.head ?? null,
+    skippedOf: (collection) => readers.get(collection as object)?.skipped ?? 0,
   };
 }
