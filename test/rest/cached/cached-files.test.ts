@@ -187,6 +187,19 @@ describe('files that are kept for items', () => {
     const tagged = await admin.send('GET', path);
     const headers = { 'If-None-Match': tagged.headers.get('etag')! };
     expect((await admin.send('GET', path, { headers })).status).toBe(304);
+    // A request that states a default has the entity tag of one that does not.
+    for (const [what, stated] of [
+      ['histogram', 'frame=0&bins=256&density=false'],
+      ['bands', 'frame=0'],
+      ['thumbnail', 'frame=0&jpegQuality=95&encoding=JPEG'],
+      ['region', 'frame=0&jpegSubsampling=0&style='],
+      ['tile_frames', 'jpegQuality=95'],
+    ] as const) {
+      const [plain, same] = [`/item/${item}/tiles/${what}?`, `/item/${item}/tiles/${what}?${stated}`];
+      const tag = (await admin.send('GET', plain)).headers.get('etag');
+      expect(tag).toMatch(/^"/);
+      expect([what, (await admin.send('GET', same)).headers.get('etag')]).toEqual([what, tag]);
+    }
     expect(await admin.ok('GET', `/item/${item}/tiles/bands`)).toMatchObject({
       1: {
         interpretation: 'red',
