@@ -22,7 +22,7 @@ it('has the same entries in exports, typesVersions and the documentation', () =>
     exports: Record<string, unknown>;
     typesVersions: { '*': Record<string, unknown> };
   };
-  const entries = ['host', 'reference-host', 's3', 'testing', 'viewer'];
+  const entries = ['host', 'reference-host', 's3', 'testing', 'viewer', 'viewer/react'];
   expect(Object.keys(exports)).toEqual(['.', ...entries.map((entry) => `./${entry}`), './package.json']);
   expect(Object.keys(typesVersions['*'])).toEqual(entries);
   const [, section = ''] = readText('docs/hosts.md').split('## Entries of the package\n');
