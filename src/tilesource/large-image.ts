@@ -11,7 +11,8 @@ import {
   defaultKernel,
   type EncodingOptions,
 } from './render/encode.js';
-import { checkTile, croppedTileContent, fitSize, type Box } from './geometry.js';
+import { checkTile, croppedTileContent, fitSize, levelScale, type Box } from './geometry.js';
+import { CorruptTiles } from './render/corrupt-tiles.js';
 import { readBands, readHistogram, readPixel } from './measure/measures.js';
 import { profileDescription } from './render/icc.js';
 import { iiifFacts, planIiif } from './render/iiif.js';
@@ -22,7 +23,7 @@ import { crop, pad, toPicture, withAlpha, type Picture } from './render/pixels.j
 import { pictureDefaults } from './picture-parameters.js';
 import { quadInfo } from './quad-info.js';
 import { returnBytes } from './style/reused-bytes.js';
-import { RegionMaker } from './render/region.js';
+import { RegionMaker, withCorrupt } from './render/region.js';
 import { scalePicture } from './render/scale.js';
 import { backgroundOf, Renderer } from './render/renderer.js';
 import {
@@ -57,6 +58,9 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
           iccprofiles: profiles.map((profile) => profile && (profileDescription(profile) ?? 'present')),
         }),
         populatedLevels: source.populatedLevels.length,
+        ...(renderer.corruptTiles.length > 0 && {
+          corruptTiles: renderer.corruptTiles.map(({ tile, reason }) => ({ ...tile, reason })),
+        }),
       };
     },
 
@@ -239,15 +243,24 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
-  let picture = await renderer.tile(address, appearance, signal);
+  // A stored tile that is corrupt is an error; in one that is made of others it is a hole.
+  const corrupt = populatedLevels.includes(level) ? undefined : new CorruptTiles();
+  let picture = await renderer.tile({ ...address, corrupt }, appearance, signal);
+  if (corrupt !== undefined && corrupt.count > 0) {
+    corrupt.check();
+    picture = { ...picture, data: picture.data.slice() };
+    const scale = levelScale(metadata, level);
+    const [left, top] = [x * metadata.tileWidth * scale, y * metadata.tileHeight * scale];
+    await corrupt.draw(picture, metadata, { left, top, width: picture.width * scale, height: picture.height * scale });
+  }
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
   else picture = await padPlain(picture, size, options.alpha);
   const bytes = await encodePicture(picture, options, { background: backgroundOf(appearance), signal });
   // A picture that the source has coloured may be cached by the source, so it must not be changed.
-  if (appearance.style) returnBytes(picture.data);
-  return { kind: 'bytes', bytes, type: options.type };
+  if (appearance.style && !corrupt?.count) returnBytes(picture.data);
+  return { kind: 'bytes', bytes, type: options.type, ...(corrupt && withCorrupt(corrupt)) };
 }
 
 /** Pads a border tile: with transparent pixels if the encoding has alpha, else with black. */

@@ -106,6 +106,8 @@ export interface EncodedPicture {
   bytes: Uint8Array;
   /** Mime type. */
   type: string;
+  /** How many tiles are holes in the picture, because their bytes are corrupt. Such a picture is not to be kept. */
+  corruptTiles?: number;
 }
 
 /** A picture that is read from a temporary file. The file is removed when the stream ends or is destroyed. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { inTime } from '../../core/concurrency/in-time.js';
-import { NoLargeImageError } from '../../errors.js';
+import { NoLargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
 import {
   kindFields,
@@ -26,6 +26,8 @@ export interface CachedContent {
   bytes: Uint8Array;
   /** Mime type. */
   type: string;
+  /** How many tiles are holes in the picture. Such a picture is not kept, because the next one may be whole. */
+  corruptTiles?: number;
 }
 
 /** Result of {@link CachedFiles.obtain}. */
@@ -160,6 +162,9 @@ export class CachedFiles {
       const made = await this.read(current, name);
       if (made !== null) return { content: made, created: false };
       const content = await make(current, signal);
+      if (content.corruptTiles) {
+        return { content, created: true, notKept: new TileSourceError(`The picture has ${content.corruptTiles} corrupt tiles.`) };
+      }
       try {
         stored = await this.#create(current, { ...name, content, creatorId: null }, 'server');
       } catch (err) {

@@ -13,8 +13,8 @@ import type { BorrowedImage } from '../../tilesource/tile-source.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { declaredParameters } from '../../tilesource/picture-parameters.js';
-import { rendering, type LargeImage } from '../../tilesource/requests.js';
-import type { CachedTile, TileCache } from '../caches/tile-cache.js';
+import { rendering, type EncodedPicture, type LargeImage } from '../../tilesource/requests.js';
+import type { TileCache } from '../caches/tile-cache.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { Items } from '../items/items.js';
@@ -23,6 +23,9 @@ import { storedPicture } from './file-input.js';
 import type { ImageChanges } from './image-changes.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
+
+/** A picture that was made, or comes from the tile cache. One with holes is not kept there. */
+type MadePicture = Pick<EncodedPicture, 'bytes' | 'type' | 'corruptTiles'>;
 
 /** Options of {@link Images}. */
 export interface ImagesOptions {
@@ -57,7 +60,7 @@ const maxInspections = 4;
 /** Large images of items, opened for the requests that show them. */
 export class Images {
   /** Pictures that are being made. Requests for the same picture share one making. */
-  readonly #underWay = new SharedWork<CachedTile>();
+  readonly #underWay = new SharedWork<MadePicture>();
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
   /** The parts of images, by the names of their states, so that images need not be opened again to know them. */
@@ -149,18 +152,18 @@ export class Images {
   picture(
     item: ItemRecord,
     key: string,
-    make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
+    make: (image: LargeImage, signal: AbortSignal) => Promise<MadePicture>,
     options: MakeOptions,
-  ): Promise<CachedTile> {
+  ): Promise<MadePicture> {
     return this.made(key, (wanted) => this.use(item, (image) => make(image, wanted), wanted), options);
   }
 
   /** Bytes of this key that are made of an image: from the cache, or made and then cached, like {@link Images.picture}. */
   async made(
     key: string,
-    make: (signal: AbortSignal) => Promise<CachedTile>,
+    make: (signal: AbortSignal) => Promise<MadePicture>,
     { asked, queue }: MakeOptions,
-  ): Promise<CachedTile> {
+  ): Promise<MadePicture> {
     const cached = this.options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
     if (found !== undefined) return found;
@@ -170,7 +173,7 @@ export class Images {
         const waiting = { signal: wanted, caller: callerName(asked.caller) };
         const tile = await queue.run(() => make(wanted), waiting);
         // Nobody waits for the cache, which logs its own errors.
-        Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
+        if (!tile.corruptTiles) Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
       asked.signal,

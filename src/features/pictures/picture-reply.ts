@@ -42,7 +42,7 @@ export async function replyFromTileCache(
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
   const picture = await services.images.picture(route.item, key, make, { asked: route.asked, queue: services.queues.tiles });
-  return Reply.content(picture.bytes, picture.type, { headers: { ...headers, ...route.extraHeaders } });
+  return Reply.content(picture.bytes, picture.type, { headers: headersOf(picture, { ...headers, ...route.extraHeaders }) });
 }
 
 /**
@@ -60,10 +60,18 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
   // When the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
-  const { bytes, type } = keepsFiles
+  const content = keepsFiles
     ? await obtain({ signal: asked.signal, enqueue: enqueueFor(keptFiles, asked), drawing: enqueueFor(pictures, asked) })
     : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), { asked, queue: pictures });
-  return Reply.content(bytes, safeType(type), { headers: { ...headers, ...route.extraHeaders } });
+  const allHeaders = headersOf(content, { ...headers, ...route.extraHeaders });
+  return Reply.content(content.bytes, safeType(content.type), { headers: allHeaders });
+}
+
+/** The headers of a picture. One with holes counts them, and no cache keeps it. */
+function headersOf({ corruptTiles = 0 }: Pick<EncodedPicture, 'corruptTiles'>, headers: ReplyHeaders): ReplyHeaders {
+  if (corruptTiles === 0) return headers;
+  const { ETag: _tag, ...others } = headers;
+  return { ...others, 'Cache-Control': 'no-store', 'Large-Image-Corrupt-Tiles': corruptTiles };
 }
 
 /**
@@ -89,7 +97,7 @@ export async function replyFreshlyMade(
   const picture = await enqueueFor(services.queues.pictures, route.asked)(use);
   const allHeaders = { ...headers, ...route.extraHeaders };
   return picture.kind === 'bytes'
-    ? Reply.content(picture.bytes, picture.type, { headers: allHeaders })
+    ? Reply.content(picture.bytes, picture.type, { headers: headersOf(picture, allHeaders) })
     : Reply.stream(picture.stream, picture.type, { headers: { ...allHeaders, 'Content-Length': picture.size } });
 }
 

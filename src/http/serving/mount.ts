@@ -72,7 +72,15 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
 }
 
 /** Headers of answers that scripts of other origins may read: those that clients of IIIF and Zarr need. */
-const exposedHeaders = ['Link', 'ETag', 'Content-Length', 'Content-Range', 'Accept-Ranges', 'Retry-After'];
+const exposedHeaders = [
+  'Link',
+  'ETag',
+  'Content-Length',
+  'Content-Range',
+  'Accept-Ranges',
+  'Retry-After',
+  'Large-Image-Corrupt-Tiles',
+];
 
 /**
  * Lets pages of every origin read an answer. With `*`, browsers send no cookies, so a page sees what anonymous callers see, or what

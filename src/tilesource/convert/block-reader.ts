@@ -1,6 +1,7 @@
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
 import type { Box } from '../geometry.js';
+import { tileError } from '../render/corrupt-tiles.js';
 import { blit } from '../render/pixels.js';
 import { createRaster, type Raster } from '../raster.js';
 import { convertSamples, type SampleMapping } from './samples.js';
@@ -39,7 +40,10 @@ export class BlockReader {
     }
     const block = createRaster({ width: box.width, height: box.height, bands: bandCount, dtype: this.mapping.dtype });
     await mapConcurrently(positions, Math.max(2, this.concurrency), async ({ x, y }) => {
-      const tile = await this.source.readTile({ level: this.level, x, y, frame: this.frame });
+      const address = { level: this.level, x, y, frame: this.frame };
+      const tile = await this.source.readTile(address).catch((error: unknown) => {
+        throw tileError(error, address);
+      });
       // A tile may be far larger than the block, so only its part inside the block is converted.
       const left = Math.max(0, box.left - x * tileWidth);
       const top = Math.max(0, box.top - y * tileHeight);

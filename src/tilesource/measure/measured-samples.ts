@@ -53,6 +53,14 @@ export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base:
   return boxes;
 }
 
+/** The parts of a rectangle of the finest level that lie in each of its tiles. */
+export function tileBoxes(shape: PyramidShape, base: Box): Box[] {
+  const { left, top, columns, rows } = tilesOf(shape, base);
+  return Array.from({ length: columns * rows }, (_, index) =>
+    tileBox(shape, base, left + (index % columns), top + Math.floor(index / columns)),
+  );
+}
+
 /** The finest stored level that is small enough to be searched for the positions of the extremes; `null` if there is none. */
 export function searchLevel(shape: PyramidShape, populated: readonly number[], base: Box): number | null {
   const small = populated.filter((level) => {

@@ -1,3 +1,4 @@
+import { CorruptTileError } from '../../errors.js';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { positionInPixels } from '../geo/region-units.js';
 import { regionBox, type Size } from '../geometry.js';
@@ -21,6 +22,11 @@ export async function readHistogram(renderer: Renderer, request: HistogramReques
   return found.map((band, index) => ({ ...band, thresholds: thresholdRange(survey, index, [threshold, threshold]) }));
 }
 
+function nullIfCorrupt(error: unknown): null {
+  if (error instanceof CorruptTileError) return null;
+  throw error;
+}
+
 async function countedBands(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
   const frame = request.frame ?? pictureDefaults.frame;
   renderer.checkFrame(frame);
@@ -29,7 +35,9 @@ async function countedBands(renderer: Renderer, request: HistogramRequest): Prom
   if (!plan) return [];
   const { signal, resample = false } = request;
   const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
-  if (isMixed) return histogramOf([await renderer.mixedSamples(plan, frame, appearance, signal)], request);
+  // Samples that are mixed of corrupt tiles do not count: then the others are counted as they are stored.
+  const mixed = isMixed ? await renderer.mixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
+  if (mixed !== null) return histogramOf([mixed], request);
   const read = await renderer.measured(plan.base, frame, appearance, signal);
   const { style } = appearance;
   const measured = style ? { ...read, samples: await typedRasters(read.samples, style, renderer.metadata.dtype) } : read;

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { TileSourceError } from '../../errors.js';
+import { CorruptTileError, TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { EncodedImage, TileAddress, TileSource } from '../tile-source.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
-import { tileError } from './corrupt-tiles.js';
+import { tileError, tileKey, type CorruptTiles } from './corrupt-tiles.js';
 import type { OpenedPicture } from './encode.js';
 import { blit, crop, decimate, fitBorder } from './pixels.js';
 import { averageSamples } from '../pyramid/average.js';
@@ -23,6 +23,9 @@ const leastMosaic = 4;
 const maxEncodedBytes = 2 ** 28;
 /** Stored tiles read at the same time: they are neither decoded nor large, and each read waits for a turn of the event loop. */
 const storedReads = 32;
+
+/** Most corrupt tiles that are remembered for each image. */
+const maxCorrupt = 1000;
 
 /** Bytes of composed tiles kept per image where the caller brings no cache. */
 const ownCacheBytes = 2 ** 24;
@@ -46,7 +49,12 @@ export interface LevelBox {
   box: Box;
   /** Pixels of levels that the file does not hold are picked, and not averaged. */
   nearest?: boolean;
+  /** Gets the corrupt tiles, which are left empty. Without it, reading fails with the first of them. */
+  corrupt?: CorruptTiles | undefined;
 }
+
+/** A tile as it is read: see {@link LevelBox}. */
+type AskedTile = TileAddress & Pick<LevelBox, 'nearest' | 'corrupt'>;
 
 /** Reads decoded tiles of every level, also of those that the file does not hold, and rectangles of any level. */
 export class TileReader {
@@ -54,6 +62,8 @@ export class TileReader {
   readonly #cache: RasterCache;
   readonly #concurrency: number;
   readonly #reading: WorkQueue;
+  /** Corrupt tiles that were met so far, by their key. */
+  readonly #corrupt = new Map<string, CorruptTileError>();
   readonly #readingStored = new WorkQueue({ name: 'tiles', running: storedReads });
 
   constructor(source: TileSource, options: { cache?: RasterCache; concurrency?: number } = {}) {
@@ -63,15 +73,25 @@ export class TileReader {
     this.#reading = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
+  /** The corrupt tiles that were met so far; of very many only the first. */
+  get corruptTiles(): readonly CorruptTileError[] {
+    return [...this.#corrupt.values()];
+  }
+
   /** The content of a tile; partial pixels at the border count as whole ones. The address has been checked. */
-  async readTile(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
-    const { level, frame, x, y, nearest = false } = address;
-    if (this.#source.populatedLevels.includes(level)) return this.#readStored({ level, frame, x, y }, { nearest, signal });
-    const key = `${frame}/${level}/${x}/${y}${nearest ? '/nearest' : ''}`;
+  async readTile(address: AskedTile, signal?: AbortSignal): Promise<Raster> {
+    const { level, frame, x, y, nearest = false, corrupt } = address;
+    if (this.#source.populatedLevels.includes(level)) {
+      return this.#readStored({ level, frame, x, y }, { nearest, signal, corrupt });
+    }
+    const key = `${tileKey(address)}${nearest ? '/nearest' : ''}`;
     const cached = this.#cache.get(key);
+    corrupt?.addGood(cached ? 1 : 0);
     if (cached) return cached;
+    const before = corrupt?.met;
     const made = await this.#compose(address, signal);
-    this.#cache.set(key, made);
+    // Others may not want holes. While this tile was made, another one of the picture may have met them.
+    if (before === corrupt?.met) this.#cache.set(key, made);
     return made;
   }
 
@@ -111,8 +131,8 @@ export class TileReader {
   }
 
   /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
-  #tilesOf({ level, frame, box, nearest }: LevelBox): {
-    tiles: (TileAddress & { nearest?: boolean })[];
+  #tilesOf({ level, frame, box, nearest, corrupt }: LevelBox): {
+    tiles: AskedTile[];
     columns: number;
     offset: Box;
   } {
@@ -123,9 +143,9 @@ export class TileReader {
       y: Math.floor((box.top + box.height - 1) / tileHeight),
     };
     this.#checkCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
-    const tiles: (TileAddress & { nearest?: boolean })[] = [];
+    const tiles: AskedTile[] = [];
     for (let y = first.y; y <= last.y; y += 1) {
-      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y, ...(nearest && { nearest }) });
+      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y, corrupt, ...(nearest && { nearest }) });
     }
     const offset = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
     return { tiles, columns: last.x - first.x + 1, offset };
@@ -160,6 +180,7 @@ export class TileReader {
       const raster = await decodeMosaic(mosaic, { ...offset, width, height }, signal);
       if (raster === null) return null;
       const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
+      where.corrupt?.addGood(tiles.length - missing.length);
       return { raster: fitBorder(raster, where.box), missing };
     } catch {
       signal?.throwIfAborted();
@@ -197,28 +218,38 @@ export class TileReader {
 
   async #readStored(
     address: TileAddress,
-    { nearest, signal }: { nearest: boolean; signal: AbortSignal | undefined },
+    { nearest, signal, corrupt }: { nearest: boolean; signal: AbortSignal | undefined; corrupt: CorruptTiles | undefined },
   ): Promise<Raster> {
     const { metadata } = this.#source;
+    const content = tileContent(metadata, address);
     const options = { ...(signal && { signal }), ...(nearest && { nearest }) };
     const read = () => this.#source.readTile(address, options);
-    const raster = await this.#reading.run(read, { signal }).catch((error: unknown) => {
+    let raster: Raster;
+    try {
+      raster = await this.#reading.run(read, { signal });
+    } catch (cause) {
       signal?.throwIfAborted();
-      throw tileError(error, address);
-    });
+      const error = tileError(cause, address);
+      if (!(error instanceof CorruptTileError)) throw error;
+      if (this.#corrupt.size < maxCorrupt) this.#corrupt.set(tileKey(address), error);
+      if (corrupt === undefined) throw error;
+      corrupt.add(error);
+      return createRaster({ ...content, bands: metadata.bandCount, dtype: metadata.dtype });
+    }
+    corrupt?.addGood();
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
-    return fitBorder(raster, tileContent(metadata, address));
+    return fitBorder(raster, content);
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
-  async #compose(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
+  async #compose(address: AskedTile, signal?: AbortSignal): Promise<Raster> {
     const { metadata } = this.#source;
     this.#checkCount({ columns: 1, rows: 1 }, address.level);
     const content = tileContent(metadata, address);
     if (address.nearest === true) return this.#picked(address, content, signal);
     const { level, box } = this.#mosaicOf(address);
     const factor = 2 ** (level - address.level);
-    const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
+    const mosaic = await this.readBox({ level, frame: address.frame, box, corrupt: address.corrupt }, signal);
     // Partial pixels at the border are means of those that there are.
     const window = { left: 0, top: 0, width: content.width * factor, height: content.height * factor };
     return averageSamples(mosaic, content, { window, nodata: metadata.geo?.nodata ?? null, signal });
@@ -245,7 +276,7 @@ export class TileReader {
   }
 
   /** Makes a tile of every n-th pixel of a finer level. Tiles are read one by one, so that those of large steps need little memory. */
-  async #picked(address: TileAddress & { nearest?: boolean }, content: Size, signal?: AbortSignal): Promise<Raster> {
+  async #picked(address: AskedTile, content: Size, signal?: AbortSignal): Promise<Raster> {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
     const level = finerLevel(populatedLevels, address.level);

@@ -8,13 +8,23 @@ import {
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import { neededLevel, preferredLevel, sameSize, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
+import {
+  levelScale,
+  neededLevel,
+  preferredLevel,
+  sameSize,
+  type Box,
+  type RegionPlan,
+  type Size,
+  type Window,
+} from '../geometry.js';
 import { pictureDefaults } from '../picture-parameters.js';
 import type { Raster } from '../raster.js';
 import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
 import { completeBlock, isShown, resizeNearest, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
+import { CorruptTiles } from './corrupt-tiles.js';
 import { backgroundOf, isPicked, type Appearance, type Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
@@ -125,9 +135,10 @@ export class RegionMaker {
     const drawing = { level, frame, appearance, scaling };
     const background = backgroundOf(appearance);
     if (wanted.finish === undefined) return this.#encode(drawing, encoding, { background }, signal);
-    const scaled = await scalePicture(await this.#renderer.box(placed(drawing), appearance, signal), scaling, signal);
+    const corrupt = new CorruptTiles();
+    const scaled = await this.#drawn(drawing, corrupt, signal);
     const bytes = await encodePicture(await wanted.finish(scaled), encoding, { background, signal });
-    return { kind: 'bytes', bytes, type: encoding.type };
+    return { kind: 'bytes', bytes, type: encoding.type, ...withCorrupt(corrupt) };
   }
 
   /**
@@ -164,9 +175,32 @@ export class RegionMaker {
   }
 
   /** The picture of a prepared region, scaled, without what it is completed with. */
-  async picture(prepared: PreparedRegion, signal?: AbortSignal): Promise<Picture> {
-    const picture = await this.#renderer.box(placed(prepared), prepared.appearance, signal);
-    return scalePicture(picture, prepared.scaling, signal);
+  picture(prepared: PreparedRegion, corrupt: CorruptTiles, signal?: AbortSignal): Promise<Picture> {
+    return this.#drawn(prepared, corrupt, signal);
+  }
+
+  /** A rectangle of a level, scaled, with holes where tiles are corrupt. */
+  async #drawn(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
+    const picture = await this.#renderer.box({ ...placed(drawing), corrupt }, drawing.appearance, signal);
+    return this.#withHoles(await scalePicture(picture, drawing.scaling, signal), drawing, corrupt);
+  }
+
+  /** Draws the holes into a scaled picture. */
+  async #withHoles(picture: Picture, { level, scaling: { box, window } }: Drawing, corrupt: CorruptTiles): Promise<Picture> {
+    if (corrupt.count === 0) return picture;
+    corrupt.check();
+    const { metadata } = this.#renderer;
+    const scale = levelScale(metadata, level);
+    const shown = {
+      left: (box.left + window.left) * scale,
+      top: (box.top + window.top) * scale,
+      width: window.width * scale,
+      height: window.height * scale,
+    };
+    // The source may cache its raster, so that is not changed.
+    const copy = { ...picture, data: picture.data.slice() };
+    await corrupt.draw(copy, metadata, shown);
+    return copy;
   }
 
   /** @throws BadValueError when a picture of that size may not be made in that encoding. */
@@ -216,11 +250,15 @@ export class RegionMaker {
     const bytes = opened && (await encodePicture(opened, encoding, steps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
-    const drawn = await this.#renderer.box(where, appearance, signal);
+    const corrupt = new CorruptTiles();
+    const drawn = await this.#renderer.box({ ...where, corrupt }, appearance, signal);
     signal?.throwIfAborted();
-    const picture = isDirect ? drawn : await scalePicture(drawn, scaling, signal);
+    const isUnscaled = isDirect && corrupt.count === 0;
+    const scaled = isUnscaled ? drawn : await scalePicture(drawn, scaling, signal);
+    const picture = await this.#withHoles(scaled, drawing, corrupt);
     const painted = isPainted ? await withColor(picture) : picture;
-    return { kind: 'bytes', bytes: await encodePicture(painted, encoding, steps), type: encoding.type };
+    const rest = isUnscaled ? steps : { ...further, signal };
+    return { kind: 'bytes', bytes: await encodePicture(painted, encoding, rest), type: encoding.type, ...withCorrupt(corrupt) };
   }
 
   async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
@@ -288,6 +326,11 @@ export class RegionMaker {
     const isPart = x !== 1 || y !== 1;
     return planScaling(this.#renderer.metadata, level, part, { output: block, kernel, isPart });
   }
+}
+
+/** The member of a picture that counts its holes. */
+export function withCorrupt({ count }: CorruptTiles): { corruptTiles?: number } {
+  return count > 0 ? { corruptTiles: count } : {};
 }
 
 /** The part of a level that is drawn. */

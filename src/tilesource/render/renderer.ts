@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { TileOutsideError, TileSourceError } from '../../errors.js';
+import { CorruptTileError, TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
@@ -18,7 +18,8 @@ import {
   type Size,
   type RegionBounds,
 } from '../geometry.js';
-import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
+import { extremeBoxes, measuredBoxes, tileBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
+import type { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Rgba } from '../color.js';
@@ -92,6 +93,11 @@ export class Renderer {
     });
   }
 
+  /** The corrupt tiles that were met so far. */
+  get corruptTiles(): readonly CorruptTileError[] {
+    return this.#reader.corruptTiles;
+  }
+
   /** Number of frames, at least 1. */
   get frameCount(): number {
     return Math.max(1, this.metadata.frames?.length ?? 1);
@@ -157,7 +163,7 @@ export class Renderer {
 
   /** One tile of any level; the address has been checked. */
   tile(
-    tile: { level: number; x: number; y: number; frame: number },
+    tile: { level: number; x: number; y: number; frame: number; corrupt?: CorruptTiles | undefined },
     appearance: Appearance,
     signal?: AbortSignal,
   ): Promise<Picture> {
@@ -166,7 +172,7 @@ export class Renderer {
     if (style && functionReach(style.functions) > 0) {
       const { tileWidth, tileHeight } = this.metadata;
       const box = { left: tile.x * tileWidth, top: tile.y * tileHeight, ...tileContent(this.metadata, tile) };
-      return this.box({ level: tile.level, frame: tile.frame, box }, appearance, signal);
+      return this.box({ level: tile.level, frame: tile.frame, box, corrupt: tile.corrupt }, appearance, signal);
     }
     return this.#show((frame) => this.#reader.readTile({ ...tile, frame, nearest }, signal), tile.frame, appearance, signal);
   }
@@ -252,19 +258,46 @@ export class Renderer {
     // The smallest sample has not the smallest colour.
     const level = boxes[0] === base || appearance.style ? null : searchLevel(this.metadata, this.populatedLevels, base);
     if (level === null) return { samples, extremes: [] };
-    const coarse = await this.#reader.readBox({ level, frame, box: boxAtLevel(this.metadata, base, level) }, signal);
+    let coarse: Raster;
+    try {
+      coarse = await this.#reader.readBox({ level, frame, box: boxAtLevel(this.metadata, base, level) }, signal);
+    } catch (error) {
+      // The coarser level only serves to find more extremes.
+      if (error instanceof CorruptTileError) return { samples, extremes: [] };
+      throw error;
+    }
     const further = await extremeBoxes(this.metadata, base, coarse, levelScale(this.metadata, level));
     return { samples, extremes: await this.#readFinest(further, frame, appearance, signal) };
   }
 
-  #readFinest(boxes: readonly Box[], frame: number, appearance: Appearance, signal: AbortSignal | undefined): Promise<Raster[]> {
+  /** Samples of the finest level. Corrupt tiles are left out. @throws CorruptTileError if there are no others. */
+  async #readFinest(
+    boxes: readonly Box[],
+    frame: number,
+    appearance: Appearance,
+    signal: AbortSignal | undefined,
+  ): Promise<Raster[]> {
     const level = this.metadata.levels - 1;
-    return mapConcurrently(boxes, factsConcurrency, (box): Promise<Raster> => {
+    const read = async (box: Box): Promise<Raster | CorruptTileError> => {
       signal?.throwIfAborted();
-      return appearance.style
-        ? this.box({ level, frame, box }, appearance, signal)
-        : this.samples({ level, frame, box }, appearance, signal);
+      try {
+        return await (appearance.style
+          ? this.box({ level, frame, box }, appearance, signal)
+          : this.samples({ level, frame, box }, appearance, signal));
+      } catch (error) {
+        if (error instanceof CorruptTileError) return error;
+        throw error;
+      }
+    };
+    const found = await mapConcurrently(boxes, factsConcurrency, async (box) => {
+      const raster = await read(box);
+      if (!(raster instanceof CorruptTileError)) return [raster];
+      return mapConcurrently(tileBoxes(this.metadata, box), factsConcurrency, read);
     });
+    const rasters = found.flat().filter((each): each is Raster => !(each instanceof CorruptTileError));
+    const failure = found.flat().find((each) => each instanceof CorruptTileError);
+    if (rasters.length === 0 && failure !== undefined) throw failure;
+    return rasters;
   }
 
   /** Facts about a frame that ranges of styles rest on; measured once. */

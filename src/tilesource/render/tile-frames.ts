@@ -3,6 +3,7 @@ import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { encodePicture, parseEncoding } from './encode.js';
 import { blit, displayByte, solidPicture, withAlpha, withColor, type Picture } from './pixels.js';
+import { CorruptTiles } from './corrupt-tiles.js';
 import type { RegionMaker } from './region.js';
 import { backgroundOf, type Renderer } from './renderer.js';
 import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
@@ -71,6 +72,7 @@ export async function tileFrames(
   // Samples of 0 are not black in every type.
   const empty = prepared.appearance.style ? 0 : displayByte(renderer.metadata.dtype, renderer.metadata.white)(0);
   let sprite: Picture | undefined;
+  let holes = 0;
   const places = new Map<number, number[]>();
   for (const [position, frame] of frames.entries()) {
     const known = places.get(frame);
@@ -78,7 +80,9 @@ export async function tileFrames(
     else known.push(position);
   }
   await mapConcurrently([...places], frameConcurrency, async ([frame, positions]) => {
-    let picture = await regions.picture({ ...prepared, frame }, request.signal);
+    const corrupt = new CorruptTiles();
+    let picture = await regions.picture({ ...prepared, frame }, corrupt, request.signal);
+    holes += corrupt.count;
     if (colored) picture = await withColor(picture);
     sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
     const fitting = await likeBands(picture, sprite.bands);
@@ -94,7 +98,7 @@ export async function tileFrames(
   if (encoding.encoding === 'TILED') return regions.streamPicture(sprite, encoding, request.signal);
   const background = fill?.color ?? backgroundOf(prepared.appearance);
   const bytes = await encodePicture(sprite, encoding, { signal: request.signal, background });
-  return { kind: 'bytes', bytes, type: encoding.type };
+  return { kind: 'bytes', bytes, type: encoding.type, ...(holes > 0 && { corruptTiles: holes }) };
 }
 
 /** Frames of one image have the same bands; where a file breaks that rule, the others follow the first. */
