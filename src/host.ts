@@ -167,8 +167,24 @@ export interface HostFiles {
    * returns are logged. Default: nothing; the host takes care of that itself.
    */
   sweep?(options: { signal: AbortSignal }): Promise<Readonly<Record<string, number>>>;
+  /**
+   * The files in the folder of a file, and in folders below, that belong to it without being files of an item, such as the chunks of a Zarr. `null` for
+   * other files. Default: no file has any.
+   */
+  tree?(file: StoredDocument): HostFileTree | null;
   /** The address from which clients can download the file, for `redirect` on tiles; `null` when there is none. */
   downloadPath?(file: StoredDocument): string | null;
+}
+
+/** Files that belong to another file, by their paths from its folder. */
+export interface HostFileTree {
+  /** `null` if there is no file at the path. */
+  file(path: string): Promise<{
+    /** In bytes. */
+    size: number;
+    /** Up to `length` bytes from `offset`; fewer only at the end. */
+    read(offset: number, length: number, options?: { signal?: AbortSignal | undefined }): Promise<Uint8Array>;
+  } | null>;
 }
 
 /** Events from the host to the plugin. Payloads contain stored documents. */
@@ -184,7 +200,12 @@ export interface HostEventPayloads {
     /** Whether the annotations are copied too. Default true. */
     copyAnnotations?: boolean;
   };
-  'file.saved': { file: StoredDocument; created: boolean };
+  'file.saved': {
+    file: StoredDocument;
+    created: boolean;
+    /** When the host found other bytes in the file than before; annotations of its item say so. */
+    replacedAt?: Date;
+  };
   'file.removed': { file: StoredDocument };
   /**
    * An upload has ended. `reference` is the text that the client gave with it. `id` names the upload: it may be announced again after a crash, and a

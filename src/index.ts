@@ -22,6 +22,7 @@ export type {
   HostEvents,
   HostFields,
   HostFiles,
+  HostFileTree,
   HostLogger,
   HostModel,
   HostNotification,

@@ -1,6 +1,7 @@
 import type { Types } from 'mongoose';
 import type { HostLogger, Installation, InstallOptions } from '../index.js';
 import { routeDefiner } from '../larger-host.js';
+import type { ScanCounts } from './start/content/served-files.js';
 import type { ByteStore } from './files/byte-store.js';
 import type { Buckets } from './files/buckets.js';
 import type { Claims } from './upkeep/claims.js';
@@ -37,6 +38,8 @@ export interface HostContext {
   startDate: Date;
   /** Aborted when the host closes: open event streams end then. */
   closing: AbortSignal;
+  /** Looks at the files and buckets that are served in place, and brings their items in step; `null` where none are served. */
+  rescan: (() => Promise<ScanCounts>) | null;
   /** Metrics for Prometheus, and a token that may read them, as administrators may; `null` where none are collected. */
   metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null; text?: () => Promise<string> } | null;
   /** Wakes event streams whose owners have new messages. */

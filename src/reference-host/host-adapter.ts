@@ -8,6 +8,7 @@ import type { ItemDocument } from './tree/item.model.js';
 import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './access/access.js';
 import { loadFolder } from './tree/folders.js';
 import { localPathOf, moveFile, readFile, removeFile } from './files/files.js';
+import { treeOf } from './files/file-trees.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { createItem, removeItem } from './tree/items.js';
 import { enabledUser, tokensVerifier } from './accounts/tokens/tokens.js';
@@ -81,6 +82,7 @@ export function hostFiles(context: HostContext): HostFiles {
     },
     removeMany: (files) => removeFiles(context, files.map(asFile)),
     move: (file, itemId) => moveFile(context, asFile(file), new Types.ObjectId(itemId)),
+    tree: (file) => treeOf(context, asFile(file)),
     downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
   };
 }

@@ -98,6 +98,7 @@ export async function openContext(
     storeId,
     startDate: new Date(),
     closing: closing.signal,
+    rescan: null,
     metrics: options.metrics ?? null,
     notificationFeed: new NotificationFeed({
       notifications: () => models.notification,

@@ -31,6 +31,8 @@ const itemFields = [
   'baseParentType',
   'baseParentId',
   'copyOfItem',
+  'fileMissing',
+  'fileChanged',
   // Written by the plugin.
   'largeImage',
   'largeImageRefused',

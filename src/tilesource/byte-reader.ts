@@ -81,7 +81,11 @@ export async function openFileReader(path: string): Promise<ByteReader> {
   try {
     handle = await open(path, 'r');
   } catch (cause) {
-    throw new FailedReadError(`The file ${name} cannot be opened.`, { cause });
+    const isGone = ['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '');
+    throw new FailedReadError(
+      isGone ? `The file ${name} is missing: it is no longer in its place.` : `The file ${name} cannot be opened.`,
+      { cause },
+    );
   }
   try {
     const stats = await handle.stat();

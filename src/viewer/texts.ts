@@ -169,6 +169,8 @@ export const browseTexts = {
   nothingFound: (words: string) => `Nothing found for “${words}”`,
   nothingFoundHint: 'Searches whole words in names and descriptions, and the start of names.',
   notReadable: (reason: string) => `Not readable: ${reason}`,
+  fileMissing: (when: string) => `The file has been missing since ${when}. The item and its annotations are kept.`,
+  fileChanged: (when: string) => `The file was replaced. The change was found ${when}; older annotations may not fit.`,
   notShown: (reason: string) => `This file cannot be shown as an image. ${reason}`,
   pagesOf: (what: string) => `Pages of ${what}`,
   permissionsOf: (name: string) => `Share “${name}”`,
@@ -661,6 +663,9 @@ export const adminTexts = {
   notBack: 'The file was updated, but the server has not restarted yet.',
   notValid: 'Nothing was saved, because the text is invalid.',
   replace: 'Replace',
+  rescan: 'Look for changed files',
+  rescanned: (counts: { files: number; added: number; moved: number; changed: number; missing: number }) =>
+    `${plural(counts.files, 'file')}: ${counts.added} new, ${counts.moved} moved, ${counts.changed} changed, ${counts.missing} missing.`,
   restartAfterwards: 'Restart the server afterwards',
   restarted: 'Updated. The server has restarted.',
   restarting: 'Updated. The server is restarting…',

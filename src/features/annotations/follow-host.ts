@@ -29,6 +29,12 @@ export function followHost(
       await lifecycle.copyAll(idText(source._id), records.itemOf(item), userId ?? null);
     }),
   );
+  onClose(
+    events.on('file.saved', async ({ file, replacedAt }) => {
+      const { itemId } = records.fileOf(file);
+      if (replacedAt !== undefined && itemId !== null) await model.noteChangedFile(itemId, replacedAt);
+    }),
+  );
   onClose(events.on('user.removed', ({ userId }) => model.forget('users', userId)));
   onClose(events.on('group.removed', ({ groupId }) => model.forget('groups', groupId)));
 }

@@ -75,6 +75,10 @@ const stored = {
   publicFlags: listOf(anyText),
   access: { ...anyObject, description: 'The list of permissions, where it is shown.' },
   groups: { type: 'array', items: orNull(anyText), description: 'Distinct groups of the elements.' },
+  fileChanged: {
+    ...dateText,
+    description: 'When the file of the item was found to be another one, after this version was made.',
+  },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
   _annotationId: { ...idText, description: 'On former versions: of which annotation.' },
   _elementQuery: { ...anyObject, description: 'What was asked for and how much was returned.' },

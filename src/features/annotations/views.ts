@@ -41,6 +41,7 @@ function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationI
 export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
   const record = {
     ...storedMembers(annotation),
+    ...(annotation.fileChanged && { fileChanged: annotation.fileChanged }),
     public: annotation.public,
     ...(annotation.publicFlags && { publicFlags: annotation.publicFlags }),
     _accessLevel: level,

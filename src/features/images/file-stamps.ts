@@ -17,6 +17,9 @@ export interface FileStampsOptions {
   changed(fileId: string): Promise<void>;
 }
 
+/** The stamp of a file that is not there. */
+const goneText = 'gone';
+
 interface Stamp {
   path: string | null;
   text: string;
@@ -40,7 +43,9 @@ export class FileStamps {
   }
 
   async #take(fileId: string, former: Stamp | undefined): Promise<Stamp> {
-    const path = former === undefined ? await this.options.pathOf(fileId) : former.path;
+    // A file that is gone may have been moved.
+    const isKnown = former !== undefined && former.text !== goneText;
+    const path = isKnown ? former.path : await this.options.pathOf(fileId);
     const text = path === null ? '' : await stampOf(path);
     if (former !== undefined && former.text !== text) await this.options.changed(fileId);
     return { path, text };
@@ -53,6 +58,6 @@ async function stampOf(path: string): Promise<string> {
     return `${size}-${mtimeMs}-${ino}`;
   } catch {
     // Opening the file will report the problem.
-    return 'gone';
+    return goneText;
   }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/concurrency/lru-options.js';
 import { TileSourceError } from '../../errors.js';
-import type { HostFiles } from '../../host.js';
+import type { HostFiles, HostFileTree } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
 import type { FolderContents, ItemFile } from '../../core/host/folder-contents.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
@@ -99,6 +99,8 @@ export class HostFolder implements SourceFolder {
   async tree(path: string): Promise<FileTree | null> {
     const names = namesOf(path);
     if (names === null) return null;
+    const served = this.with_.files.tree?.(this.with_.file.doc) ?? null;
+    if (served !== null) return servedTree(served, names);
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
     const own = [...(await this.#ownByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.with_.file.name);
     const ownByPath = new Map(own.map(([each, file]) => [each.slice(prefix.length), file]));
@@ -159,6 +161,18 @@ export class HostFolder implements SourceFolder {
     const input = await hostFileInput(found.file, this.with_);
     return { ...input, id: found.file.id, borrow: (use, options = {}) => borrow(found, use, options) };
   }
+}
+
+/** The files that the host serves together with the file of the image. */
+function servedTree(tree: HostFileTree, above: readonly string[]): FileTree {
+  return {
+    retainedBytes: bytesPerFolder,
+    async file(path) {
+      const names = namesOf(path);
+      return names === null || names.length === 0 ? null : tree.file([...above, ...names].join('/'));
+    },
+    close: async () => undefined,
+  };
 }
 
 /** A folder whose files are read by their paths. */

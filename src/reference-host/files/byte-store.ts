@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { LargeImageError } from '../../index.js';
 import { NotFoundError } from '../../larger-host.js';
@@ -197,7 +197,7 @@ export async function readBytes(path: string, { start, end }: { start: number; e
   try {
     handle = await open(path, 'r');
   } catch (cause) {
-    if (isMissing(cause)) throw new NotFoundError('The bytes of this file are no longer in their place.');
+    if (isMissing(cause)) throw new NotFoundError(`The file ${basename(path)} is missing: it is no longer in its place.`);
     throw cause;
   }
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });

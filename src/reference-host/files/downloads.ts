@@ -21,7 +21,9 @@ export async function downloadFile(context: HostContext, file: FileDocument, req
   if (asked === 'unsatisfiable') return unsatisfiable(size);
   const start = asked?.start ?? request.offset;
   const end = Math.min(asked?.end ?? request.endByte ?? size, size);
-  if (asked === null && start > 0 && start >= size) return unsatisfiable(size);
+  // A range of parameters that ends before it begins is none, as one behind the end of the file.
+  if (asked === null && ((start > 0 && start >= size) || (request.endByte ?? Infinity) < request.offset))
+    return unsatisfiable(size);
   const isPartial = size > 0 && (asked !== null || start > 0 || end < size);
   const body = await readFile(context, file, { start, end: Math.max(start, end) });
   return Reply.stream(body, contentTypeOf(file.mimeType), {

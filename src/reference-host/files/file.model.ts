@@ -1,13 +1,24 @@
 import { Schema, type Types } from 'mongoose';
 
+/** What is known of a file that is served in place, to find it again when it is moved, and to notice when it is replaced. */
+export interface InPlaceState {
+  modified: Date;
+  /** Device and number of the file in its file system. */
+  inode: string;
+  /** A hash of its length, beginning and end. */
+  digest: string;
+  /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
+  isTree: boolean;
+}
+
 /** Where the bytes of a file are stored. */
 export type FileStorage =
   /** In the data directory, under this key, perhaps shared with other files. */
   | { kind: 'stored'; key: string }
   /** Elsewhere on this machine. The host never writes or removes the file, but others may; `modified` is its time of change when it was last read. */
-  | { kind: 'in-place'; path: string; modified?: Date }
-  /** An object in a bucket, under the key `path`. The host never writes or removes it. */
-  | { kind: 'bucket'; bucket: string; path: string; etag: string }
+  | ({ kind: 'in-place'; path: string } & Partial<InPlaceState>)
+  /** An object in a bucket, under the key `path`. The host never writes or removes it. `isTree` as above. */
+  | { kind: 'bucket'; bucket: string; path: string; etag: string; isTree?: boolean }
   /** An address to which clients are redirected. No bytes are stored. */
   | { kind: 'link' };
 
@@ -32,7 +43,17 @@ export interface FileDocument {
 }
 
 const storage = new Schema(
-  { kind: { type: String, required: true }, key: String, path: String, modified: Date, bucket: String, etag: String },
+  {
+    kind: { type: String, required: true },
+    key: String,
+    path: String,
+    modified: Date,
+    inode: String,
+    digest: String,
+    isTree: Boolean,
+    bucket: String,
+    etag: String,
+  },
   { _id: false },
 );
 

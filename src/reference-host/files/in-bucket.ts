@@ -2,8 +2,7 @@ import type { Readable } from 'node:stream';
 import type { ObjectState } from '../../s3/index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
-import type { ItemDocument } from '../tree/item.model.js';
-import { addItemSize } from '../tree/sizes.js';
+import { announceReplaced } from './replaced-files.js';
 
 /** A file whose bytes are an object in a bucket. */
 export type FileInBucket = FileDocument & { storage: { kind: 'bucket' } };
@@ -36,17 +35,16 @@ export async function readInBucket(
 
 /** Updates the record of a file whose object was replaced, and announces the change. */
 export async function refreshFileInBucket(context: HostContext, file: FileInBucket, { size, etag }: ObjectState): Promise<void> {
-  const { models, events } = context;
+  const { models } = context;
   if (size === file.size && etag === file.storage.etag) return;
+  const at = new Date();
   const updated = await models.file
     .findOneAndUpdate(
       { _id: file._id, 'storage.etag': file.storage.etag },
-      { $set: { size, 'storage.etag': etag, updated: new Date() } },
+      { $set: { size, 'storage.etag': etag, updated: at } },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
   if (updated === null) return;
-  const item = updated.itemId === null ? null : await models.item.findById(updated.itemId).lean<ItemDocument>();
-  if (item !== null) await addItemSize(context, item, size - (file.size ?? 0));
-  await events.emit('file.saved', { file: { ...updated }, created: false });
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at });
 }

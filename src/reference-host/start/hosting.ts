@@ -6,7 +6,9 @@ import { findTileSources } from '../../index.js';
 import { createReferenceHost, type ReferenceHost } from '../index.js';
 import { isInstalled } from '../packages.js';
 import { makeSyntheticSlide } from '../synthetic-slide/slide.js';
-import { addOwnFiles, addSyntheticSlide, adminLogin, ensureAdmin } from './content/content.js';
+import { addSyntheticSlide, adminLogin, ensureAdmin } from './content/content.js';
+import { Rescans } from './content/rescans.js';
+import { ServedFiles, type ScanCounts } from './content/served-files.js';
 import type { Listening } from './listen.js';
 import { openLog } from './log.js';
 import { addNuclei, nucleiName } from './content/nuclei.js';
@@ -56,11 +58,12 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
   const logger = openLog(options.logLevel, one === null ? null : { pid: process.pid });
   const register = await metricsRegistry(one);
   const tileSources = await findTileSources(process.cwd(), { logger });
-  const found: { admin: Administrator | null } = { admin: null };
+  const found: { admin: Administrator | null; running: RunningHost | null } = { admin: null, running: null };
+  const rescans = options.paths.length + options.buckets.length > 0 ? rescansOf(hosting, () => found.running) : null;
   const running = await RunningHost.start({
-    make(restartThis) {
+    async make(restartThis) {
       hosting.restartable(restartThis);
-      return createReferenceHost({
+      const host = await createReferenceHost({
         mongoUri: hosting.mongoUri,
         databaseWaitMs: options.databaseWaitMs,
         dataDirectory: options.dataDirectory,
@@ -74,6 +77,8 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
           metrics: { register, token: options.metricsToken, ...(one !== null && { text: () => one.metrics() }) },
         }),
       });
+      host.context.rescan = rescans === null ? null : () => rescans.rescan();
+      return host;
     },
     // The first user to register is the administrator, so nobody may register before this.
     prepare: async (host) => {
@@ -84,10 +89,31 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
     report: (text) => display.line(text),
     failed: hosting.failed,
   });
+  found.running = running;
   const { admin } = found;
   if (admin === null) return { running, login: null, fill: null };
   const login = [...(await signInLink(running, admin.user, hosting)), ...admin.login];
-  return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting) };
+  return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting, rescans) };
+}
+
+/** Looks at what is served in place, on the host that runs at the time. */
+function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Rescans {
+  const { display, signal } = hosting;
+  const use = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
+    const running = runningHost();
+    if (running === null) throw new Error('The server is starting.');
+    return running.use(work);
+  };
+  const failed = (error: unknown) =>
+    display.line(`The served files could not be looked at: ${error instanceof Error ? error.message : String(error)}`);
+  let missingBefore = 0;
+  const found = ({ added, moved, changed, missing }: ScanCounts) => {
+    if (added + moved + changed > 0 || missing !== missingBefore) {
+      display.line(`Served files: ${added} added, ${moved} moved, ${changed} changed, ${missing} missing.`);
+    }
+    missingBefore = missing;
+  };
+  return new Rescans({ ...scanOf(use, hosting), found, failed, signal });
 }
 
 /** The line of the banner with the address that opens the page signed in; none where others could open it, too. */
@@ -98,16 +124,20 @@ async function signInLink(running: RunningHost, user: UserDocument | null, { opt
 }
 
 /** Makes items of the caller's own files, or else of the synthetic slide. The server answers requests meanwhile. */
-async function fill(running: RunningHost, creatorId: Types.ObjectId | null, hosting: Hosting): Promise<void> {
-  const { options, display, signal } = hosting;
-  const isOwn = options.paths.length + options.buckets.length > 0;
+async function fill(
+  running: RunningHost,
+  creatorId: Types.ObjectId | null,
+  hosting: Hosting,
+  rescans: Rescans | null,
+): Promise<void> {
+  const { display, signal } = hosting;
   try {
-    await (isOwn ? registerFiles : demonstrate)(running, creatorId, hosting);
+    await (rescans !== null ? registerFiles(rescans, hosting) : demonstrate(running, creatorId, hosting));
   } catch (error) {
     if (signal.aborted) return;
     display.end();
     const reason = error instanceof Error ? error.message : String(error);
-    display.line(`The server runs, but ${isOwn ? 'not with all of the files' : 'has no whole example'}: ${reason}`);
+    display.line(`The server runs, but ${rescans !== null ? 'not with all of the files' : 'has no whole example'}: ${reason}`);
   }
 }
 
@@ -179,33 +209,56 @@ async function demonstrate(
   });
 }
 
-/** Makes the caller's own files items. */
-async function registerFiles(
-  running: RunningHost,
-  creatorId: Types.ObjectId | null,
+/** Looks at the files and buckets that are served in place, in this process, while no other process does. */
+function scanOf(
+  use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
   { options, display, signal }: Hosting,
-): Promise<void> {
-  const shared = {
-    creatorId,
-    isPublic: options.isPublic,
-    report: (path: string) => display.report({ text: `Registering ${path}` }),
-    leftOut: (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`),
-    signal,
-  };
-  const { paths, buckets } = options;
-  await filling(running, async (host) => {
-    const { context } = host;
+): { scan(): Promise<ScanCounts>; folders(): ReadonlySet<string> } {
+  const leftOut = (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`);
+  const { paths, buckets, isPublic } = options;
+  const progress = (done: number, total: number) =>
+    display.report({ text: `Registering ${done} of ${total} files`, fraction: done / total });
+  let served: ServedFiles | null = null;
+  const seenInBuckets = new Set<string>();
+  const scan = async ({ context }: ReferenceHost): Promise<ScanCounts> => {
+    const creatorId = (await context.models.user.findOne({ login: adminLogin }, { _id: 1 }).lean())?._id ?? null;
+    const shared = { creatorId, isPublic, leftOut };
+    const counts: ScanCounts = { files: 0, added: 0, moved: 0, changed: 0, missing: 0 };
     if (paths.length > 0) {
-      const count = await addOwnFiles(context, { ...shared, paths, register: (file) => host.registerFileInPlace(file) });
-      display.end();
-      display.line(`${count} of your own files are served in place: collection Local files.`);
+      served ??= new ServedFiles({ ...shared, paths, progress });
+      Object.assign(counts, await served.scan(context, signal));
     }
     if (buckets.length > 0) {
-      const count = await addOwnBuckets(context, { ...shared, prefixes: buckets });
-      display.end();
-      display.line(`${count} files in buckets are served in place: collection Files in buckets.`);
+      const found = await addOwnBuckets(context, {
+        ...shared,
+        leftOut: (path, reason) => {
+          if (seenInBuckets.has(path)) return;
+          seenInBuckets.add(path);
+          leftOut(path, reason);
+        },
+        prefixes: buckets,
+        report: () => display.report({ text: 'Registering files in buckets' }),
+        signal,
+      });
+      counts.files += found.files;
+      counts.missing += found.missing;
     }
-  });
+    display.end();
+    return counts;
+  };
+  return {
+    scan: () => use((host) => alone(host, 'filling', () => scan(host))),
+    folders: () => served?.folders ?? new Set(),
+  };
+}
+
+/** Makes the caller's own files items, and follows what happens to them. */
+async function registerFiles(rescans: Rescans, { options, display }: Hosting): Promise<void> {
+  const { files, missing } = await rescans.rescan();
+  const what = options.paths.length > 0 ? 'of your own files' : 'files in buckets';
+  const collection = options.paths.length > 0 ? 'Local files' : 'Files in buckets';
+  display.line(`${files} ${what} are served in place: collection ${collection}.${missing > 0 ? ` ${missing} are missing.` : ''}`);
+  rescans.follow();
 }
 
 /** Leaves it to the first user who registers to be the administrator. */

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { Types } from 'mongoose';
 import {
   BadParameterError,
+  InvalidError,
   id,
   oneOf,
   paging,
@@ -141,6 +142,27 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
       if (!Object.hasOwn(section, query.key))
         throw new BadParameterError(`No such key in section ${query.section}: ${query.key}.`);
       return section[query.key];
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/system/rescan',
+    summary: 'Look at the files and buckets that are served in place, and bring their items in step with them.',
+    access: 'admin',
+    scope: scopes.write,
+    returns: {
+      schema: objectOf({
+        files: { ...anyInteger, description: 'Files that are served in place.' },
+        added: { ...anyInteger, description: 'Files that are new.' },
+        moved: { ...anyInteger, description: 'Files that were moved or renamed, and keep their items.' },
+        changed: { ...anyInteger, description: 'Files with other bytes than before.' },
+        missing: { ...anyInteger, description: 'Files that are gone. Their items are kept, and marked.' },
+      }),
+    },
+    errors: ['invalid'],
+    async handle(_input, { rescan }) {
+      if (rescan === null) throw new InvalidError('This server serves no folder and no bucket in place.');
+      return { ...(await rescan()) };
     },
   }),
   defineRoute({

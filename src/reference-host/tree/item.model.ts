@@ -8,6 +8,10 @@ export interface ItemDocument extends TreeDocument {
   baseParentType: RootType;
   baseParentId: Types.ObjectId;
   copyOfItem?: Types.ObjectId;
+  /** Since when its file, which is served in place, has been gone. */
+  fileMissing?: Date;
+  /** When other bytes were last found in its file, which is served in place. */
+  fileChanged?: Date;
 }
 
 /** The ids of an item, its folder and its root. */
@@ -22,6 +26,8 @@ export const itemSchema = new Schema<ItemDocument>(
     baseParentType: { type: String, enum: ['collection', 'user'], required: true },
     baseParentId: { type: Schema.Types.ObjectId, required: true },
     copyOfItem: Schema.Types.ObjectId,
+    fileMissing: Date,
+    fileChanged: Date,
   },
   { versionKey: false, minimize: false },
 )

@@ -48,7 +48,12 @@ async function statePanel(signal: AbortSignal) {
     [serverFacts.uploads, formatCount(uploads.length)],
   ]);
   const low = share < lowShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
-  return panel(adminTexts.sections[''] ?? '', facts, low);
+  const said = outcome();
+  const rescan = said.button(adminTexts.rescan, async () => {
+    const counts = await request<Parameters<typeof adminTexts.rescanned>[0]>('POST', 'system/rescan');
+    said.good(adminTexts.rescanned(counts));
+  });
+  return panel(adminTexts.sections[''] ?? '', facts, low, actions(rescan), said.element);
 }
 
 async function cachePanel(signal: AbortSignal) {

@@ -25,6 +25,10 @@ export interface Item {
   largeImage?: { fileId?: string; expected?: boolean; jobId?: string };
   /** reason why its file is not a large image */
   largeImageRefused?: string;
+  /** Since when the file, which is served in place, has been gone. */
+  fileMissing?: string;
+  /** When other bytes were last found in the file, which is served in place. */
+  fileChanged?: string;
 }
 
 /** The item fields that viewers know on every server. */

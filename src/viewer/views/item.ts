@@ -5,7 +5,7 @@ import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { imageState, isSame, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
-import { formatBytes } from '../format.js';
+import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
 import { comparison } from '../image/compare.js';
@@ -117,11 +117,21 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
   }
 }
 
+/** What happened to a file that is served in place. */
+function fileNotices({ fileMissing, fileChanged }: Item) {
+  const notice = (text: string) => h('p.notice.notice-warning.surface', { role: 'status' }, text);
+  return [
+    ...(fileMissing ? [notice(browseTexts.fileMissing(formatDate(fileMissing)))] : []),
+    ...(fileChanged ? [notice(browseTexts.fileChanged(formatDate(fileChanged)))] : []),
+  ];
+}
+
 /** Facts and metadata of an item. */
 function aboutItem(item: Item) {
   const { meta = {} } = item;
   const facts = section(browseTexts.item, true, itemFacts(item));
-  return Object.keys(meta).length === 0 ? [facts] : [facts, section(browseTexts.metadata, true, valueTree(meta))];
+  const metadata = Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, true, valueTree(meta))];
+  return [...fileNotices(item), facts, ...metadata];
 }
 
 /** The reason why a file is not shown as an image, and an action. */

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from 'node:fs/
 import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../../src/reference-host/start/listen.js';
 import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
@@ -120,10 +120,11 @@ describe('the command line and the environment', () => {
 
 describe("the caller's own files", () => {
   let leftOut: [string, string][] = [];
-  const list = async (paths: string[]): Promise<OwnFile[]> => {
+  const list = async (paths: string[]): Promise<Omit<OwnFile, 'stats'>[]> => {
     leftOut = [];
-    const files: OwnFile[] = [];
-    for await (const file of ownFiles(paths, { leftOut: (...what) => leftOut.push(what) })) files.push(file);
+    const files: Omit<OwnFile, 'stats'>[] = [];
+    const walk = ownFiles(paths, { leftOut: (...what) => leftOut.push(what) });
+    for await (const { stats: _stats, ...file } of walk) files.push(file);
     return files;
   };
 
@@ -133,11 +134,11 @@ describe("the caller's own files", () => {
       await writeFile(join(work, name), '');
     }
     expect(await list([join(work, 'one.svs'), join(work, 'slides')])).toEqual([
-      { path: join(work, 'one.svs'), folders: ['Files'] },
-      { path: join(work, 'slides', '.zattrs'), folders: ['slides'] },
-      { path: join(work, 'slides', 'a.tif'), folders: ['slides'] },
-      { path: join(work, 'slides', 'b.tif'), folders: ['slides'] },
-      { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'] },
+      { path: join(work, 'one.svs'), folders: ['Files'], name: 'one.svs', isTree: false },
+      { path: join(work, 'slides', '.zattrs'), folders: ['slides'], name: '.zattrs', isTree: false },
+      { path: join(work, 'slides', 'a.tif'), folders: ['slides'], name: 'a.tif', isTree: false },
+      { path: join(work, 'slides', 'b.tif'), folders: ['slides'], name: 'b.tif', isTree: false },
+      { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'], name: 'c.tif', isTree: false },
     ]);
   });
 
@@ -147,8 +148,40 @@ describe("the caller's own files", () => {
     await writeFile(join(slides, 'a.tif'), '');
     await symlink(slides, join(slides, 'round'));
     await symlink(join(work, 'nothing'), join(slides, 'broken'));
-    expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'] }]);
+    expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'], name: 'a.tif', isTree: false }]);
     expect(leftOut).toEqual([[join(slides, 'broken'), expect.stringContaining('ENOENT')]]);
+  });
+
+  it('leave out links that lead out of what is served, and say so', async () => {
+    const slides = join(work, 'slides');
+    await mkdir(join(slides, 'in'), { recursive: true });
+    await mkdir(join(work, 'secrets'));
+    await writeFile(join(work, 'secrets', 'key.tif'), '');
+    await writeFile(join(slides, 'in', 'a.tif'), '');
+    await symlink(join(work, 'secrets'), join(slides, 'folder'));
+    await symlink(join(work, 'secrets', 'key.tif'), join(slides, 'file.tif'));
+    await symlink(join(slides, 'in', 'a.tif'), join(slides, 'same.tif'));
+    expect((await list([slides])).map(({ path }) => path)).toEqual([join(slides, 'in', 'a.tif'), join(slides, 'in', 'a.tif')]);
+    expect(leftOut.map(([path]) => path)).toEqual([join(slides, 'file.tif'), join(slides, 'folder')]);
+    expect(leftOut[0]![1]).toBe(
+      `it is a link to ${join(work, 'secrets', 'key.tif')}, which is outside; name that on the command line to serve it`,
+    );
+  });
+
+  it('take a folder *.zarr for one file, its description', async () => {
+    for (const name of ['a.zarr', 'a.zarr/0/0', 'plain.zarr']) await mkdir(join(work, name), { recursive: true });
+    for (const name of ['a.zarr/.zattrs', 'a.zarr/.zgroup', 'a.zarr/0/.zarray', 'a.zarr/0/0/0', 'plain.zarr/b.tif']) {
+      await writeFile(join(work, name), '');
+    }
+    const folder = basename(work);
+    const zarr = { path: join(work, 'a.zarr', '.zattrs'), name: 'a.zarr', isTree: true };
+    expect(await list([work])).toEqual([
+      { ...zarr, folders: [folder] },
+      { path: join(work, 'plain.zarr', 'b.tif'), folders: [folder, 'plain.zarr'], name: 'b.tif', isTree: false },
+    ]);
+    expect(await list([join(work, 'a.zarr')])).toEqual([{ ...zarr, folders: ['Files'] }]);
+    expect(await list([join(work, 'gone'), join(work, 'a.zarr')])).toHaveLength(1);
+    expect(leftOut).toEqual([[join(work, 'gone'), expect.stringContaining('ENOENT')]]);
   });
 
   it.skipIf(process.platform !== 'linux')(

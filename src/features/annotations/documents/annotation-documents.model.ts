@@ -39,6 +39,8 @@ export interface StoredAnnotation extends StateDocument {
   hasAttributes: boolean;
   /** Id of the list that it was created with, until the list is known to be complete (`history/batches.model.ts`). */
   batch?: string;
+  /** When other bytes were found in the file of the item, after this version was made. */
+  fileChanged?: Date;
 }
 
 /** The document of a previous version. */
@@ -98,6 +100,7 @@ export function annotationSchemas(connection: Connection): {
       words: [String],
       hasAttributes: Boolean,
       batch: String,
+      fileChanged: Date,
     },
     options,
   )
@@ -193,10 +196,11 @@ function toState(doc: StateDocument): AnnotationState {
 }
 
 export function toRecord(doc: StoredAnnotation): AnnotationRecord {
-  const { access, publicFlags } = doc;
+  const { access, publicFlags, fileChanged } = doc;
   const entries = (list: AccessEntry[] | undefined) => list ?? [];
   return {
     id: idText(doc._id),
+    ...(fileChanged && { fileChanged }),
     ...toState(doc),
     active: doc._active !== false,
     access: { users: entries(access?.users), groups: entries(access?.groups) },

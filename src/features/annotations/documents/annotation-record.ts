@@ -33,6 +33,8 @@ export interface AnnotationRecord extends AnnotationState {
   publicFlags?: readonly string[];
   /** Number of changes of access, which is a part of entity tags. */
   accessStamp: number;
+  /** When other bytes were found in the file of the item, after this version was made. */
+  fileChanged?: Date;
 }
 
 /** A previous version of an annotation. */

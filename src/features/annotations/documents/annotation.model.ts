@@ -237,6 +237,11 @@ export class AnnotationModel {
     await this.former.forgetCreator(id);
   }
 
+  /** Notes on the annotations of an item that its file has other bytes since they were made. */
+  async noteChangedFile(itemId: string, at: Date): Promise<void> {
+    await this.#annotations.updateMany({ itemId }, { $set: { fileChanged: at }, $inc: { accessStamp: 1 } });
+  }
+
   /** The query for a filter, without annotations of lists that are not complete yet. */
   async #visible(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
     return { ...toQuery(filter), ...(await this.batches.visible()) };

@@ -1,5 +1,4 @@
 import { realpath, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import type { Types } from 'mongoose';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
@@ -11,7 +10,6 @@ import { system } from '../../access/access.js';
 import { createCollection, setCollectionAccess } from '../../tree/collections.js';
 import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
-import { ownFiles } from './own-files.js';
 
 /** Login of the user that is made. */
 export const adminLogin = 'admin';
@@ -50,39 +48,6 @@ export async function addSyntheticSlide(
   const collection = await ensureCollection(context, { ...slide, name: 'Examples', description: 'Comes with the server.' });
   const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
   return addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
-}
-
-/**
- * Makes the caller's own files items of the collection `Local files`, without copying them. Existing items are not changed.
- *
- * @returns how many files there are
- */
-export async function addOwnFiles(
-  context: HostContext,
-  own: {
-    paths: readonly string[];
-    creatorId: Types.ObjectId | null;
-    isPublic: boolean;
-    register: RegisterInPlace;
-    /** Is told before each file. */
-    report: (path: string) => void;
-    leftOut: (path: string, reason: string) => void;
-    signal?: AbortSignal;
-  },
-): Promise<number> {
-  const collection = await ensureCollection(context, {
-    ...own,
-    name: 'Local files',
-    description: 'Files of this machine, served in place.',
-  });
-  let count = 0;
-  for await (const { path, folders } of ownFiles(own.paths, own)) {
-    own.report(path);
-    const folder = await ensureFolder(context, collection, folders, own.creatorId);
-    await addFile(context, { ...own, path, folder, itemName: basename(path) });
-    count++;
-  }
-  return count;
 }
 
 async function addFile(

@@ -6,7 +6,9 @@ import { registerFileInBucket } from '../../files/in-place.js';
 import { installCommand, isInstalled } from '../../packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
 import { UsageError, type BucketPrefix } from '../options.js';
-import { isShownName } from './own-files.js';
+import { isShownName, isZarrName, zarrDescriptions } from './own-files.js';
+import { setMissing } from './served-files.js';
+import type { FileInBucket } from '../../files/in-bucket.js';
 
 const sdk = '@aws-sdk/client-s3';
 
@@ -56,7 +58,7 @@ function reasonAgainst({ key, size, archived }: ListedObject): string | null {
  * Makes objects of buckets items of the collection `Files in buckets`, without copying them; those that are there already are brought up to
  * date.
  *
- * @returns how many there are
+ * @returns how many there are, and how many are gone
  */
 export async function addOwnBuckets(
   context: HostContext,
@@ -64,12 +66,12 @@ export async function addOwnBuckets(
     prefixes: readonly BucketPrefix[];
     creatorId: Types.ObjectId | null;
     isPublic: boolean;
-    report: (path: string) => void;
+    report: () => void;
     leftOut: (path: string, reason: string) => void;
     signal: AbortSignal;
   },
-): Promise<number> {
-  if (own.prefixes.length === 0) return 0;
+): Promise<{ files: number; missing: number }> {
+  if (own.prefixes.length === 0) return { files: 0, missing: 0 };
   const { creatorId, signal } = own;
   const collection = await ensureCollection(context, {
     ...own,
@@ -77,8 +79,11 @@ export async function addOwnBuckets(
     description: 'Files in buckets, served in place.',
   });
   let count = 0;
+  let missing = 0;
   for (const from of own.prefixes) {
     const bucket = await context.buckets.bucket(from.bucket);
+    const seen = new Set<string>();
+    const trees = new Set<string>();
     for await (const object of listed(bucket, from, signal)) {
       signal.throwIfAborted();
       const path = `s3://${from.bucket}/${object.key}`;
@@ -87,12 +92,14 @@ export async function addOwnBuckets(
         if (reason !== '') own.leftOut(path, reason);
         continue;
       }
-      own.report(path);
-      const names = object.key.split('/');
-      const name = names.pop()!;
+      const place = placeOf(object.key, trees);
+      if (place === null) continue;
+      own.report();
+      const { names, name, isTree } = place;
       try {
         const folder = await ensureFolder(context, collection, [from.bucket, ...names], creatorId);
-        await registerFileInBucket(context, { bucket: from.bucket, object, folder, name, creatorId });
+        await registerFileInBucket(context, { bucket: from.bucket, object, folder, name, creatorId, isTree });
+        seen.add(object.key);
         count += 1;
       } catch (error) {
         // A name that no item may have is no reason to leave out the rest.
@@ -100,6 +107,31 @@ export async function addOwnBuckets(
         own.leftOut(path, (error as Error).message);
       }
     }
+    missing += await markMissing(context, from, seen);
   }
-  return count;
+  return { files: count, missing };
+}
+
+/** Where the item of an object goes; `null` for the parts of a Zarr. Of a Zarr only its description has an item, which has the name of its folder. */
+function placeOf(key: string, trees: Set<string>): { names: string[]; name: string; isTree: boolean } | null {
+  const names = key.split('/');
+  const at = names.slice(0, -1).findIndex(isZarrName);
+  if (at < 0) return { names: names.slice(0, -1), name: names.at(-1)!, isTree: false };
+  const folder = names.slice(0, at + 1).join('/');
+  // Objects come in the order of their keys, so the description comes before the chunks.
+  if (at < names.length - 2 || !zarrDescriptions.includes(names.at(-1)!) || trees.has(folder)) return null;
+  trees.add(folder);
+  return { names: names.slice(0, at), name: names[at]!, isTree: true };
+}
+
+/** Marks the items of objects below a prefix that were not listed. @returns how many there are */
+async function markMissing(context: HostContext, { bucket, prefix }: BucketPrefix, seen: ReadonlySet<string>): Promise<number> {
+  const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
+  const cursor = context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean<FileInBucket[]>().cursor();
+  const gone: Types.ObjectId[] = [];
+  for await (const { itemId, storage } of cursor as AsyncIterable<FileInBucket>) {
+    if (itemId !== null && storage.path.startsWith(prefix) && !seen.has(storage.path)) gone.push(itemId);
+  }
+  await setMissing(context, gone, new Date());
+  return gone.length;
 }

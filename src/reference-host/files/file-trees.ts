@@ -1,0 +1,60 @@
+import { open, realpath } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { LargeImageError, type HostFileTree } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { FileDocument } from './file.model.js';
+
+/** The files that belong to a file which is served in place, because it describes a Zarr; `null` for other files. */
+export function treeOf(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
+  if ((storage.kind !== 'in-place' && storage.kind !== 'bucket') || storage.isTree !== true) return null;
+  if (storage.kind === 'in-place') return { file: (path) => fileOnDisk(dirname(storage.path), path) };
+  const prefix = storage.path.slice(0, storage.path.length - name.length);
+  return { file: (path) => objectIn(context, storage.bucket, `${prefix}${path}`) };
+}
+
+type TreeFile = Awaited<ReturnType<HostFileTree['file']>>;
+
+async function fileOnDisk(folder: string, path: string): Promise<TreeFile> {
+  // Links must not lead out of the folder.
+  const found = await realpath(join(folder, path)).catch(() => null);
+  if (found === null || !found.startsWith(folder + sep)) return null;
+  const read = async (offset: number, length: number) => {
+    const handle = await open(found, 'r');
+    try {
+      const bytes = new Uint8Array(length);
+      let filled = 0;
+      for (let count = -1; count !== 0 && filled < length; filled += count) {
+        count = (await handle.read(bytes, filled, length - filled, offset + filled)).bytesRead;
+      }
+      return bytes.subarray(0, filled);
+    } finally {
+      await handle.close();
+    }
+  };
+  const handle = await open(found, 'r').catch(() => null);
+  if (handle === null) return null;
+  try {
+    const stats = await handle.stat();
+    return stats.isFile() ? { size: stats.size, read } : null;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function objectIn({ buckets }: HostContext, name: string, key: string): Promise<TreeFile> {
+  const bucket = await buckets.bucket(name);
+  const state = await bucket.state(key).catch((error: { $metadata?: { httpStatusCode?: number } }) => {
+    if (error.$metadata?.httpStatusCode === 404) return null;
+    throw new LargeImageError('unavailable', `${key} cannot be read from the bucket ${name}.`, { cause: error });
+  });
+  if (state === null) return null;
+  return {
+    size: state.size,
+    async read(offset, length, options) {
+      const end = Math.min(state.size, offset + length);
+      if (end <= offset) return new Uint8Array(0);
+      const stream = await bucket.read({ key, etag: state.etag, name: key }, { start: offset, end }, options?.signal);
+      return Buffer.concat(await stream.toArray());
+    },
+  };
+}

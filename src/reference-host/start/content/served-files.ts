@@ -1,0 +1,247 @@
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Types } from 'mongoose';
+import type { HostContext } from '../../context.js';
+import type { CollectionDocument } from '../../tree/collection.model.js';
+import { digestOf, inodeOf, refreshFileInPlace, registerFileInPlace, type FileInPlace } from '../../files/in-place.js';
+import type { FolderDocument } from '../../tree/folder.model.js';
+import type { ItemDocument } from '../../tree/item.model.js';
+import { updateItem } from '../../tree/items.js';
+import { ensureCollection, ensureFolder } from './content.js';
+import { ownFiles, type OwnFile } from './own-files.js';
+
+/** What a look at the served files has found. */
+export interface ScanCounts {
+  files: number;
+  added: number;
+  moved: number;
+  changed: number;
+  missing: number;
+}
+
+/** What {@link ServedFiles} works with. */
+export interface ServedFilesOptions {
+  paths: readonly string[];
+  creatorId: Types.ObjectId | null;
+  isPublic: boolean;
+  /** Is told how many of the new files have items. */
+  progress(done: number, total: number): void;
+  /** Is told once of each path what is left out, and why. */
+  leftOut(path: string, reason: string): void;
+}
+
+/** Files that are made items at the same time. */
+const concurrency = 4;
+
+/** A file that has an item, as it was last seen. */
+type Known = Pick<FileInPlace, '_id' | 'name' | 'size' | 'itemId'> & { storage: FileInPlace['storage'] };
+
+/** The caller's own files, as items of the collection `Local files`, which follow what happens on disk. */
+export class ServedFiles {
+  readonly #leftOut = new Set<string>();
+  /** Folders that the last look has seen. */
+  folders: ReadonlySet<string> = new Set();
+
+  constructor(private readonly options: ServedFilesOptions) {}
+
+  /** Brings the items in step with the files. */
+  async scan(context: HostContext, signal: AbortSignal): Promise<ScanCounts> {
+    const counts: ScanCounts = { files: 0, added: 0, moved: 0, changed: 0, missing: 0 };
+    const collection = await ensureCollection(context, {
+      ...this.options,
+      name: 'Local files',
+      description: 'Files of this machine, served in place.',
+    });
+    const known = await knownFiles(context);
+    const fresh: OwnFile[] = [];
+    const seen = new Set<string>();
+    const folders = new Set<string>();
+    const back: Types.ObjectId[] = [];
+    const walk = {
+      signal,
+      leftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
+      entered: (folder: string) => void folders.add(folder),
+    };
+    for await (const own of ownFiles(this.options.paths, walk)) {
+      if (seen.has(own.path)) continue;
+      seen.add(own.path);
+      counts.files += 1;
+      const files = known.get(own.path);
+      if (files === undefined) {
+        fresh.push(own);
+        continue;
+      }
+      for (const file of files) {
+        if (file.itemId !== null) back.push(file.itemId);
+        if (isAsBefore(file, own)) continue;
+        // It may be gone again.
+        if (await refreshFileInPlace(context, file as FileInPlace).catch(() => false)) counts.changed += 1;
+      }
+    }
+    this.folders = folders;
+    await setMissing(context, back, null);
+    const gone = await goneFiles(known, seen, signal);
+    await this.#register(context, collection, { fresh, gone, counts }, signal);
+    counts.missing = gone.size;
+    await setMissing(
+      context,
+      [...gone].flatMap(({ itemId }) => itemId ?? []),
+      new Date(),
+    );
+    return counts;
+  }
+
+  /** Finds the items of files that were moved, and makes items of all others. */
+  async #register(
+    context: HostContext,
+    collection: CollectionDocument,
+    { fresh, gone, counts }: { fresh: readonly OwnFile[]; gone: Set<Known>; counts: ScanCounts },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { creatorId, progress } = this.options;
+    const folders = new Map<string, Promise<FolderDocument>>();
+    const folderOf = (names: readonly string[]) => {
+      const key = names.join('/');
+      const found = folders.get(key) ?? ensureFolder(context, collection, names, creatorId);
+      folders.set(key, found);
+      return found;
+    };
+    const bySize = groupBySize(gone);
+    let next = 0;
+    let done = 0;
+    const work = async () => {
+      for (let own = fresh[next++]; own !== undefined; own = fresh[next++]) {
+        signal.throwIfAborted();
+        try {
+          const moved = await formerOf(own, bySize.get(own.stats.size) ?? [], gone);
+          if (moved === null) {
+            await registerFileInPlace(context, { ...own, folder: await folderOf(own.folders), itemName: own.name, creatorId });
+            counts.added += 1;
+          } else {
+            const copies = [...gone].filter(({ storage }) => storage.path === moved.storage.path);
+            for (const copy of copies) gone.delete(copy);
+            await follow(context, { moved, copies }, own, await folderOf(own.folders));
+            counts.moved += 1;
+          }
+        } catch (error) {
+          signal.throwIfAborted();
+          // A name that no item may have, or a file that is gone again, is no reason to leave out the rest.
+          const { code } = error as { code?: unknown };
+          if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
+          this.#leaveOut(own.path, (error as Error).message);
+        }
+        done += 1;
+        progress(done, fresh.length);
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, work));
+  }
+
+  #leaveOut(path: string, reason: string): void {
+    if (this.#leftOut.has(path)) return;
+    this.#leftOut.add(path);
+    this.options.leftOut(path, reason);
+  }
+}
+
+/** All files on this machine that have items, by their paths. */
+async function knownFiles({ models }: HostContext): Promise<Map<string, Known[]>> {
+  const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
+  const known = new Map<string, Known[]>();
+  const cursor = models.file
+    .find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields)
+    .lean<Known[]>()
+    .cursor();
+  for await (const file of cursor as AsyncIterable<Known>) {
+    const { path } = file.storage;
+    const others = known.get(path);
+    if (others === undefined) known.set(path, [file]);
+    else others.push(file);
+  }
+  return known;
+}
+
+function isAsBefore({ size, storage }: Known, { stats }: OwnFile): boolean {
+  return size === stats.size && storage.modified?.getTime() === stats.mtime.getTime() && storage.inode === inodeOf(stats);
+}
+
+/** Known files that are not there any more. Those that merely cannot be looked at, or are served no longer, are not gone. */
+async function goneFiles(
+  known: ReadonlyMap<string, readonly Known[]>,
+  seen: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Set<Known>> {
+  const gone = new Set<Known>();
+  for (const [path, files] of known) {
+    if (seen.has(path)) continue;
+    signal.throwIfAborted();
+    const isGone = await stat(path).then(
+      () => false,
+      ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR',
+    );
+    if (isGone) for (const file of files) gone.add(file);
+  }
+  return gone;
+}
+
+function groupBySize(files: Iterable<Known>): Map<number, Known[]> {
+  const groups = new Map<number, Known[]>();
+  for (const file of files) groups.set(file.size ?? 0, [...(groups.get(file.size ?? 0) ?? []), file]);
+  return groups;
+}
+
+/** The gone file that was moved to where another one has appeared; it is then no longer among the gone ones. */
+async function formerOf(own: OwnFile, ofSize: readonly Known[], gone: Set<Known>): Promise<Known | null> {
+  const inode = inodeOf(own.stats);
+  const candidates = ofSize.filter((file) => gone.has(file) && file.storage.modified?.getTime() === own.stats.mtime.getTime());
+  let found = candidates.find(({ storage }) => storage.inode === inode);
+  if (found === undefined && candidates.length > 0) {
+    const digest = await digestOf(own.path);
+    found = candidates.find((file) => gone.has(file) && file.storage.digest === digest);
+  }
+  if (found === undefined || !gone.delete(found)) return null;
+  return found;
+}
+
+/** Gives the item of a moved file its new path, folder and name. A name that somebody has given the item stays. */
+async function follow(
+  context: HostContext,
+  { moved, copies }: { moved: Known; copies: readonly Known[] },
+  own: OwnFile,
+  folder: FolderDocument,
+): Promise<void> {
+  const { models, events } = context;
+  const formerName = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
+  const place = { 'storage.path': own.path, 'storage.inode': inodeOf(own.stats) };
+  // Copies of the item have files of their own with the same bytes.
+  await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: place });
+  const file = await models.file
+    .findOneAndUpdate(
+      { _id: moved._id },
+      {
+        $set: {
+          ...place,
+          ...(moved.storage.isTree !== true && { name: own.name }),
+        },
+      },
+      { returnDocument: 'after' },
+    )
+    .lean();
+  const item = moved.itemId === null ? null : await models.item.findById(moved.itemId).lean<ItemDocument>();
+  if (file === null || item === null) return;
+  const isNamedAsFile = formerName.endsWith(`/${item.name}`);
+  await updateItem(context, item, { folder, ...(isNamedAsFile && { name: own.name }) });
+  await setMissing(context, [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])], null);
+  await events.emit('file.saved', { file: { ...file }, created: false });
+}
+
+const idsPerUpdate = 5000;
+
+/** Marks items whose file is gone, or takes the mark off. */
+export async function setMissing({ models }: HostContext, ids: readonly Types.ObjectId[], since: Date | null): Promise<void> {
+  for (let start = 0; start < ids.length; start += idsPerUpdate) {
+    const _id = { $in: ids.slice(start, start + idsPerUpdate) };
+    if (since === null) await models.item.updateMany({ _id, fileMissing: { $ne: null } }, { $unset: { fileMissing: 1 } });
+    else await models.item.updateMany({ _id, fileMissing: null }, { $set: { fileMissing: since } });
+  }
+}

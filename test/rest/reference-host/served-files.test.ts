@@ -1,0 +1,193 @@
+import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { until } from '../../support/run/until.js';
+import { pyramid } from '../../support/images/images.js';
+
+interface Item {
+  _id: string;
+  name: string;
+  folderId: string;
+  largeImage?: unknown;
+  fileMissing?: string;
+  fileChanged?: string;
+}
+
+describe('files that are served in place', () => {
+  let server: TestHost;
+  let admin: Client;
+  let work: string;
+  let folder: string;
+  let served: ServedFiles;
+  const leftOut: string[] = [];
+  beforeAll(async () => {
+    server = await startHost();
+    admin = await server.register('admin');
+    work = await realpath(await mkdtemp(join(tmpdir(), 'served-')));
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(work, { recursive: true, force: true });
+  });
+  let count = 0;
+  beforeEach(async () => {
+    folder = join(work, `slides ${++count}`);
+    await mkdir(folder);
+    leftOut.length = 0;
+    missingBefore = await server.host.context.models.item.countDocuments({ fileMissing: { $ne: null } });
+    served = new ServedFiles({
+      paths: [folder],
+      creatorId: null,
+      isPublic: false,
+      progress: () => undefined,
+      leftOut: (path) => leftOut.push(path),
+    });
+  });
+  let missingBefore = 0;
+  /** What a look finds; `missing` without the files of other tests. */
+  const scan = async () => {
+    const found = await served.scan(server.host.context, new AbortController().signal);
+    return { ...found, missing: found.missing - missingBefore };
+  };
+  const counts = (some: Partial<ScanCounts>): ScanCounts => ({ files: 0, added: 0, moved: 0, changed: 0, missing: 0, ...some });
+  const write = async (name: string, side: number) => writeFile(join(folder, name), await pyramid(side, side));
+  const item = async (id: string) => (await admin.ok('GET', `/item/${id}`)) as unknown as Item;
+  const find = async (name: string) => {
+    const found = await server.host.context.models.item.find({ name }).sort({ _id: -1 }).lean();
+    return item(found[0]!._id.toHexString());
+  };
+  const status = async (path: string) => {
+    const { status: code, body } = await admin.send('GET', path);
+    return [code, body.message];
+  };
+
+  it('keep item, annotations and links when they are renamed, moved, or moved to another disk', async () => {
+    await write('a.tiff', 300);
+    expect(await scan()).toEqual(counts({ files: 1, added: 1 }));
+    const { _id } = await find('a.tiff');
+    await admin.ok('POST', '/annotation', { query: { itemId: _id }, json: { name: 'kept', elements: [] } });
+    await mkdir(join(folder, 'deep', 'er'), { recursive: true });
+    await rename(join(folder, 'a.tiff'), join(folder, 'deep', 'er', 'b.tiff'));
+    expect(await scan()).toEqual(counts({ files: 1, moved: 1 }));
+    expect(await find('b.tiff')).toMatchObject({ _id, largeImage: {} });
+    expect((await admin.send('GET', `/item/${_id}/tiles/zxy/0/0/0`)).status).toBe(200);
+    const path = (await admin.ok('GET', `/item/${_id}/rootpath`)) as unknown as { object: { name: string } }[];
+    expect(path.map(({ object }) => object.name)).toEqual(['Local files', `slides ${count}`, 'deep', 'er']);
+    // A copy with its time, and the former removed: another file for the system.
+    const { atime, mtime } = await stat(join(folder, 'deep', 'er', 'b.tiff'));
+    await cp(join(folder, 'deep', 'er', 'b.tiff'), join(folder, 'c.tiff'));
+    await utimes(join(folder, 'c.tiff'), atime, mtime);
+    await rm(join(folder, 'deep'), { recursive: true });
+    expect(await scan()).toEqual(counts({ files: 1, moved: 1 }));
+    expect(await find('c.tiff')).toMatchObject({ _id });
+    const annotations = (await admin.ok('GET', '/annotation', { query: { itemId: _id } })) as unknown as Record<
+      string,
+      unknown
+    >[];
+    expect(annotations).toHaveLength(1);
+    expect(annotations[0]).not.toHaveProperty('fileChanged');
+    expect(await item(_id)).not.toHaveProperty('fileChanged');
+    // Another file of the same size is no moved one.
+    await rename(join(folder, 'c.tiff'), join(work, 'away.tiff'));
+    const bytes = await readFile(join(work, 'away.tiff'));
+    bytes[bytes.length - 1]! ^= 255;
+    await writeFile(join(folder, 'd.tiff'), bytes);
+    await utimes(join(folder, 'd.tiff'), atime, mtime);
+    expect(await scan()).toEqual(counts({ files: 1, added: 1, missing: 1 }));
+  });
+
+  it('note on item and annotations that other bytes came, and when; not when the file was only touched', async () => {
+    await write('a.tiff', 300);
+    await scan();
+    const { _id } = await find('a.tiff');
+    await admin.ok('POST', '/annotation', { query: { itemId: _id }, json: { name: 'older', elements: [] } });
+    await utimes(join(folder, 'a.tiff'), new Date(), new Date(Date.now() + 60_000));
+    expect(await scan()).toEqual(counts({ files: 1 }));
+    expect(await item(_id)).not.toHaveProperty('fileChanged');
+    await write('a.tiff', 400);
+    const before = Date.now();
+    expect(await scan()).toEqual(counts({ files: 1, changed: 1 }));
+    const changed = await item(_id);
+    expect(new Date(changed.fileChanged!).getTime()).toBeGreaterThanOrEqual(before - 1000);
+    expect(await admin.ok('GET', `/item/${_id}/tiles`)).toMatchObject({ sizeX: 400 });
+    await admin.ok('POST', '/annotation', { query: { itemId: _id }, json: { name: 'newer', elements: [] } });
+    const annotations = (await admin.ok('GET', '/annotation', { query: { itemId: _id, sort: 'created' } })) as unknown as {
+      annotation: { name: string };
+      fileChanged?: string;
+    }[];
+    expect(annotations.map(({ annotation, fileChanged }) => [annotation.name, fileChanged])).toEqual([
+      ['older', changed.fileChanged],
+      ['newer', undefined],
+    ]);
+  });
+
+  it('are marked when they are gone, say so on every route, and come back', async () => {
+    await write('a.tiff', 300);
+    await writeFile(join(folder, 'readme.txt'), 'x');
+    await scan();
+    const { _id } = await find('a.tiff');
+    const away = `${folder} away`;
+    await rename(folder, away);
+    expect(await scan()).toMatchObject({ files: 0, missing: 2 });
+    expect(leftOut).toEqual([folder]);
+    const missing = await item(_id);
+    expect(missing.fileMissing).toMatch(/^\d{4}-/);
+    const sentence = expect.stringContaining('a.tiff is missing: it is no longer in its place') as string;
+    for (const [path, code] of [
+      ['tiles', 400],
+      ['tiles/zxy/0/0/0', 404],
+      ['tiles/thumbnail', 400],
+      ['tiles/region', 400],
+      ['tiles/internal_metadata', 400],
+      ['tiles/images', 400],
+      ['tiles/histogram', 400],
+      ['tiles/bands', 400],
+      ['tiles/dzi.dzi', 400],
+      ['download', 404],
+    ] as const) {
+      expect([path, ...(await status(`/item/${_id}/${path}`))]).toEqual([path, code, sentence]);
+    }
+    // The mark stays as it is.
+    await scan();
+    expect((await item(_id)).fileMissing).toBe(missing.fileMissing);
+    await rename(away, folder);
+    expect(await scan()).toMatchObject({ files: 2, added: 0, changed: 0 });
+    expect(await item(_id)).not.toHaveProperty('fileMissing');
+    // For half a second the server may still take the file for the one that was gone.
+    await until('the tile is back', async () => (await admin.send('GET', `/item/${_id}/tiles/zxy/0/0/0`)).status === 200);
+  });
+
+  it('of a folder *.zarr are one item, which is read with its chunks, and moves with its folder', async () => {
+    const zarr = join(folder, 'a.zarr');
+    await mkdir(join(zarr, '0', '0'), { recursive: true });
+    const json = (value: unknown) => JSON.stringify(value);
+    const axes = ['y', 'x'].map((name) => ({ name, type: 'space' }));
+    const datasets = [{ path: '0', coordinateTransformations: [{ type: 'scale', scale: [1, 1] }] }];
+    await writeFile(join(zarr, '.zgroup'), json({ zarr_format: 2 }));
+    await writeFile(join(zarr, '.zattrs'), json({ multiscales: [{ version: '0.4', axes, datasets }] }));
+    const array = {
+      zarr_format: 2,
+      shape: [16, 16],
+      chunks: [16, 16],
+      dtype: '|u1',
+      compressor: null,
+      fill_value: 0,
+      order: 'C',
+      filters: null,
+      dimension_separator: '/',
+    };
+    await writeFile(join(zarr, '0', '.zarray'), json(array));
+    await writeFile(join(zarr, '0', '0', '0'), Buffer.alloc(256, 200));
+    expect(await scan()).toEqual(counts({ files: 1, added: 1 }));
+    const { _id } = await find('a.zarr');
+    const pixel = async () => (await admin.ok('GET', `/item/${_id}/tiles/pixel`, { query: { left: 3, top: 3 } })).value;
+    expect(await pixel()).toEqual([200]);
+    await rename(zarr, join(folder, 'b.zarr'));
+    expect(await scan()).toEqual(counts({ files: 1, moved: 1 }));
+    expect(await find('b.zarr')).toMatchObject({ _id });
+    expect(await pixel()).toEqual([200]);
+  });
+});
