@@ -114,7 +114,7 @@ function commands(result: { code: Promise<number> | null }): CAC {
     .option('--predictor <name>', 'none or horizontal (default: horizontal)')
     .option('--reduction <name>', `${reductions.join(' or ')} (default: nearest where nothing is lossy)`)
     .option('--only-frame <number>', 'The only frame to convert, from 0 (default: all)')
-    .option('--concurrent <number>', 'Threads; 0 or less: so many less than there are processors (default: all)')
+    .option('--concurrent <number>', 'Threads; 0 or negative: CPU count minus that many (default: all)')
     .option('--overwrite', 'Replace the file that is there')
     .action((from: string, to: string, options: Record<string, Given>) => run(runConvert(from, to, options)));
   program

@@ -192,7 +192,7 @@ export class Bucket {
       signal.throwIfAborted();
       signal.addEventListener('abort', leave, { once: true });
       if ((answer.ContentLength ?? 0) > range.end - range.start)
-        throw new Error('The store answers more than the range asked for.');
+        throw new Error('The store returned more than the requested range.');
       const watch = (isWaiting: boolean) => {
         clearTimeout(timer);
         if (isWaiting) timer = setTimeout(giveUp, silenceMs);

@@ -37,7 +37,7 @@ export class Callers {
    */
   async asker(asked: { id: string; admin: boolean }): Promise<Caller> {
     const caller = this.auth.user === undefined ? { ...asked, scopes: [] } : await this.auth.user(asked.id);
-    if (caller === null) throw new AccessDeniedError('The user who asked for this may not sign in any more.');
+    if (caller === null) throw new AccessDeniedError('The user who requested this can no longer sign in.');
     return caller;
   }
 

@@ -81,7 +81,7 @@ const stored = {
   },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
   _annotationId: { ...idText, description: 'On former versions: of which annotation.' },
-  _elementQuery: { ...anyObject, description: 'What was asked for and how much was returned.' },
+  _elementQuery: { ...anyObject, description: 'The query, and the number of returned elements.' },
   _accessLevel: shownAccess,
   _modelType: { const: 'annotation' },
 } satisfies Record<string, Schema>;

@@ -82,7 +82,7 @@ const replace = defineRoute({
   path: '/large_image/config/replace',
   summary: "Replace the server's configuration file.",
   description:
-    'The body is the new text, in UTF-8. The former file is kept beside the new one, with its time of modification in the name. ' +
+    'The body is the new text, in UTF-8. The previous file is kept next to the new one, with its modification time in the name. ' +
     'Changes take effect when the server restarts.',
   access: 'admin',
   scope: scopes.user,

@@ -128,7 +128,7 @@ export class Configuration {
         if (expected !== undefined && expected !== versionOf(former)) {
           throw new LargeImageError(
             'conflict',
-            'The configuration file has been changed by somebody else since it was read. Read it again.',
+            'Someone else has changed the configuration file since it was read. Read it again.',
           );
         }
         if (restart && !this.canRestart) {

@@ -35,7 +35,7 @@ export const conversionParameters = {
   predictor: oneOf(conversionPredictors, { description: 'deflate, lzw and zstd: none, or horizontal (also yes), the default.' }),
   psnr: integer({ description: 'For jp2k, which is not written.' }),
   cr: integer({ description: 'For jp2k, which is not written.' }),
-  concurrent: integer({ description: 'Threads; 0 or less: so many less than there are processors. Default: all.' }),
+  concurrent: integer({ description: 'Threads; 0 or negative: CPU count minus that many. Default: all.' }),
   reduction: oneOf(reductions, {
     description: 'How reduced levels are made: mean, or nearest, which keeps labels. Default: nearest where nothing is lossy.',
   }),

@@ -37,8 +37,8 @@ const createInFolder = defineRoute({
     ),
     localJobs: withDefault(boolean({ description: 'Whether the processes of the server run the jobs.' }), false),
     recurse: withDefault(boolean({ description: 'Also the folders below.' }), false),
-    cancelJobs: withDefault(boolean({ description: 'Cancel unfinished creation jobs and create anew.' }), false),
-    redoExisting: withDefault(boolean({ description: 'Make existing large images anew.' }), false),
+    cancelJobs: withDefault(boolean({ description: 'Cancel unfinished creation jobs and start again.' }), false),
+    redoExisting: withDefault(boolean({ description: 'Remake existing large images.' }), false),
   },
   returns: {
     schema: {

@@ -24,7 +24,7 @@ export function folderImagesDefinition({ folderImages, callers, items }: FolderI
     resumable: true,
     async run({ job, signal, log, progress, results }) {
       const { folderId, options, counts, position, asAdmin } = folderImagesWork(job);
-      if (job.userId === null) throw new InvalidError('Nobody has asked for this.');
+      if (job.userId === null) throw new InvalidError('This was not requested by a user.');
       const caller = await callers.asker({ id: job.userId, admin: asAdmin });
       const folder = await items.loadFolder(folderId, 1, caller);
       log(`Going on behind ${counts.totalItems} items\n`);

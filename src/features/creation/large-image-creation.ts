@@ -176,7 +176,7 @@ export class LargeImageCreation {
   async load(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
     const work = workOf(job);
-    if (work === null) throw new InvalidError(`Job ${job.id} is no conversion.`);
+    if (work === null) throw new InvalidError(`Job ${job.id} is not a conversion.`);
     const [item, file] = await Promise.all([records.findItem(work.itemId), records.findFile(work.fileId)]);
     if (item === null) throw new InvalidError(`The item ${work.itemId} is gone.`);
     if (file === null) throw new InvalidError(`The file ${work.fileId} is gone.`);

@@ -115,7 +115,7 @@ function sortOf(order: Order): Record<string, 1 | -1> {
 
 function explain(error: unknown): unknown {
   if (!(error instanceof Error) || !refusals.test(`${error.name} ${error.message}`)) return error;
-  return new BadParameterError(`The list cannot be filtered so: ${error.message.slice(0, 300)}`, { cause: error });
+  return new BadParameterError(`Invalid filter: ${error.message.slice(0, 300)}`, { cause: error });
 }
 
 /** Runs a query that contains conditions of a client. @throws BadParameterError where the database or Mongoose refuses the conditions */

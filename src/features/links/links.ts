@@ -156,7 +156,7 @@ export class Links {
     const link = await this.options.model.find(id);
     if (link === null) throw new UnknownIdError('link', id);
     if (link.makerId !== caller.id && !(await this.administers(link.subject, caller))) {
-      throw new AccessDeniedError(`Link ${id} was made by somebody else (user ${caller.id}).`);
+      throw new AccessDeniedError(`Link ${id} belongs to another user (${caller.id}).`);
     }
     return link;
   }

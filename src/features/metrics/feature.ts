@@ -63,7 +63,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     const counted = { tileCache: tiles instanceof CountedTiles ? tiles : { hits: 0, misses: 0 }, tilesource: sources };
     new Counter({
       name: named('cache_requests_total'),
-      help: 'How often a cache had what was asked for (hit), or not (miss).',
+      help: 'Requests that a cache could answer (hit), or not (miss).',
       labelNames: ['cache', 'result'],
       registers,
       collect() {

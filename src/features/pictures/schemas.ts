@@ -130,7 +130,7 @@ export const quadInfoSchema = component(
       frames: listOf(anyInteger),
       framesToIdx: mapOf(anyInteger),
       minLevel: anyNumber,
-      cached: { type: 'array', items: truth, description: 'Which textures are kept, where that is asked for.' },
+      cached: { type: 'array', items: truth, description: 'Which textures are stored, on request.' },
       scheduledJob: anyText,
     },
   ),

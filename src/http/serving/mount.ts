@@ -215,7 +215,7 @@ class Answering<C> {
     const now = token === null ? null : await options.authenticate(token);
     const admitted = admit(now, route.access, route.scope);
     if (now?.id !== verified?.id || now?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
-      throw new LargeImageError('login-required', 'The token has ended, or stands for something else now.');
+      throw new LargeImageError('login-required', 'The token is no longer valid.');
     }
     await route.authorize?.(asked.by(now, admitted), options.context);
     await this.#permitted?.();

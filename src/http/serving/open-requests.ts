@@ -69,7 +69,7 @@ async function refusalOf(entry: Entry): Promise<LargeImageError | null> {
   } catch (error) {
     if (!(error instanceof LargeImageError) || noAnswers.includes(error.code)) {
       const isLong = performance.now() - entry.answeredAt > unansweredMs;
-      return isLong ? new LargeImageError('unavailable', 'It cannot be found out who may have this.', { cause: error }) : null;
+      return isLong ? new LargeImageError('unavailable', 'Permissions could not be checked.', { cause: error }) : null;
     }
     if (refusals.includes(error.code)) return error;
   }

@@ -23,7 +23,7 @@ class RequestSignal {
       const leave = (): void => {
         // If an answer was sent before the handler produced one, the server is closing; the work should stop too.
         const isAnswered = response.writableFinished && this.isAnswering;
-        if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client has gone away.'));
+        if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client disconnected.'));
       };
       if (response.closed) leave();
       else response.once('close', leave);

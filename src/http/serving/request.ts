@@ -235,7 +235,7 @@ function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent:
   const other = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
   if (other === undefined) return;
   const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
-  throw new BadParameterError(`The form holds "${named}", which is no parameter of this request. ${ownType}`);
+  throw new BadParameterError(`The form holds "${named}", which is not a parameter of this request. ${ownType}`);
 }
 
 /** A body that a parser of the host has consumed, as bytes again. */

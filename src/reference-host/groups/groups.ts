@@ -204,7 +204,7 @@ export async function setMemberLevel(
 
 function leftAlone(): InvalidError {
   return new InvalidError(
-    'The group would be left without an administrator. Make somebody else administrator, or remove the group.',
+    'The group would be left without an administrator. Make another member administrator, or remove the group.',
   );
 }
 
@@ -223,7 +223,7 @@ export async function leaveGroup(
   const { models } = context;
   const level = group.access.users.find((entry) => entry.id.equals(userId))?.level ?? -1;
   if (level > levelOn(group, principal))
-    throw new AccessDeniedError('You may not remove somebody with a higher level than yours.');
+    throw new AccessDeniedError('You cannot remove a member with a higher level than yours.');
   const left = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
   const notAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
   const removed = await models.group.updateOne(

@@ -108,7 +108,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/group/:id/access',
-    summary: 'A group with the levels of its members, and the users who have asked to join.',
+    summary: 'A group with the levels of its members, and the membership requests.',
     access: 'public',
     params: byId,
     returns: returnsRoles,
@@ -131,7 +131,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
       userId: required(id()),
       level: withDefault(integer({ description: '0 member, 1 moderator, 2 administrator.' }), 0),
       quiet: withDefault(boolean({ description: 'Accepted for the sake of existing clients: no messages are sent.' }), false),
-      force: withDefault(boolean({ description: 'Whether the user becomes a member without being asked.' }), false),
+      force: withDefault(boolean({ description: 'Make the user a member without an invitation.' }), false),
     },
     returns: returnsRoles,
     errors: ['unknown-id', 'invalid', 'access-denied'],

@@ -102,7 +102,7 @@ const finding: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/:id/path',
-    summary: 'The path at which something lies.',
+    summary: 'The path of a document.',
     access: 'public',
     scope: scopes.read,
     params: byId,
@@ -118,7 +118,7 @@ const finding: RouteDefinition<HostContext>[] = [
     method: 'post',
     path: '/resource/paths',
     summary:
-      'The paths of several documents; those that are gone, that you may not read, or that have none (groups) are left out.',
+      'The paths of several documents, without those that do not exist, that you cannot read, or that have no path (groups).',
     access: 'public',
     scope: scopes.read,
     body: 'json-object',
@@ -132,7 +132,7 @@ const finding: RouteDefinition<HostContext>[] = [
       // Web clients request the paths of everything that a search has found. Groups have no path.
       const { group, ...lists } = body;
       const asked = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
-      if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be asked for at once.`);
+      if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be requested at once.`);
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
       for (const [type, id] of asked) {
         const found = (paths[type] ??= {});

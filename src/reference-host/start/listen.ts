@@ -102,7 +102,7 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): Erro
     return new UsageError(`Port ${port} on ${host} is not allowed to this user. Choose one from 1024 on, as PORT=8080.`);
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EINVAL') {
     return new UsageError(
-      `HOST is ${JSON.stringify(host)}, which is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of them.`,
+      `HOST is ${JSON.stringify(host)}, which is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses.`,
     );
   }
   return error;

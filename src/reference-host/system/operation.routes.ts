@@ -34,7 +34,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/health/live',
-    summary: 'Whether the process answers; it asks nobody else.',
+    summary: 'Whether the process answers, without any query.',
     access: 'public',
     returns: { schema: healthSchema },
     handle: () => ({ status: 'ok' }),

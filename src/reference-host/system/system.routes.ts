@@ -103,7 +103,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/public_settings',
-    summary: 'Settings that pages need before anybody has signed in.',
+    summary: 'Settings that pages need before sign-in.',
     access: 'public',
     returns: { schema: anyObject },
     async handle(_input, context) {

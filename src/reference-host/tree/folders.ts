@@ -203,7 +203,7 @@ export async function updateParent(
     if ((await context.models.folder.exists({ _id: folder._id })) === null) {
       throw new UnknownIdError('folder', folder._id.toHexString());
     }
-    throw new InvalidError('The folder was renamed or moved by somebody else meanwhile.', 'name');
+    throw new InvalidError('Someone else renamed or moved the folder in the meantime.', 'name');
   }
   step('folder-change:recorded');
   if (isMoved) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);

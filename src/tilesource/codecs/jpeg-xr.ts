@@ -15,7 +15,7 @@ const codedHeaderBytes = 20;
 export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; height: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const fail = (): never => {
-    throw new TileSourceError(`Truncated or corrupt file: ${what} is no whole JPEG XR picture.`);
+    throw new TileSourceError(`Truncated or corrupt file: ${what} is not a complete JPEG XR picture.`);
   };
   if (view.byteLength < 8 || view.getUint32(0) >>> 8 !== 0x49_49_bc) fail();
   const directory = view.getUint32(4, true);

@@ -48,7 +48,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
     inverse,
   );
   if (![bounds.xmin, bounds.xmax, bounds.ymin, bounds.ymax].every(Number.isFinite)) {
-    throw new TileSourceError('The image lies where the projection EPSG:3857 has no place.');
+    throw new TileSourceError('The image is outside the area of the projection EPSG:3857.');
   }
   const finer = metresPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metresPerPixel) - 0.01);
   const levels = Math.min(maxLevels, Math.max(1, finer + 1));

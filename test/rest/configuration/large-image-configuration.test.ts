@@ -99,7 +99,7 @@ describe('the configuration file', () => {
       admin.send('POST', '/large_image/config/replace', { body, query: { restart: false, expected: String(version) } });
     const answers = await Promise.all([write(changed), write(`${changed}# other\n`)]);
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
-    expect(answers.find(({ status }) => status === 409)!.body.message).toContain('changed by somebody else');
+    expect(answers.find(({ status }) => status === 409)!.body.message).toContain('Someone else has changed');
     expect((await readdir(folder)).length).toBe(2);
     // Whoever wants what is there already is content.
     expect((await write(await readFile(path, 'utf8'))).body).toEqual({ status: 'no change' });

@@ -166,7 +166,7 @@ describe('an image that is made of others', () => {
       );
       const { status, message } = await admin.fails('POST', `/item/${item}/tiles`);
       expect({ path, status }).toEqual({ path, status: 400 });
-      expect(message).toMatch(/is not allowed|are not there|made of itself|is no item that has a large image/);
+      expect(message).toMatch(/is not allowed|are not there|made of itself|is not an item with a large image/);
     }
   });
 
@@ -208,10 +208,10 @@ describe('an image that is made of others', () => {
     await until('it is hidden', async () => (await facts(whole, reader)).status === 403);
     await replace(item, describing(`girder://${whole}`));
     const { message } = await admin.fails('GET', `/item/${whole}/tiles`);
-    expect(message).toMatch(/is no item that has a large image|it cannot be read, or it is made of this image/);
+    expect(message).toMatch(/is not an item with a large image|it cannot be read, or it is made of this image/);
     const own = await upload(open, 'own.json', Buffer.from('{}'));
     await replace(own, describing(`girder://${own}`));
-    expect((await admin.fails('POST', `/item/${own}/tiles`)).message).toMatch(/is no item that has a large image|made of/);
+    expect((await admin.fails('POST', `/item/${own}/tiles`)).message).toMatch(/is not an item with a large image|made of/);
   });
 
   it('tells nothing of an item that it names and that is no image', async () => {
@@ -223,7 +223,7 @@ describe('an image that is made of others', () => {
       Buffer.from(JSON.stringify({ sources: [{ path: `girder://${text}` }] })),
     );
     const { message } = await admin.fails('POST', `/item/${item}/tiles`);
-    expect(message).toContain(`The source girder://${text} is no item that has a large image.`);
+    expect(message).toContain(`The source girder://${text} is not an item with a large image.`);
     expect(message).not.toContain('private name');
   });
 

@@ -300,7 +300,7 @@ describe('groups', () => {
     };
     expect((await leave(owner, owner)).body).toMatchObject({
       type: 'validation',
-      message: 'The group would be left without an administrator. Make somebody else administrator, or remove the group.',
+      message: 'The group would be left without an administrator. Make another member administrator, or remove the group.',
     });
     await invite(admin, other, 1);
     // A moderator takes no administrator out, and an invitation takes no level away.

@@ -45,6 +45,6 @@ export interface ChangeRequest {
 /** The annotation was changed since it was read. */
 export class Superseded extends LargeImageError {
   constructor() {
-    super('conflict', 'The annotation was changed by somebody else meanwhile.');
+    super('conflict', 'Someone else changed the annotation in the meantime.');
   }
 }

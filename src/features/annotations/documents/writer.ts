@@ -126,7 +126,7 @@ export class AnnotationWriter {
     const now = await this.loadForChange(request);
     return new LargeImageError(
       'conflict',
-      `The annotation was changed by somebody else meanwhile: it was at version ${read.version} and is at ${now.version}. Nothing was stored.`,
+      `Someone else changed the annotation in the meantime: it was at version ${read.version} and is at ${now.version}. Nothing was stored.`,
     );
   }
 

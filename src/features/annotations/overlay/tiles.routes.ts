@@ -44,7 +44,7 @@ const styleQuery = {
     oneOf(['element', 'group'], { description: 'Whether shapes have their own colors or those of their groups.' }),
     'element',
   ),
-  groups: groupNames('JSON list of the groups to show; null in it stands for elements without a group. Default: all.'),
+  groups: groupNames('JSON list of the groups to show; null in it means elements without a group. Default: all.'),
   without: groupNames('JSON list of groups that are not shown, even if they are in `groups`.'),
 };
 

@@ -116,7 +116,7 @@ export class DicomInstance {
     const length = this.plainFrameBytes;
     const offset = number * length;
     if (offset + length > (this.facts.pixelLength ?? 0)) {
-      throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} lies behind the end of its pixels.`);
+      throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} is beyond the end of its pixels.`);
     }
     return { offset: this.facts.pixelOffset + offset, length };
   }
@@ -219,7 +219,7 @@ export class DicomInstance {
 async function withoutTags(bytes: Uint8Array, what: string, signal?: AbortSignal): Promise<Uint8Array> {
   const view = viewOf(bytes);
   const isFragment = (at: number) => at + 8 <= bytes.length && tagAt(view, at) === itemTag;
-  if (!isFragment(0)) throw new TileSourceError(`Corrupt DICOM: ${what} is no fragment.`);
+  if (!isFragment(0)) throw new TileSourceError(`Corrupt DICOM: ${what} is not a fragment.`);
   let [joined, written, fragments] = [bytes, 0, 0];
   for (let at = 0; isFragment(at); fragments += 1) {
     const length = view.getUint32(at + 4, true);

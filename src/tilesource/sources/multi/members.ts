@@ -117,7 +117,7 @@ async function found(path: string, folder: SourceFolder): Promise<FolderFile | n
   if (id === undefined) return folder.file(path);
   if (folder.item === undefined) throw new TileSourceError(`The source "${path}" is not allowed: there are no items here.`);
   const file = await folder.item(id);
-  if (file === null) throw new TileSourceError(`The source ${path} is no item that has a large image.`);
+  if (file === null) throw new TileSourceError(`The source ${path} is not an item with a large image.`);
   return { ...file, name: path };
 }
 

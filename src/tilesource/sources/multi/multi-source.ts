@@ -283,7 +283,7 @@ export const multiSource: TileSourceDefinition = {
     if ('refused' in read) throw new TileSourceError(read.refused);
     const folder = input.folder?.();
     if (folder === undefined)
-      throw new TileSourceError('The description speaks of other files, and there is no folder to find them in.');
+      throw new TileSourceError('The description refers to other files, but there is no folder to find them in.');
     const found = await findMembers(read.description, folder, signal);
     const facts = await memberFacts(found, read.description, signal);
     const members: MultiMember[] = [];

@@ -75,7 +75,7 @@ function boxOf(points: readonly Point[]): Edges {
   const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
   const box = { left: Math.min(...xs), top: Math.min(...ys), right: Math.max(...xs), bottom: Math.max(...ys) };
   if (Object.values(box).every((value) => Number.isFinite(value) && Math.abs(value) < 2 ** 31)) return box;
-  throw new TileSourceError('The position of a source cannot be: it lies more than 2147483648 pixels away.');
+  throw new TileSourceError('Invalid position of a source: it is more than 2147483648 pixels away.');
 }
 
 /** The pairs of points of a warp. Points with names that only one of `src` and `dst` has are left out. */

@@ -30,7 +30,7 @@ export const icoSource: TileSourceDefinition = {
     const [best] = entries.toSorted((a, b) => b.pixels - a.pixels || b.bits - a.bits);
     const [length, offset] = [best!.entry.readUInt32LE(8), best!.entry.readUInt32LE(12)];
     if (length < leastPicture || offset + length > bytes.length)
-      throw new TileSourceError('Corrupt ICO: its largest picture lies outside the file.');
+      throw new TileSourceError('Corrupt ICO: its largest picture is outside the file.');
     const picture = bytes.subarray(offset, offset + length);
     const facts = { pictures: count };
     if (picture.readUInt32BE(0) === 0x89504e47) return openDecoded('ico', { png: picture, icc: null, facts }, options);

@@ -121,7 +121,7 @@ async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSi
     }
     return rows;
   }
-  throw new OtherFormatError('The file is no BMP, Netpbm, FITS or TGA picture.');
+  throw new OtherFormatError('The file is not a BMP, Netpbm, FITS or TGA picture.');
 }
 
 const extensions = ['bmp', 'dib', 'pbm', 'pgm', 'ppm', 'pnm', 'pam', 'pfm', 'fits', 'fit', 'fts', 'tga'];

@@ -29,7 +29,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     const foreign = format === null ? foreignFormat(head) : null;
     if (foreign !== null) throw new TileSourceError(foreign);
     if (format === null)
-      throw new OtherFormatError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
+      throw new OtherFormatError('The file is not an image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);
     if (format === 'png') await checkPng(reader, signal);
     if (format === 'svg' && reader.size > maxDrawingBytes) {

@@ -220,7 +220,7 @@ describe('pictures that are decoded as a whole', () => {
 
   it.each<[string, TileSourceDefinition, Buffer, string]>([
     ['a JPEG XL that ends too early', jpegXlSource, jpegXl.subarray(0, 60), 'JPEG XL'],
-    ['a JPEG XR that ends too early', jpegXrSource, jpegXr.subarray(0, 180), 'no whole JPEG XR picture'],
+    ['a JPEG XR that ends too early', jpegXrSource, jpegXr.subarray(0, 180), 'is not a complete JPEG XR picture'],
     ['a JPEG XR of 4 000 megapixels', jpegXrSource, hugeJpegXr(), 'are more than the 67108864'],
     ['a HEIC of which the data are gone', heifSource, heic.subarray(0, 430), 'HEIF'],
     ['a HEIC whose picture has no size', heifSource, withoutSize(), 'a picture of 0 by 0 pixels'],

@@ -220,9 +220,9 @@ describe('the sharp source', () => {
 
   it.each([
     ['empty.png', '', 'The file is empty.'],
-    ['text.jpg', 'just some text', 'The file is no image that libvips reads'],
-    ['page.pdf', '%PDF-1.4 and so on', 'The file is no image that libvips reads'],
-    ['page.html', '<html><body>hello</body></html>', 'The file is no image that libvips reads'],
+    ['text.jpg', 'just some text', 'The file is not an image that libvips reads'],
+    ['page.pdf', '%PDF-1.4 and so on', 'The file is not an image that libvips reads'],
+    ['page.html', '<html><body>hello</body></html>', 'The file is not an image that libvips reads'],
     ['header.png', '\x89PNG\r\n\x1a\n', 'The image cannot be read'],
   ])('refuses %s', async (name, content, message) => {
     await expect(open(write(name, Buffer.from(content, 'latin1')))).rejects.toThrow(message);

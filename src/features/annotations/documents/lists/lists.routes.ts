@@ -172,7 +172,7 @@ const old = defineRoute({
 const removeOld = defineRoute({
   method: 'delete',
   path: '/annotation/old',
-  summary: 'Remove old versions of annotations, and annotations of items that are gone.',
+  summary: 'Remove old versions of annotations, and annotations of items that no longer exist.',
   access: 'admin',
   scope: scopes.write,
   query: oldQuery,

@@ -159,7 +159,7 @@ export class BodyScanner {
     this.#at = end;
     this.#restBytes += end - begin;
     if (this.#restBytes > maxOtherBytes) {
-      throw new LargeImageError('too-large', `The body is longer than ${maxOtherBytes} bytes beside its lists of elements.`);
+      throw new LargeImageError('too-large', `The body is longer than ${maxOtherBytes} bytes outside its lists of elements.`);
     }
     this.#rest.push(Buffer.from(this.#block.subarray(begin, end)));
     return key;

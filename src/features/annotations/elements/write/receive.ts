@@ -212,8 +212,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   }
   // A repeated key hides the first list.
   const hidden = lists.find((_, number) => !attached.has(number));
-  if (hidden !== undefined)
-    throw new BadParameterError(`The key "${hidden.key}" stands twice in one object of the request body.`);
+  if (hidden !== undefined) throw new BadParameterError(`The key "${hidden.key}" is repeated in one object of the request body.`);
   return {
     value,
     elementsOf: (body) => elements.get(body as object) ?? null,
