@@ -17,6 +17,7 @@ export const errorReplies = {
   'access-denied': { status: 403, type: 'access' },
   forbidden: { status: 403, type: 'rest' },
   'not-found': { status: 404, type: 'rest' },
+  'not-acceptable': { status: 406, type: 'rest' },
   'tile-outside': { status: 404, type: 'rest' },
   conflict: { status: 409, type: 'rest' },
   'precondition-failed': { status: 412, type: 'rest' },

@@ -8,6 +8,7 @@ import { cachedFilesFeature } from './features/cached-files/feature.js';
 import { cachesFeature } from './features/caches/feature.js';
 import { configurationFeature } from './features/configuration/feature.js';
 import { creationFeature } from './features/creation/feature.js';
+import { dicomWebFeature } from './features/dicomweb/feature.js';
 import { Features } from './features/feature.js';
 import { folderConfigurationFeature } from './features/folder-configuration/feature.js';
 import { imagesFeature } from './features/images/feature.js';
@@ -88,6 +89,7 @@ async function openAll(
     isServing: app !== null,
     ...annotating,
   });
+  await features.open(dicomWebFeature, { core, settings, images, annotations: annotating.annotations, links });
   await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotating.annotations });
   await features.open(plotFeature, { core, items, ...annotating });
   await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });

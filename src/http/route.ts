@@ -104,6 +104,8 @@ export interface RouteDefinition<
    * take precedence; `always`: they do not, for addresses that carry all the rights they need.
    */
   anyOrigin?: boolean | 'always';
+  /** Whether parameters may be repeated. The handler reads them from `url`; declared ones have their first value. */
+  repeatable?: boolean;
   params?: P;
   query?: Q;
   body?: B;

@@ -176,6 +176,8 @@ export interface ImageMetadata {
   geo?: GeoReference;
   /** Whether the image has a palette. Its colours must not be mixed then, because a colour between two of the palette means nothing. */
   indexed?: boolean;
+  /** Bits of a sample that the file uses, where they are fewer than its type has: 12 of `uint16`. */
+  sampleBits?: number;
 }
 
 /** Address of a tile: `x` and `y` count tiles from the upper left, `frame` counts planes from 0. */
@@ -197,6 +199,52 @@ export interface EncodedImage {
   height: number;
   /** Size of the part, from the upper left, that shows the image. Given where it is smaller than the part of the tile inside the image. */
   content?: { width: number; height: number };
+}
+
+/** What the components of encoded tiles are, in the words of DICOM. */
+export type StoredColours = 'MONOCHROME2' | 'RGB' | 'YBR_FULL' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
+
+/** The tiles of a level of one frame as the file stores them: every one in the same encoding, and none missing. */
+export interface StoredLevel {
+  /** `jpeg2000-lossless`: the code streams use the reversible transformation. */
+  encoding: 'jpeg' | 'jpeg2000' | 'jpeg2000-lossless';
+  colours: StoredColours;
+  /** Length in bytes of what {@link StoredLevel.read} returns for a tile. Tiles are numbered row by row, from 0. */
+  lengthOf(tile: number): number;
+  /** The stored bytes of a tile as a complete picture of full tile size. @throws TileSourceError where they are corrupt. */
+  read(tile: number, signal?: AbortSignal): Promise<Uint8Array>;
+}
+
+/** An attribute in the JSON of DICOM (PS3.18 F). */
+export interface DicomJsonElement {
+  vr: string;
+  Value?: unknown[];
+  BulkDataURI?: string;
+  InlineBinary?: string;
+}
+
+/** A data set in the JSON of DICOM. */
+export type DicomJson = Record<string, DicomJsonElement>;
+
+/** A file of DICOM, as it is. */
+export interface DicomFile {
+  /** The attributes, without the samples. Long values have addresses below `bulkRoot`. */
+  json(bulkRoot: string, signal?: AbortSignal): Promise<DicomJson>;
+  /** A long value by its path below `bulkRoot`; `null` where there is none. */
+  value(path: readonly string[], signal?: AbortSignal): Promise<Uint8Array | null>;
+  /** Whether frames are encoded, each by itself. */
+  isEncapsulated: boolean;
+  transferSyntax: string;
+  instanceUid: string;
+  frames: number;
+  /** Length of the file in bytes. */
+  size: number;
+  /** Bytes of the file. */
+  bytes(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
+  /** The stored bytes of a frame, from 0. @throws TileSourceError where they are corrupt. */
+  frame(number: number, signal?: AbortSignal): Promise<Uint8Array>;
+  /** The decoded samples of a frame, as they are stored: colours as RGB. @throws TileSourceError where they are corrupt. */
+  decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
 /** A small picture in the file besides its main image: label, macro, thumbnail. */
@@ -234,6 +282,10 @@ export interface TileSource {
    * @param options `partial`: the tile may extend beyond the right and bottom border, where its pixels may be anything.
    */
   readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
+  /** The tiles of a populated level as they are stored; `null` where they are not all stored in one encoding that others read. */
+  storedLevel?(where: { level: number; frame: number }, options?: { signal?: AbortSignal }): Promise<StoredLevel | null>;
+  /** The files of the image, where it is DICOM. */
+  readonly dicomFiles?: readonly DicomFile[];
   /** Names of the associated images, sorted. */
   readonly associatedImages?: readonly string[];
   /** Decodes an associated image; `null` for an unknown name. */

@@ -20,6 +20,7 @@ export const collectionNames = [
   'annotation_density',
   'annotation_upload_name',
   'annotation_upload_waiting',
+  'dicom_image',
   'job',
   'lease',
   'link',

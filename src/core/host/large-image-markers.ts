@@ -38,10 +38,22 @@ const unfinishedPerPage = 100;
 export class LargeImageMarkers {
   readonly #items: Model<Record<string, unknown>>;
   readonly #itemOf: (doc: StoredDocument) => ItemRecord;
+  readonly #listeners = new Set<(itemId: string) => void>();
 
   constructor(items: Model<Record<string, unknown>>, itemOf: (doc: StoredDocument) => ItemRecord) {
     this.#items = items;
     this.#itemOf = itemOf;
+  }
+
+  /** Calls `listener` after each change of a marker made in this process, until the returned function is called. */
+  onChange(listener: (itemId: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Says that the marker of an item has changed. */
+  announce(itemId: string): void {
+    for (const listener of this.#listeners) listener(itemId);
   }
 
   /** How many items have a large image that is ready. */
@@ -71,7 +83,14 @@ export class LargeImageMarkers {
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
-    return doc === null ? null : this.#itemOf(doc);
+    return this.#changed(doc);
+  }
+
+  #changed(doc: StoredDocument | null): ItemRecord | null {
+    if (doc === null) return null;
+    const item = this.#itemOf(doc);
+    this.announce(item.id);
+    return item;
   }
 
   /** Removes the large-image record of an item if it still serves or expects what `item` says. @returns whether it did. */
@@ -82,6 +101,7 @@ export class LargeImageMarkers {
       { $unset: { largeImage: 1 } },
       durable,
     );
+    this.announce(item.id);
     return result.modifiedCount > 0;
   }
 
@@ -104,7 +124,7 @@ export class LargeImageMarkers {
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
-    return doc === null ? null : this.#itemOf(doc);
+    return this.#changed(doc);
   }
 
   /** Writes the large-image record of an item that expects the result of a job; `null` when it does not expect it any more. */
@@ -119,7 +139,7 @@ export class LargeImageMarkers {
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
-    return doc === null ? null : this.#itemOf(doc);
+    return this.#changed(doc);
   }
 
   /** One item that expects the result of a job; `null` when there is none. */

@@ -212,6 +212,7 @@ export class HostFollower {
     const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
     await records.itemFields.store(item, 'largeImage', marker ?? undefined);
     items.forget(item.id);
+    records.markers.announce(item.id);
   }
 }
 

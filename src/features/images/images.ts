@@ -9,7 +9,7 @@ import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import { LargeImageError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
-import type { BorrowedImage } from '../../tilesource/tile-source.js';
+import type { BorrowedImage, ByteReader } from '../../tilesource/tile-source.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { declaredParameters } from '../../tilesource/picture-parameters.js';
@@ -19,7 +19,7 @@ import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { storedPicture } from './file-input.js';
+import { hostFileInput, storedPicture } from './file-input.js';
 import type { ImageChanges } from './image-changes.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
@@ -144,6 +144,11 @@ export class Images {
     return `${state}/${kind}/${rendering.version}?${canonical}`;
   }
 
+  /** Another text as soon as the image of an item may be another one. @throws NoLargeImageError */
+  async stateName(item: ItemRecord): Promise<string> {
+    return (await this.#states.of(item)).name;
+  }
+
   /**
    * The picture of this key: from the cache, or made and then cached. The making stops when the signals of all requests that wait for it are
    * aborted.
@@ -193,6 +198,15 @@ export class Images {
   /** Like {@link Images.use}, for the samples as the file has them, without styles and colour profiles. */
   async useStored<R>(item: ItemRecord, use: (image: BorrowedImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
+  }
+
+  /** {@link Images.use} for those who need both. */
+  useOpened<R>(
+    item: ItemRecord,
+    use: (open: Pick<OpenImage, 'image' | 'borrowed'>) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R> {
+    return this.#useUnchanged(item, use, signal);
   }
 
   async #useUnchanged<R>(item: ItemRecord, use: (open: OpenImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
@@ -263,6 +277,11 @@ export class Images {
       throw error;
     }
     return isPlain ? null : opened;
+  }
+
+  /** Opens the bytes of a file. The caller closes the reader. */
+  async openBytes(file: FileRecord): Promise<ByteReader> {
+    return (await hostFileInput(file, this.options)).open();
   }
 
   /** Whether a file is a picture that browsers show as it is; `null` for all others. */

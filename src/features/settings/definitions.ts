@@ -198,6 +198,25 @@ export function settingDefinitions(
       objectTextSetting(name, `Extra content of item pages for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
     {
+      ...objectTextSetting(
+        'dicomweb_metadata',
+        'Metadata keys that give attributes of DICOM, by the keywords of these: {"PatientID": "case.patient"}. Others have the key of their own name.',
+      ),
+      public: false,
+    },
+    {
+      key: `${prefix}dicomweb_study_key`,
+      default: null,
+      public: false,
+      description:
+        'Metadata key whose equal values make the images of several items one study of DICOM. Empty: each item is a study.',
+      allowed: 'a key, or a path of keys with dots between; or empty',
+      parse(value) {
+        if (typeof value === 'string' && value.length <= 200) return value.trim();
+        throw new InvalidError(`${prefix}dicomweb_study_key must be a text of at most 200 characters.`, 'value');
+      },
+    },
+    {
       key: `${prefix}config_folder`,
       default: null,
       public: true,

@@ -97,7 +97,13 @@ function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response
   addToList(response, 'Access-Control-Expose-Headers', exposedHeaders);
   if (preflight === undefined) return;
   addToList(response, 'Access-Control-Allow-Methods', ['GET', 'HEAD']);
-  addToList(response, 'Access-Control-Allow-Headers', ['Authorization', 'Range', 'If-None-Match', preflight.headerName]);
+  addToList(response, 'Access-Control-Allow-Headers', [
+    'Accept',
+    'Authorization',
+    'Range',
+    'If-None-Match',
+    preflight.headerName,
+  ]);
 }
 
 /** Adds names to a header that is a list, in which the host may have put some already. */
@@ -191,7 +197,7 @@ class Answering<C> {
   /** Reads token and parameters of the request. @throws LargeImageError when the caller may not use the route, or a parameter is wrong. */
   async #identify(): Promise<ParsedRequest> {
     const { route, request, response } = this;
-    const sent = queryParameters(request.url);
+    const sent = queryParameters(request.url, { repeatable: route.repeatable === true });
     // A form is read before the token is known because it may hold the token.
     if (isForm(request)) await addFormParameters(request, sent);
     const sender = senderOf(request, response);

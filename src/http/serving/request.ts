@@ -27,11 +27,16 @@ const ownType =
 
 type Sent = Record<string, string>;
 
-/** Parameters of the query string. @throws BadParameterError when a name is repeated. */
-export function queryParameters(url: string): Sent {
+/** Parameters of the query string. @throws BadParameterError when a name is repeated, unless that is allowed: then the first value counts. */
+export function queryParameters(url: string, { repeatable = false } = {}): Sent {
   const start = url.indexOf('?');
   const sent: Sent = Object.create(null) as Sent;
-  if (start >= 0) addParameters(sent, parseFields(url.slice(start + 1)));
+  if (start < 0) return sent;
+  const fields = parseFields(url.slice(start + 1));
+  addParameters(
+    sent,
+    repeatable ? Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, [value].flat()[0]])) : fields,
+  );
   return sent;
 }
 

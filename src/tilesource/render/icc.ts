@@ -43,6 +43,18 @@ export function isSrgbProfile(profile: Uint8Array): boolean {
   return /\bsRGB\b/i.test(profileDescription(profile) ?? '');
 }
 
+let srgb: Promise<Uint8Array> | null = null;
+
+/** The profile of sRGB, as libvips brings it. */
+export function srgbProfile(): Promise<Uint8Array> {
+  srgb ??= (async () => {
+    const pixel = sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } });
+    const { icc } = await sharp(await pixel.withIccProfile('srgb').png().toBuffer()).metadata();
+    return Uint8Array.from(icc!);
+  })();
+  return srgb;
+}
+
 /**
  * Converts a picture to sRGB (gray stays gray). libvips converts what it reads from a file with a profile, so the samples
  * are handed over as an uncompressed TIFF. libvips always uses the perceptual intent.

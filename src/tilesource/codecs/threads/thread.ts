@@ -4,6 +4,7 @@ import type * as Zstd from '@bokuweb/zstd-wasm';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from '../sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../../sources/dicom/dicom-header.js';
+import { headerToJson, headerValue } from '../../sources/dicom/header-json.js';
 import { readCziFacts, type CziFacts } from '../../sources/czi/czi-metadata.js';
 import { readDescription, type MultiDescription } from '../../sources/multi/multi-description.js';
 import { fittingNames, type FittingName, type PatternSearch } from '../../sources/multi/patterns.js';
@@ -322,6 +323,11 @@ const functions = {
   /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` if the header is longer than these bytes. */
   dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomFacts | null {
     return readDicomFacts(bytes, isWhole);
+  },
+
+  /** Reads the attributes of a DICOM file, or a long value of one. */
+  dicomHeader(task: { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] }) {
+    return 'path' in task ? headerValue(task.bytes, task.path) : headerToJson(task.bytes, task.bulkRoot);
   },
 
   /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */

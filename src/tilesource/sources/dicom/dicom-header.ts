@@ -37,6 +37,8 @@ export interface DicomFacts {
   icc: Uint8Array | null;
   /** The palettes of red, green and blue of PALETTE COLOR, each of at most 256 entries of 8 bits; `null` for other images. */
   palette: { first: number; colors: Uint8Array } | null;
+  /** Position of the element that holds the samples. */
+  pixelStart: number;
   /** Position and length of the samples. The length is `null` for encapsulated frames. */
   pixelOffset: number;
   pixelLength: number | null;
@@ -284,6 +286,8 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     magnification: positive(number(optical[0], 'x00480112')),
     icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
     palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,
+    // The representations of explicit syntaxes that hold samples have four more bytes for themselves and their length.
+    pixelStart: element.dataOffset - (element.vr === undefined ? 8 : 12),
     pixelOffset: element.dataOffset,
     pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,
     bigEndian,

@@ -2,6 +2,7 @@ import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import {
   priorities,
   type AssociatedImage,
+  type DicomFile,
   type EncodedImage,
   type FrameMetadata,
   type ImageMetadata,
@@ -13,6 +14,7 @@ import {
 } from '../../tile-source.js';
 import { levelCount, levelSize, type Box } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
+import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit, crop } from '../../render/pixels.js';
@@ -82,6 +84,26 @@ class DicomTileSource implements TileSource {
       (level) => Math.ceil(tileWidth / level.tileWidth) * Math.ceil(tileHeight / level.tileHeight),
     );
     return Math.max(1, ...parts);
+  }
+
+  get dicomFiles(): readonly DicomFile[] {
+    return this.#instances.map((instance) => {
+      const { facts, reader } = instance;
+      const bytes = (offset: number, length: number, signal?: AbortSignal) =>
+        reader.read(offset, length, signal === undefined ? {} : { signal });
+      return {
+        json: async (bulkRoot, signal) => headerTask({ bytes: await instance.header(signal), bulkRoot }, signal),
+        value: async (path, signal) => headerTask({ bytes: await instance.header(signal), path }, signal),
+        isEncapsulated: instance.isEncapsulated,
+        transferSyntax: facts.transferSyntax,
+        instanceUid: facts.instanceUid,
+        frames: facts.frames,
+        size: reader.size,
+        bytes,
+        frame: (number, signal) => instance.frame(number, signal === undefined ? {} : { signal }),
+        decoded: (number, signal) => this.#frame({ instance, frame: number }, signal),
+      };
+    });
   }
 
   get retainedBytes(): number {
@@ -185,6 +207,14 @@ class DicomTileSource implements TileSource {
     this.#blocks.forget();
     await closeAll(this.#instances);
   }
+}
+
+/** What {@link headerTask} makes of a header. */
+type HeaderTask = { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] };
+
+/** Reads a header in a thread: large ones describe each of many frames. */
+function headerTask<R>(task: HeaderTask, signal?: AbortSignal): Promise<R> {
+  return codecThreads.call('dicomHeader', task, 'a DICOM header', signal) as Promise<R>;
 }
 
 async function closeAll(instances: readonly DicomInstance[]): Promise<void> {

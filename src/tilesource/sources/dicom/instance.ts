@@ -66,6 +66,12 @@ export class DicomInstance {
     }
   }
 
+  /** The bytes of the file up to the element of the samples. @throws TileSourceError where the file has become shorter. */
+  header(signal?: AbortSignal): Promise<Uint8Array> {
+    // The element has a header of 8 or 12 bytes. What is left of it behind the attributes before it would be read as another attribute.
+    return this.#exactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
+  }
+
   /** Whether the frames are encapsulated, that is, stored in fragments with separate lengths. */
   get isEncapsulated(): boolean {
     return this.facts.pixelLength === null;

@@ -25,7 +25,8 @@ export interface ChunkReader extends DecodeContext {
   tables: ChunkTables;
 }
 
-async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
+/** Offsets and lengths of the chunks of a directory, which are read once. */
+export async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
   const known = reader.tables.get(layout.directory);
   if (known !== undefined) return known;
   const table = await readChunkTable(layout, reader.file.size);

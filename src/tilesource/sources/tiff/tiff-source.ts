@@ -11,6 +11,7 @@ import {
   type ImageMetadata,
   type SourceInput,
   type SourceOptions,
+  type StoredLevel,
   type TileAddress,
   type TileSource,
   type TileSourceDefinition,
@@ -24,6 +25,8 @@ import { readLayout, type ImageLayout } from './tiff-layout.js';
 import { orient, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import type { ChunkTable } from './chunk-table.js';
 import { extend, readRegion, storedChunk, type ChunkReader } from './region.js';
+import { tileGrid } from '../../geometry.js';
+import { storedLevel } from './stored-level.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
 import { StripPyramids } from './strip-pyramids.js';
 import { stripTileSide } from './strips.js';
@@ -84,6 +87,7 @@ function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata 
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
     ...(base.photometric === photometrics.palette ? { indexed: true } : {}),
+    ...(base.dtype === 'uint16' && base.bits > 8 && base.bits < 16 ? { sampleBits: base.bits } : {}),
   };
 }
 
@@ -263,6 +267,19 @@ class TiffTileSource implements TileSource {
     const bytes = await storedChunk(this.#chunks(options.signal), layout, address.y * layout.chunksAcross + address.x);
     const picture = bytes && storedPicture(bytes, layout);
     return picture && isShort ? { ...picture, content } : picture;
+  }
+
+  async storedLevel(
+    { level, frame }: { level: number; frame: number },
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<StoredLevel | null> {
+    if (this.#madeFor({ level, frame, x: 0, y: 0 }) !== null) return null;
+    const layout = await this.#layout(level, frame);
+    const { columns, rows } = tileGrid(this.metadata, level);
+    const { tileWidth, tileHeight } = this.metadata;
+    if (layout === null || layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
+    if (layout.chunksAcross !== columns || layout.chunksDown !== rows) return null;
+    return storedLevel(this.#chunks(signal), layout);
   }
 
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {

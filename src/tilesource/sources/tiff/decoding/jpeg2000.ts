@@ -13,7 +13,7 @@ interface CodeStreamSize {
 }
 
 /** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of one in a JP2 file; `null` if there is none. */
-function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
+export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
   const buffer = bufferOf(bytes);
   // SOC directly followed by SIZ, as the standard demands.
   const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
@@ -38,7 +38,7 @@ function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
 }
 
 /** Whether decoded samples of a tile are YCbCr. */
-function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStreamSize): boolean {
+export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStreamSize): boolean {
   if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
   // The library converts subsampled colours to RGB itself. Without subsampling it does not know the colour space.
   if (size.components.some(({ dx }) => dx !== 1)) return false;

@@ -1,0 +1,322 @@
+import { open } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { callerName } from '../../../core/concurrency/queues.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { temporaryDirectory } from '../../../core/temporary-files.js';
+import { NotFoundError } from '../../../errors.js';
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import { SharedWork } from '../../../tilesource/process/shared-work.js';
+import type { AnnotationServices } from '../../annotations/annotation-services.js';
+import type { AnnotationRecord } from '../../annotations/documents/annotation-record.js';
+import { elementHeader, itemHeader } from '../answers/part10.js';
+import type { Asked } from '../answers/slides.js';
+import type { StreamedFile } from '../answers/streamed-file.js';
+import { BulkValue, fileMeta, toBytes, toJson, transferSyntaxes, type Attributes, valueText } from '../format/dataset.js';
+import { uidBase, uidOf } from '../format/uids.js';
+import type { AnnotationInstance } from '../images/locator.js';
+import type { ImageRecord } from '../images/image-record.js';
+import { code, dateTime, slideClass, studyAttributes, unknownText } from '../images/slide-dataset.js';
+import { seriesOf } from '../images/structure.js';
+import { annotationClass, annotationSeries, oneLine } from './annotation-plan.js';
+import { labOf } from './lab.js';
+import { Spool, type Spooled, type SpooledColumn, type SpooledGroup } from './spool.js';
+
+/** Coordinates up to this one are exact to 1/64 of a pixel as floats of 32 bits. */
+const mostOfFloats = 2 ** 18;
+/** Annotations whose files are kept, bytes of these, and for how long after the last use in milliseconds. */
+const [maxSpools, maxSpoolBytes, keptMs] = [16, 8 * 2 ** 30, 10 * 60_000];
+/** Elements that are sorted in one turn. */
+const elementsAtOnce = 2000;
+/** Bytes that are read at a time. */
+const pieceBytes = 2 ** 18;
+const scheme = '99ELI';
+
+interface Kept extends Spooled {
+  remove(): Promise<void>;
+}
+
+/** A part of an answer: bytes, or a file of numbers. */
+type Segment = Buffer | SpooledColumn;
+
+/** Answers for instances that are made of annotations. */
+export class AnnotationInstances {
+  readonly #spools = new LRUCache<string, Kept>({
+    max: maxSpools,
+    maxSize: maxSpoolBytes,
+    maxEntrySize: Number.MAX_SAFE_INTEGER,
+    sizeCalculation: ({ bytes }) => Math.min(maxSpoolBytes, bytes + 1),
+    ttl: keptMs,
+    ttlAutopurge: true,
+    updateAgeOnGet: true,
+    dispose: (spool) => void spool.remove(),
+  });
+  readonly #making = new SharedWork<Kept>();
+
+  constructor(private readonly parts: { annotations: AnnotationServices; temporaryDirectory: string }) {}
+
+  async close(): Promise<void> {
+    const removed = [...this.#spools.values()].map((spool) => spool.remove());
+    this.#spools.clear();
+    await Promise.all(removed);
+  }
+
+  async metadata(instance: AnnotationInstance, root: string, asked: Asked): Promise<DicomJson> {
+    const spool = await this.#spool(instance.annotation, asked);
+    const groups = spool.groups.map((group, index) =>
+      toJson(groupAttributes(instance.annotation, group, index, spool.isDouble), `${root}/bulkdata`),
+    );
+    const all = toJson(attributesOf(instance, spool), root);
+    const sequence = { vr: 'SQ', Value: groups };
+    return Object.fromEntries(Object.entries({ ...all, '006A0002': sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** A long value by its name in the metadata. @throws NotFoundError */
+  async value({ annotation }: AnnotationInstance, name: string, asked: Asked): Promise<StreamedFile> {
+    const spool = await this.#spool(annotation, asked);
+    const [what, first = '', second] = name.split('-');
+    const group = spool.groups[Number(first)];
+    const measurement = second === undefined ? undefined : group?.measurements[Number(second)];
+    const column = {
+      points: group?.points,
+      indices: group?.indices,
+      values: measurement?.values,
+      elements: measurement?.elements,
+    }[what ?? ''];
+    if (column == null) throw new NotFoundError('The instance has no such value.');
+    return this.#fileOf(annotation, [column], asked);
+  }
+
+  /** The file of an annotation. */
+  async file(instance: AnnotationInstance, asked: Asked): Promise<StreamedFile> {
+    const { annotation, uid } = instance;
+    const spool = await this.#spool(annotation, asked);
+    const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
+    const all = attributesOf(instance, spool);
+    const segments: Segment[] = [meta, toBytes(all), elementHeader('006A0002', 'SQ', -1)];
+    for (const [index, group] of spool.groups.entries())
+      segments.push(...groupSegments(annotation, group, index, spool.isDouble));
+    segments.push(itemHeader(0, 'end of sequence'));
+    return this.#fileOf(annotation, segments, asked);
+  }
+
+  #fileOf(annotation: AnnotationRecord, segments: readonly Segment[], asked: Asked): StreamedFile {
+    const pieces: { from: Segment; offset: number; length: number }[] = [];
+    const starts = [0];
+    for (const from of segments) {
+      const length = Buffer.isBuffer(from) ? from.length : from.bytes;
+      for (let offset = 0; offset < length; offset += pieceBytes) {
+        const size = Math.min(pieceBytes, length - offset);
+        pieces.push({ from, offset, length: size });
+        starts.push(starts.at(-1)! + size);
+      }
+    }
+    return {
+      head: Buffer.alloc(0),
+      count: pieces.length,
+      startOf: (piece) => starts[piece]!,
+      piece: async (number) => {
+        const { from, offset, length } = pieces[number]!;
+        if (Buffer.isBuffer(from)) return from.subarray(offset, offset + length);
+        // The files may have been removed because the client is slow. They are made again then, as they were.
+        const { groups } = await this.#spool(annotation, asked);
+        const path = columnsOf(groups).find(({ path: each }) => nameOf(each) === nameOf(from.path))!.path;
+        const bytes = Buffer.allocUnsafe(length);
+        const handle = await open(path);
+        try {
+          await handle.read(bytes, 0, length, offset);
+        } finally {
+          await handle.close();
+        }
+        return bytes;
+      },
+      tail: Buffer.alloc(0),
+    };
+  }
+
+  async #spool(annotation: AnnotationRecord, asked: Asked): Promise<Kept> {
+    const key = `${annotation.id} ${annotation.elements.content}`;
+    const known = this.#spools.get(key);
+    if (known !== undefined) return known;
+    return this.#making.join(
+      key,
+      async (signal) => {
+        const made = await this.#make(annotation, signal, callerName(asked.caller));
+        this.#spools.set(key, made);
+        return made;
+      },
+      asked.signal,
+    );
+  }
+
+  async #make({ elements }: AnnotationRecord, signal: AbortSignal, caller: string): Promise<Kept> {
+    const { annotations } = this.parts;
+    const directory = await temporaryDirectory(this.parts.temporaryDirectory);
+    const remove = () => directory.remove();
+    const { box } = elements;
+    const most = box === null ? 0 : Math.max(...[box.lowx, box.lowy, box.highx, box.highy].map(Math.abs));
+    const spool = new Spool(directory.path, most > mostOfFloats);
+    const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
+    try {
+      const turn = async (): Promise<boolean> => {
+        for (let count = 0; count < elementsAtOnce; count++) {
+          const next = await iterator.next();
+          if (next.done === true) return true;
+          await spool.add(next.value.element);
+          if (isSliceOver()) await nextSlice(signal);
+        }
+        return false;
+      };
+      while (!(await annotations.reading.run(turn, { signal, caller, patient: true })));
+      return { ...(await spool.end()), remove };
+    } catch (error) {
+      await remove();
+      throw error;
+    } finally {
+      await iterator.return?.();
+    }
+  }
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function columnsOf(groups: readonly SpooledGroup[]): SpooledColumn[] {
+  return groups.flatMap(({ points, indices, measurements }) => [
+    points,
+    ...(indices === null ? [] : [indices]),
+    ...measurements.flatMap(({ values, elements }) => [values, ...(elements === null ? [] : [elements])]),
+  ]);
+}
+
+/** The image that an annotation is of: the finest level of its first series. */
+function referenced(record: ImageRecord): { series: string; instance: string } {
+  const { facts, dicom, base } = record;
+  if (facts !== null) {
+    const [series] = seriesOf(base, facts);
+    return { series: series!.uid, instance: series!.instances[0]!.uid };
+  }
+  const sizeOf = (file: DicomJson) => Number(file['00480006']?.Value?.[0] ?? 0) * Number(file['00480007']?.Value?.[0] ?? 0);
+  const [largest] = (dicom?.files ?? []).toSorted((a, b) => sizeOf(b) - sizeOf(a));
+  return { series: valueText(largest, '0020000E'), instance: valueText(largest, '00080018') };
+}
+
+/** What is left out, in words. */
+function leftOutText(leftOut: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(leftOut).map(([what, count]) => `${count} ${what}`);
+  return parts.length === 0 ? '' : `Left out: ${parts.join(', ')}`;
+}
+
+/** All attributes but the groups. */
+function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: Spooled): Attributes {
+  const image = referenced(record);
+  const made = dateTime(annotation.updated.getTime());
+  const reference = { ReferencedSOPClassUID: slideClass, ReferencedSOPInstanceUID: image.instance };
+  const [file] = record.dicom?.files ?? [];
+  const own = (tag: string) => valueText(file, tag);
+  const study = studyAttributes(record);
+  const ofFile: Attributes =
+    file === undefined
+      ? {}
+      : {
+          PatientName: own('00100010'),
+          PatientID: own('00100020'),
+          PatientBirthDate: own('00100030'),
+          PatientSex: own('00100040'),
+          StudyDate: own('00080020'),
+          StudyTime: own('00080030'),
+          AccessionNumber: own('00080050'),
+          ReferringPhysicianName: own('00080090'),
+          StudyID: own('00200010'),
+        };
+  return {
+    SpecificCharacterSet: 'ISO_IR 192',
+    SOPClassUID: annotationClass,
+    SOPInstanceUID: uid,
+    ...study,
+    ...ofFile,
+    ...annotationSeries(record, annotation, index),
+    InstanceNumber: 1,
+    ContentDate: made.date,
+    ContentTime: made.time,
+    ContentLabel: 'ANNOTATION',
+    ContentDescription: leftOutText(leftOut).slice(0, 64),
+    ContentCreatorName: '',
+    ReferencedSeriesSequence: [{ SeriesInstanceUID: image.series, ReferencedInstanceSequence: [reference] }],
+    ReferencedImageSequence: [reference],
+    AnnotationCoordinateType: '2D',
+    PixelOriginInterpretation: 'VOLUME',
+  };
+}
+
+/** A name as a code of the private scheme. */
+function named(text: string): Attributes {
+  const value = createHash('sha256').update(text).digest('hex').slice(0, 16).toUpperCase();
+  return code(value, scheme, oneLine(text).slice(0, 64).trim() || unknownText);
+}
+
+const none = new Uint8Array();
+
+/** Attributes of a group that come before its points in the order of tags. */
+function firstAttributes({ color }: SpooledGroup, index: number): Attributes {
+  const lab = color === null ? null : labOf(color);
+  return { AnnotationGroupNumber: index + 1, ...(lab !== null && { RecommendedDisplayCIELabValue: lab }) };
+}
+
+/** Those that come behind its measurements. */
+function lastAttributes({ id }: AnnotationRecord, { group, type, count }: SpooledGroup): Attributes {
+  const name = group ?? type.toLowerCase();
+  return {
+    AnnotationGroupUID: uidOf(uidBase('annotation group', id, group ?? '', type), 'annotation', 0, 0),
+    AnnotationGroupLabel: oneLine(name).slice(0, 64).trim() || unknownText,
+    AnnotationGroupGenerationType: 'MANUAL',
+    AnnotationPropertyCategoryCodeSequence: [code('91723000', 'SCT', 'Anatomical Structure')],
+    AnnotationPropertyTypeCodeSequence: [named(name)],
+    NumberOfAnnotations: count,
+    AnnotationAppliesToAllOpticalPaths: 'YES',
+    GraphicType: type,
+  };
+}
+
+function measurementAttributes(name: string): Attributes {
+  return { MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')], ConceptNameCodeSequence: [named(name)] };
+}
+
+function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Attributes {
+  return {
+    ...firstAttributes(group, index),
+    [isDouble ? 'DoublePointCoordinatesData' : 'PointCoordinatesData']: new BulkValue(`points-${index}`, none),
+    ...(group.indices !== null && { LongPrimitivePointIndexList: new BulkValue(`indices-${index}`, none) }),
+    ...(group.measurements.length > 0 && {
+      MeasurementsSequence: group.measurements.map(({ name, elements }, number) => ({
+        ...measurementAttributes(name),
+        MeasurementValuesSequence: [
+          {
+            FloatingPointValues: new BulkValue(`values-${index}-${number}`, none),
+            ...(elements !== null && { AnnotationIndexList: new BulkValue(`elements-${index}-${number}`, none) }),
+          },
+        ],
+      })),
+    }),
+    ...lastAttributes(annotation, group),
+  };
+}
+
+/** A group as an item of the sequence, with its numbers in place. */
+function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Segment[] {
+  const { points, indices, measurements } = group;
+  const segments: Segment[] = [itemHeader(-1), toBytes(firstAttributes(group, index))];
+  segments.push(elementHeader(isDouble ? '00660022' : '00660016', isDouble ? 'OD' : 'OF', points.bytes), points);
+  if (indices !== null) segments.push(elementHeader('00660040', 'OL', indices.bytes), indices);
+  if (measurements.length > 0) segments.push(elementHeader('00660121', 'SQ', -1));
+  for (const { name, values, elements } of measurements) {
+    segments.push(itemHeader(-1), toBytes(measurementAttributes(name)), elementHeader('00660132', 'SQ', -1), itemHeader(-1));
+    segments.push(elementHeader('00660125', 'OF', values.bytes), values);
+    if (elements !== null) segments.push(elementHeader('006A0011', 'OL', elements.bytes), elements);
+    segments.push(itemHeader(0, 'end of item'), itemHeader(0, 'end of sequence'), itemHeader(0, 'end of item'));
+  }
+  if (measurements.length > 0) segments.push(itemHeader(0, 'end of sequence'));
+  segments.push(toBytes(lastAttributes(annotation, group)), itemHeader(0, 'end of item'));
+  return segments;
+}

@@ -1,0 +1,58 @@
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import type { AnnotationRecord } from '../../annotations/documents/annotation-record.js';
+import { toJson, transferSyntaxes } from '../format/dataset.js';
+import { maxMajor, maxMinor, uidBase, uidOf } from '../format/uids.js';
+import type { ImageRecord } from '../images/image-record.js';
+import { equipmentAttributes } from '../images/slide-dataset.js';
+import type { SeriesRow } from '../search/rows.js';
+
+export const annotationClass = '1.2.840.10008.5.1.4.1.1.91.1';
+/** Number of the first series of annotations: those of the image come before. */
+const firstNumber = 10_000;
+
+/** UIDs of an annotation: the series is that of all its versions, the instance that of one. */
+export function annotationUids({ id, version }: Pick<AnnotationRecord, 'id' | 'version'>): { series: string; instance: string } {
+  const base = uidBase('annotation', id);
+  return {
+    series: uidOf(base, 'annotationSeries'),
+    instance: uidOf(base, 'annotation', Math.floor(version / (maxMinor + 1)) % (maxMajor + 1), version % (maxMinor + 1)),
+  };
+}
+
+/** Attributes of the series of an annotation. @param index its number among the annotations of the image. */
+export function annotationSeries(record: ImageRecord, annotation: AnnotationRecord, index: number) {
+  return {
+    Modality: 'ANN',
+    SeriesInstanceUID: annotationUids(annotation).series,
+    SeriesNumber: firstNumber + index,
+    SeriesDescription: oneLine(annotation.head.name ?? '')
+      .slice(0, 64)
+      .trim(),
+    ...equipmentAttributes(record),
+  };
+}
+
+/** A text without backslashes and control characters, which text of one line may not have. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/[\\\p{Cc}]/gu, ' ');
+}
+
+/** The row of an annotation in searches. */
+export function annotationRow(record: ImageRecord, annotation: AnnotationRecord, index: number): SeriesRow {
+  const { series, instance } = annotationUids(annotation);
+  const attributes: DicomJson = toJson(
+    {
+      SOPClassUID: annotationClass,
+      SOPInstanceUID: instance,
+      InstanceNumber: 1,
+      AvailableTransferSyntaxUID: [transferSyntaxes.explicitLittle],
+    },
+    '',
+  );
+  return {
+    uid: series,
+    modality: 'ANN',
+    attributes: toJson(annotationSeries(record, annotation, index), ''),
+    instances: [{ uid: instance, attributes, all: () => attributes }],
+  };
+}

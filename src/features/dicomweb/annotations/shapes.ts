@@ -1,0 +1,94 @@
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+
+/** Kinds of shapes of an annotation group (PS3.3 C.37.1.2). */
+export type GraphicType = 'POINT' | 'POLYLINE' | 'POLYGON' | 'RECTANGLE' | 'ELLIPSE';
+
+/** The kind of an element; `null` for one that DICOM has no shape for. */
+export function graphicType(element: AnnotationElement): GraphicType | null {
+  switch (element.type) {
+    case 'point':
+      return 'POINT';
+    case 'arrow':
+      return 'POLYLINE';
+    case 'polyline':
+      return element.closed === true ? 'POLYGON' : 'POLYLINE';
+    case 'rectangle':
+      return 'RECTANGLE';
+    case 'ellipse':
+    case 'circle':
+      return 'ELLIPSE';
+    default:
+      return null;
+  }
+}
+
+/** Writes x and y of the points of a shape. @returns the position behind the last. */
+export function writeShape(element: AnnotationElement, to: Float32Array | Float64Array, start: number): number {
+  let at = start;
+  const put = (x: number, y: number): void => {
+    to[at++] = x;
+    to[at++] = y;
+  };
+  switch (element.type) {
+    case 'point':
+      put(element.center[0], element.center[1]);
+      break;
+    case 'arrow':
+    case 'polyline':
+      for (const point of element.points) put(point[0]!, point[1]!);
+      break;
+    case 'rectangle': {
+      const turned = turn(element.center, element.rotation ?? 0);
+      const [w, h] = [element.width / 2, element.height / 2];
+      for (const [x, y] of [
+        [-w, -h],
+        [w, -h],
+        [w, h],
+        [-w, h],
+      ] as const)
+        put(...turned(x, y));
+      break;
+    }
+    case 'ellipse': {
+      // The ends of the longer axis come first.
+      const [w, h] = [element.width / 2, element.height / 2];
+      const turned = turn(element.center, element.rotation ?? 0);
+      const [wide, high] = [
+        [
+          [-w, 0],
+          [w, 0],
+        ],
+        [
+          [0, -h],
+          [0, h],
+        ],
+      ] as const;
+      for (const [x, y] of w >= h ? [...wide, ...high] : [...high, ...wide]) put(...turned(x, y));
+      break;
+    }
+    case 'circle': {
+      const { radius } = element;
+      const [x, y] = element.center;
+      put(x - radius, y);
+      put(x + radius, y);
+      put(x, y - radius);
+      put(x, y + radius);
+      break;
+    }
+    default:
+  }
+  return at;
+}
+
+/** Numbers of the points of a shape. */
+export function shapeLength(element: AnnotationElement): number {
+  if (element.type === 'polyline' || element.type === 'arrow') return element.points.length * 2;
+  return element.type === 'point' ? 2 : 8;
+}
+
+/** Turns positions around a centre as elements are turned. */
+function turn(center: readonly number[], rotation: number): (x: number, y: number) => [number, number] {
+  const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
+  const [cx = 0, cy = 0] = center;
+  return (x, y) => [cx + x * cos - y * sin, cy + x * sin + y * cos];
+}

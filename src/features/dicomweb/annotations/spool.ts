@@ -1,0 +1,230 @@
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import { LargeImageError } from '../../../errors.js';
+import { graphicType, shapeLength, writeShape, type GraphicType } from './shapes.js';
+
+/** Most groups of shapes of an annotation, and most measurements of a group. */
+export const maxGroups = 256;
+const maxMeasurements = 16;
+/** Most columns of an annotation: each takes memory while they are filled. */
+const maxColumns = 1024;
+/** Bytes of a column that wait in memory, at first and at most. */
+const [firstBytes, mostBytes] = [512, 65_536];
+
+/** Numbers that are written to a file as they come. */
+class Column {
+  #buffer: ArrayBuffer;
+  #view: Float32Array | Float64Array | Uint32Array;
+  #used = 0;
+  #isWritten = false;
+  count = 0;
+
+  constructor(
+    readonly path: string,
+    private readonly type: Float32ArrayConstructor | Float64ArrayConstructor | Uint32ArrayConstructor,
+  ) {
+    this.#buffer = new ArrayBuffer(firstBytes);
+    this.#view = new type(this.#buffer);
+  }
+
+  get bytes(): number {
+    return this.count * this.type.BYTES_PER_ELEMENT;
+  }
+
+  /** Room for so many numbers, which the caller writes. @returns a promise where the numbers before have to be written to the file. */
+  reserve(
+    numbers: number,
+  ):
+    | { view: Float32Array | Float64Array | Uint32Array; at: number }
+    | Promise<{ view: Float32Array | Float64Array | Uint32Array; at: number }> {
+    if (this.#used + numbers <= this.#view.length) return this.#take(numbers);
+    return this.#grow(numbers);
+  }
+
+  #take(numbers: number) {
+    const at = this.#used;
+    this.#used += numbers;
+    this.count += numbers;
+    return { view: this.#view, at };
+  }
+
+  async #grow(numbers: number) {
+    const size = this.type.BYTES_PER_ELEMENT;
+    const wanted = (this.#used + numbers) * size;
+    if (wanted > mostBytes) await this.flush();
+    const length = Math.max(Math.min(mostBytes, this.#buffer.byteLength * 2), (this.#used + numbers) * size);
+    if (length > this.#buffer.byteLength) {
+      const former = this.#view.subarray(0, this.#used);
+      this.#buffer = new ArrayBuffer(length);
+      this.#view = new this.type(this.#buffer);
+      this.#view.set(former as never);
+    }
+    return this.#take(numbers);
+  }
+
+  async flush(): Promise<void> {
+    if (this.#used === 0 && this.#isWritten) return;
+    // A column keeps no file open: there may be very many of them.
+    await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#used * this.type.BYTES_PER_ELEMENT), { mode: 0o600 });
+    this.#isWritten = true;
+    this.#used = 0;
+  }
+
+  async close(): Promise<void> {
+    await this.flush();
+    this.#buffer = new ArrayBuffer(0);
+    this.#view = new this.type(this.#buffer);
+  }
+}
+
+/** Values of one measurement of the shapes of a group. */
+export interface SpooledMeasurement {
+  name: string;
+  values: SpooledColumn;
+  /** Numbers of the shapes that have one, from 1; `null` where all have. */
+  elements: SpooledColumn | null;
+}
+
+/** Numbers in a file. */
+export interface SpooledColumn {
+  path: string;
+  bytes: number;
+  count: number;
+}
+
+/** The shapes of one group and kind. */
+export interface SpooledGroup {
+  group: string | null;
+  type: GraphicType;
+  count: number;
+  /** Colour of its first shape, as elements have it. */
+  color: string | null;
+  points: SpooledColumn;
+  /** Where the points of each shape begin, where shapes have different numbers of them. */
+  indices: SpooledColumn | null;
+  measurements: SpooledMeasurement[];
+}
+
+/** The shapes of an annotation in files, ready to be sent. */
+export interface Spooled {
+  groups: SpooledGroup[];
+  isDouble: boolean;
+  /** How many elements and holes are left out, by kind. */
+  leftOut: Record<string, number>;
+  bytes: number;
+}
+
+interface OpenGroup extends Omit<SpooledGroup, 'points' | 'indices' | 'measurements'> {
+  points: Column;
+  indices: Column | null;
+  measurements: Map<string, { values: Column; elements: Column }>;
+}
+
+/** Sorts elements into files by group and kind, one after the other. */
+export class Spool {
+  readonly #groups = new Map<string, OpenGroup>();
+  readonly #leftOut: Record<string, number> = {};
+  #files = 0;
+
+  constructor(
+    private readonly directory: string,
+    private readonly isDouble: boolean,
+  ) {}
+
+  /** @throws LargeImageError `too-large` where there are too many groups. */
+  async add(element: AnnotationElement): Promise<void> {
+    const type = graphicType(element);
+    if (type === null) return this.#leave(element.type);
+    if (element.type === 'polyline' && element.holes !== undefined && element.holes.length > 0)
+      this.#leave('hole', element.holes.length);
+    const group = this.#groupOf(element, type);
+    if (group.indices !== null) {
+      const place = group.indices.reserve(1);
+      const { view, at } = place instanceof Promise ? await place : place;
+      view[at] = group.points.count + 1;
+    }
+    const place = group.points.reserve(shapeLength(element));
+    const { view, at } = place instanceof Promise ? await place : place;
+    writeShape(element, view as Float32Array, at);
+    group.count += 1;
+    const { user } = element;
+    if (user !== undefined) await this.#measure(group, user);
+  }
+
+  #leave(what: string, count = 1): void {
+    this.#leftOut[what] = (this.#leftOut[what] ?? 0) + count;
+  }
+
+  #column(type: ConstructorParameters<typeof Column>[1]): Column {
+    return new Column(join(this.directory, `${this.#files++}`), type);
+  }
+
+  #groupOf(element: AnnotationElement, type: GraphicType): OpenGroup {
+    const name = element.group ?? null;
+    const key = `${type} ${name ?? ''}`;
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    if (this.#groups.size >= maxGroups) {
+      throw new LargeImageError(
+        'too-large',
+        `The annotation has more than ${maxGroups} groups of shapes, which DICOM would have to name each.`,
+      );
+    }
+    const color = ('lineColor' in element ? element.lineColor : undefined) ?? null;
+    const hasIndices = type === 'POLYGON' || type === 'POLYLINE';
+    const made: OpenGroup = {
+      group: name,
+      type,
+      count: 0,
+      color,
+      points: this.#column(this.isDouble ? Float64Array : Float32Array),
+      indices: hasIndices ? this.#column(Uint32Array) : null,
+      measurements: new Map(),
+    };
+    this.#groups.set(key, made);
+    return made;
+  }
+
+  async #measure(group: OpenGroup, user: Readonly<Record<string, unknown>>): Promise<void> {
+    for (const name in user) {
+      const value = user[name];
+      if (typeof value !== 'number' || !Number.isFinite(value)) continue;
+      let column = group.measurements.get(name);
+      if (column === undefined) {
+        if (group.measurements.size >= maxMeasurements || this.#files + 2 > maxColumns) {
+          this.#leave('measurement');
+          continue;
+        }
+        column = { values: this.#column(Float32Array), elements: this.#column(Uint32Array) };
+        group.measurements.set(name, column);
+      }
+      const values = column.values.reserve(1);
+      const to = values instanceof Promise ? await values : values;
+      to.view[to.at] = value;
+      const elements = column.elements.reserve(1);
+      const number = elements instanceof Promise ? await elements : elements;
+      number.view[number.at] = group.count;
+    }
+  }
+
+  /** Completes the files. */
+  async end(): Promise<Spooled> {
+    const groups: SpooledGroup[] = [];
+    let bytes = 0;
+    const closed = async (column: Column): Promise<SpooledColumn> => {
+      await column.close();
+      bytes += column.bytes;
+      return { path: column.path, bytes: column.bytes, count: column.count };
+    };
+    for (const { points, indices, measurements, ...group } of this.#groups.values()) {
+      const found: SpooledMeasurement[] = [];
+      for (const [name, { values, elements }] of measurements) {
+        const numbers = await closed(elements);
+        found.push({ name, values: await closed(values), elements: numbers.count === group.count ? null : numbers });
+      }
+      groups.push({ ...group, points: await closed(points), indices: indices && (await closed(indices)), measurements: found });
+    }
+    return { groups, isDouble: this.isDouble, leftOut: this.#leftOut, bytes };
+  }
+}

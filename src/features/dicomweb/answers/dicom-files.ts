@@ -1,0 +1,76 @@
+import { callerName } from '../../../core/concurrency/queues.js';
+import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { NotFoundError } from '../../../errors.js';
+import type { DicomFile, DicomJson } from '../../../tilesource/tile-source.js';
+import type { Images } from '../../images/images.js';
+import { transferSyntaxes } from '../format/dataset.js';
+import type { FileInstance } from '../images/locator.js';
+import type { Asked } from './slides.js';
+import type { StreamedFile } from './streamed-file.js';
+
+/** Bytes of a file that are read at a time. */
+const pieceBytes = 2 ** 18;
+
+/** Answers for instances that are files of DICOM: they are passed on as they are. */
+export class DicomFiles {
+  constructor(private readonly parts: { images: Images; queue: WorkQueue }) {}
+
+  #use<R>({ item, uid }: FileInstance, { caller, signal }: Asked, use: (file: DicomFile) => Promise<R> | R): Promise<R> {
+    const work = () =>
+      this.parts.images.useOpened(
+        item,
+        ({ borrowed }) => {
+          const file = borrowed.source.dicomFiles?.find(({ instanceUid }) => instanceUid === uid);
+          if (file === undefined) throw new NotFoundError('The file of this instance is gone.');
+          return use(file);
+        },
+        signal,
+      );
+    return this.parts.queue.run(work, { signal, caller: callerName(caller), patient: true });
+  }
+
+  /** Transfer syntaxes in which the frames are given, the stored one first, and their number. */
+  forms(instance: FileInstance, asked: Asked): Promise<{ syntaxes: string[]; frames: number }> {
+    return this.#use(instance, asked, ({ transferSyntax, frames, isEncapsulated }) => ({
+      syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
+      frames,
+    }));
+  }
+
+  metadata(instance: FileInstance, root: string, asked: Asked): Promise<DicomJson> {
+    return this.#use(instance, asked, async (file) => ({
+      ...(await file.json(`${root}/bulkdata`, asked.signal)),
+      '00083002': { vr: 'UI', Value: [file.transferSyntax] },
+    }));
+  }
+
+  /** A long value by its name in the metadata; `null` where there is none. */
+  value(instance: FileInstance, name: string, asked: Asked): Promise<Uint8Array | null> {
+    return this.#use(instance, asked, (file) => file.value(name.split('.'), asked.signal));
+  }
+
+  /** A frame, from 0: as it is stored, or decoded. */
+  frame(instance: FileInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
+    return this.#use(instance, asked, async (file) => {
+      if (syntax === file.transferSyntax) return file.frame(number, asked.signal);
+      const { data } = await file.decoded(number, asked.signal);
+      return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    });
+  }
+
+  /** The file, as it is. */
+  async file(instance: FileInstance, asked: Asked): Promise<StreamedFile> {
+    const size = await this.#use(instance, asked, (file) => file.size);
+    const count = Math.ceil(size / pieceBytes);
+    return {
+      head: Buffer.alloc(0),
+      count,
+      startOf: (piece) => Math.min(size, piece * pieceBytes),
+      piece: (piece) =>
+        this.#use(instance, asked, (file) =>
+          file.bytes(piece * pieceBytes, Math.min(pieceBytes, size - piece * pieceBytes), asked.signal),
+        ),
+      tail: Buffer.alloc(0),
+    };
+  }
+}

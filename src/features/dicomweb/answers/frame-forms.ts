@@ -1,0 +1,66 @@
+import { matchesType, notAcceptable, type Accepted } from '../format/accept.js';
+import { transferSyntaxes } from '../format/dataset.js';
+
+/** Media types of frames by their transfer syntaxes (PS3.18 8.7.3). */
+const mediaTypes: Readonly<Record<string, string>> = {
+  [transferSyntaxes.implicitLittle]: 'application/octet-stream',
+  [transferSyntaxes.explicitLittle]: 'application/octet-stream',
+  [transferSyntaxes.explicitBig]: 'application/octet-stream',
+  [transferSyntaxes.rle]: 'image/x-dicom-rle',
+  '1.2.840.10008.1.2.4.50': 'image/jpeg',
+  '1.2.840.10008.1.2.4.51': 'image/jpeg',
+  '1.2.840.10008.1.2.4.57': 'image/jpeg',
+  '1.2.840.10008.1.2.4.70': 'image/jpeg',
+  '1.2.840.10008.1.2.4.80': 'image/jls',
+  '1.2.840.10008.1.2.4.81': 'image/jls',
+  '1.2.840.10008.1.2.4.90': 'image/jp2',
+  '1.2.840.10008.1.2.4.91': 'image/jp2',
+  '1.2.840.10008.1.2.4.92': 'image/jpx',
+  '1.2.840.10008.1.2.4.93': 'image/jpx',
+  '1.2.840.10008.1.2.4.201': 'image/jphc',
+  '1.2.840.10008.1.2.4.202': 'image/jphc',
+  '1.2.840.10008.1.2.4.203': 'image/jphc',
+};
+
+/** The media type of frames in a transfer syntax. */
+export function frameType(syntax: string): string {
+  return mediaTypes[syntax] ?? 'application/octet-stream';
+}
+
+/** In what form frames are sent. */
+export interface FrameForm {
+  syntax: string;
+  /** Media type of each frame, and that of all together where there are several. */
+  type: string;
+  rootType: string;
+  multipart: boolean;
+}
+
+/**
+ * The form of frames that a client accepts best.
+ *
+ * @param syntaxes in which there are frames; the first that fits is taken.
+ * @throws LargeImageError `not-acceptable`
+ */
+export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
+  for (const { type, multipart, syntax: wanted } of accepted) {
+    const anything = type === '*/*';
+    // Parts are the form that the standard knows for frames; a type of its own asks for the frame alone.
+    const asParts = multipart || anything || type === 'multipart/*';
+    if (!asParts && !isSingle) continue;
+    const syntax = syntaxes.find((each) => isWanted(each, type, wanted));
+    if (syntax === undefined) continue;
+    const own = frameType(syntax);
+    return { syntax, type: own, rootType: type.includes('*') ? own : type, multipart: asParts };
+  }
+  const offered = syntaxes.map((syntax) => `multipart/related; type="${frameType(syntax)}"; transfer-syntax=${syntax}`);
+  return notAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
+}
+
+function isWanted(syntax: string, type: string, wanted: string | null): boolean {
+  if (wanted !== null && wanted !== '*')
+    return syntax === wanted && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
+  // Bytes of any syntax: the client looks at them to tell what they are.
+  if (type === 'application/octet-stream' && wanted === '*') return true;
+  return matchesType(type, frameType(syntax)) || type === 'multipart/*';
+}

@@ -1,0 +1,67 @@
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import { LargeImageError } from '../../../errors.js';
+import type { AnnotationInstances } from '../annotations/annotation-instances.js';
+import { transferSyntaxes } from '../format/dataset.js';
+import type { Instance } from '../images/locator.js';
+import { bitsOf } from '../images/structure.js';
+import type { DicomFiles } from './dicom-files.js';
+import type { Asked, Slides } from './slides.js';
+import type { StreamedFile } from './streamed-file.js';
+
+/** UIDs of an instance. */
+export function uidsOf(instance: Instance): { study: string; series: string; instance: string } {
+  const { study } = instance.record;
+  if (instance.kind === 'slide') return { study, series: instance.series.uid, instance: instance.plan.uid };
+  return { study, series: instance.seriesUid, instance: instance.uid };
+}
+
+/** In what forms an instance is given. */
+export interface InstanceForms {
+  /** Transfer syntaxes of the whole file; the first is used unless another one is asked for. */
+  files: readonly string[];
+  /** Transfer syntaxes of frames, the best one for sending first; empty for an instance without frames. */
+  frames: readonly string[];
+  frameCount: number;
+}
+
+/** What is answered for instances, whatever they are made of. */
+export class Instances {
+  constructor(readonly parts: { slides: Slides; files: DicomFiles; annotations: AnnotationInstances }) {}
+
+  metadata(instance: Instance, root: string, asked: Asked): Promise<DicomJson> {
+    const { slides, files, annotations } = this.parts;
+    if (instance.kind === 'slide') return slides.metadata(instance, root, asked);
+    return instance.kind === 'file' ? files.metadata(instance, root, asked) : annotations.metadata(instance, root, asked);
+  }
+
+  async forms(instance: Instance, asked: Asked): Promise<InstanceForms> {
+    const { explicitLittle, jpeg } = transferSyntaxes;
+    if (instance.kind === 'annotation') return { files: [explicitLittle], frames: [], frameCount: 0 };
+    if (instance.kind === 'file') {
+      const { syntaxes, frames } = await this.parts.files.forms(instance, asked);
+      return { files: syntaxes.slice(0, 1), frames: syntaxes, frameCount: frames };
+    }
+    const { plan, record } = instance;
+    const isPicture = plan.stored === null && (plan.shown.kind === 'associated' || bitsOf(record.facts) === 8);
+    const frames = isPicture
+      ? [jpeg, explicitLittle]
+      : plan.stored === null
+        ? [explicitLittle, transferSyntaxes.rle]
+        : plan.syntaxes;
+    return { files: plan.syntaxes, frames, frameCount: plan.tiles * plan.paths.length };
+  }
+
+  /** A frame, from 0. @throws LargeImageError `not-acceptable` for an instance without frames. */
+  frame(instance: Instance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
+    const { slides, files } = this.parts;
+    if (instance.kind === 'slide') return slides.frame(instance, number, syntax, asked);
+    if (instance.kind === 'file') return files.frame(instance, number, syntax, asked);
+    throw new LargeImageError('not-found', 'Annotations have no frames.');
+  }
+
+  file(instance: Instance, syntax: string, asked: Asked): Promise<StreamedFile> {
+    const { slides, files, annotations } = this.parts;
+    if (instance.kind === 'slide') return slides.file(instance, syntax, asked);
+    return instance.kind === 'file' ? files.file(instance, asked) : annotations.file(instance, asked);
+  }
+}

@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+
+/** A part of an answer that consists of several. */
+export interface Part {
+  type: string;
+  location?: string;
+  body: AsyncIterable<Uint8Array> | Uint8Array;
+}
+
+/** A boundary that occurs in no part: 128 random bits. */
+export function newBoundary(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** The media type of an answer of parts. */
+export function multipartType(type: string, boundary: string): string {
+  return `multipart/related; type="${type}"; boundary=${boundary}`;
+}
+
+/** Parts one after the other, each made when it is its turn. */
+export async function* multipart(parts: AsyncIterable<Part> | Iterable<Part>, boundary: string): AsyncGenerator<Uint8Array> {
+  let isFirst = true;
+  for await (const part of parts) {
+    yield Buffer.from(partHeader(part, boundary, isFirst));
+    isFirst = false;
+    if (part.body instanceof Uint8Array) yield part.body;
+    else yield* part.body;
+  }
+  yield Buffer.from(lastBoundary(boundary));
+}
+
+/** One part, complete. */
+export function singlePart(part: Part & { body: Uint8Array }, boundary: string): Buffer {
+  return Buffer.concat([Buffer.from(partHeader(part, boundary, true)), part.body, Buffer.from(lastBoundary(boundary))]);
+}
+
+/** Lines before a part. */
+export function partHeader({ type, location }: Omit<Part, 'body'>, boundary: string, isFirst: boolean): string {
+  const where = location === undefined ? '' : `Content-Location: ${location}\r\n`;
+  return `${isFirst ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\n${where}\r\n`;
+}
+
+/** The lines after the last part. */
+export function lastBoundary(boundary: string): string {
+  return `\r\n--${boundary}--\r\n`;
+}

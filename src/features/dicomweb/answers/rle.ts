@@ -1,0 +1,58 @@
+/** Length of the header of a frame: the number of segments, and where each begins (PS3.5 G.5). */
+const headerBytes = 64;
+
+/** Encodes a frame in RLE: one segment for each byte of a sample, the most significant first. */
+export function encodeRle(native: Uint8Array, { columns, sampleBytes }: { columns: number; sampleBytes: number }): Uint8Array {
+  const pixels = native.length / sampleBytes;
+  const segments: Uint8Array[] = [];
+  const plane = new Uint8Array(pixels);
+  for (let byte = sampleBytes - 1; byte >= 0; byte--) {
+    for (let pixel = 0, from = byte; pixel < pixels; pixel++, from += sampleBytes) plane[pixel] = native[from]!;
+    segments.push(packRows(plane, columns));
+  }
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt32LE(segments.length, 0);
+  let offset = headerBytes;
+  for (const [index, segment] of segments.entries()) {
+    header.writeUInt32LE(offset, 4 + index * 4);
+    offset += segment.length;
+  }
+  return Buffer.concat([header, ...segments]);
+}
+
+/** PackBits, row by row: a run must not go on in the next row. The result has an even length. */
+function packRows(plane: Uint8Array, columns: number): Uint8Array {
+  const out = Buffer.allocUnsafe(plane.length + Math.ceil(columns / 128) * (plane.length / columns) + 1);
+  let to = 0;
+  for (let row = 0; row < plane.length; row += columns) {
+    const end = row + columns;
+    for (let at = row; at < end;) {
+      let run = at + 1;
+      while (run < end && run - at < 128 && plane[run] === plane[at]) run += 1;
+      if (run - at > 2) {
+        out[to++] = 257 - (run - at);
+        out[to++] = plane[at]!;
+        at = run;
+        continue;
+      }
+      let last = at;
+      // A run of three is worth ending what is stored as it is.
+      while (
+        last < end &&
+        last - at < 128 &&
+        !(last + 2 < end && plane[last] === plane[last + 1] && plane[last] === plane[last + 2])
+      )
+        last += 1;
+      out[to++] = last - at - 1;
+      to += copy(plane, at, last, out, to);
+      at = last;
+    }
+  }
+  if (to % 2 === 1) out[to++] = 0;
+  return Uint8Array.prototype.slice.call(out, 0, to);
+}
+
+function copy(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): number {
+  to.set(from.subarray(start, end), at);
+  return end - start;
+}

@@ -1,0 +1,194 @@
+import { inRuns } from '../../../core/concurrency/slices.js';
+import type { BorrowedImage, StoredLevel } from '../../../tilesource/tile-source.js';
+import { levelSize, tileGrid } from '../../../tilesource/geometry.js';
+import { createRaster, type Raster } from '../../../tilesource/raster.js';
+import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
+import { transferSyntaxes } from '../format/dataset.js';
+import type { ImageFacts } from '../images/image-facts.js';
+import { bitsOf, isColour, opticalPaths, type InstancePlan } from '../images/structure.js';
+import { encodeRle } from './rle.js';
+
+/** Pixels that are moved before the time is looked at. */
+const pixelsAtOnce = 65_536;
+/** Quality of frames that are encoded here. */
+const jpegQuality = 90;
+
+type Source = BorrowedImage['source'];
+
+/** How the levels of open images are stored. */
+const storedLevels = new WeakMap<Source, Map<string, Promise<StoredLevel | null>>>();
+
+/** The level of a frame as it is stored; looked up once while the image is open. */
+export function storedLevelOf(source: Source, level: number, frame: number): Promise<StoredLevel | null> {
+  let known = storedLevels.get(source);
+  if (known === undefined) storedLevels.set(source, (known = new Map()));
+  const key = `${level}/${frame}`;
+  let found = known.get(key);
+  if (found === undefined) {
+    found = (async () => (await source.storedLevel?.({ level, frame })) ?? null)();
+    known.set(key, found);
+    found.catch(() => known.delete(key));
+  }
+  return found;
+}
+
+/** The samples that become 0 and 65535. */
+export interface SampleRange {
+  low: number;
+  high: number;
+}
+
+/** What frames of an instance are made of. */
+export interface FrameMaking {
+  image: BorrowedImage;
+  facts: ImageFacts;
+  plan: InstancePlan;
+  /** For each optical path; `null` where samples are not scaled. */
+  ranges: readonly SampleRange[] | null;
+  signal?: AbortSignal | undefined;
+}
+
+/** The frame of the source, and the tile in it, of a frame of an instance. */
+export function placeOf(
+  { facts, plan }: Pick<FrameMaking, 'facts' | 'plan'>,
+  number: number,
+): { frame: number; tile: number; path: number } {
+  const path = plan.paths[Math.floor(number / plan.tiles)]!;
+  const { channel } = opticalPaths(facts)[path]!;
+  return { frame: facts.positions[plan.position]!.frames[channel]!, tile: number % plan.tiles, path };
+}
+
+/**
+ * A frame of an instance in a transfer syntax of it. Frames are counted from 0.
+ *
+ * @throws TileSourceError where the stored bytes are corrupt.
+ */
+export async function makeFrame(making: FrameMaking, number: number, syntax: string): Promise<Uint8Array> {
+  const { image, plan, signal } = making;
+  if (plan.stored !== null && syntax === plan.syntaxes[0] && plan.shown.kind === 'level') {
+    const { frame, tile } = placeOf(making, number);
+    const level = await storedLevelOf(image.source, plan.shown.level, frame);
+    if (level !== null) return level.read(tile, signal);
+  }
+  const raster = await frameRaster(making, number);
+  if (syntax === transferSyntaxes.jpeg) return encodeJpeg(raster, signal);
+  const native = bytesOf(raster);
+  return syntax === transferSyntaxes.rle
+    ? encodeRle(native, { columns: plan.columns, sampleBytes: raster.dtype === 'uint8' ? 1 : 2 })
+    : native;
+}
+
+async function encodeJpeg(raster: Raster, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  const options = parseEncoding({ encoding: 'JPEG', jpegQuality });
+  const { width, height, bands } = raster;
+  return encodePicture({ data: raster.data as Uint8Array, width, height, bands: bands as 1 | 3, dtype: 'uint8' }, options, {
+    signal,
+  });
+}
+
+/** The bytes of unsigned samples, little endian. */
+function bytesOf({ data }: Raster): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** The unsigned samples of a frame, of full size. */
+async function frameRaster(making: FrameMaking, number: number): Promise<Raster> {
+  const { image, facts, plan, signal } = making;
+  if (plan.shown.kind === 'associated') {
+    const found = await image.source.readAssociatedImage?.(plan.shown.name, signal && { signal });
+    const raster = found?.raster ?? createRaster({ width: plan.columns, height: plan.rows, bands: plan.samples, dtype: 'uint8' });
+    return selected(raster, { columns: plan.columns, rows: plan.rows, samples: plan.samples, band: 0, range: null, bits: 8 });
+  }
+  const { frame, tile, path } = placeOf(making, number);
+  const { level } = plan.shown;
+  const range = making.ranges === null ? null : (making.ranges[path] ?? making.ranges[0]!);
+  const raster =
+    level < 0 ? await halved(image, facts, frame, signal) : await image.samples(boxOf(facts, plan, level, frame, tile), signal);
+  const { band } = opticalPaths(facts)[path]!;
+  return selected(raster, {
+    columns: plan.columns,
+    rows: plan.rows,
+    samples: plan.samples,
+    band: isColour(facts) ? 0 : band,
+    range,
+    bits: bitsOf(facts),
+  });
+}
+
+function boxOf(facts: ImageFacts, plan: InstancePlan, level: number, frame: number, tile: number) {
+  const size = levelSize(facts, level);
+  const { columns } = plan.tiles === 1 ? { columns: 1 } : tileGrid(facts, level);
+  const [left, top] = [(tile % columns) * plan.columns, Math.floor(tile / columns) * plan.rows];
+  return {
+    level,
+    frame,
+    box: { left, top, width: Math.min(plan.columns, size.width - left), height: Math.min(plan.rows, size.height - top) },
+  };
+}
+
+/** The coarsest level at half its size, each pixel the mean of four, or one of them where a mean means nothing. */
+async function halved(image: BorrowedImage, facts: ImageFacts, frame: number, signal: AbortSignal | undefined): Promise<Raster> {
+  const size = levelSize(facts, 0);
+  const full = await image.samples({ level: 0, frame, box: { left: 0, top: 0, ...size } }, signal);
+  const [width, height] = [Math.ceil(size.width / 2), Math.ceil(size.height / 2)];
+  const out = createRaster({ ...full, width, height });
+  const { bands, data } = full;
+  await inRuns(height, Math.ceil(pixelsAtOnce / width), (from, to) => {
+    for (let y = from; y < to; y++) {
+      const [upper, lower] = [2 * y, Math.min(2 * y + 1, full.height - 1)];
+      for (let x = 0; x < width; x++) {
+        const [left, right] = [2 * x, Math.min(2 * x + 1, full.width - 1)];
+        for (let band = 0; band < bands; band++) {
+          const at = (column: number, row: number) => data[(row * full.width + column) * bands + band]!;
+          const mean = (at(left, upper) + at(right, upper) + at(left, lower) + at(right, lower)) / 4;
+          out.data[(y * width + x) * bands + band] = facts.indexed
+            ? at(left, upper)
+            : facts.dtype.startsWith('float')
+              ? mean
+              : Math.round(mean);
+        }
+      }
+    }
+  });
+  return out;
+}
+
+interface Selection {
+  columns: number;
+  rows: number;
+  samples: 1 | 3;
+  band: number;
+  range: SampleRange | null;
+  bits: 8 | 16;
+}
+
+/** The bands of a frame without alpha, scaled where they have to be, in a raster of full size. Beyond the image colours are white and others black. */
+async function selected(raster: Raster, { columns, rows, samples, band, range, bits }: Selection): Promise<Raster> {
+  const { width, height, bands, data } = raster;
+  const isWhole = width === columns && height === rows && bands === samples && range === null;
+  if (isWhole && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
+  const out = createRaster({ width: columns, height: rows, bands: samples, dtype: bits === 8 ? 'uint8' : 'uint16' });
+  const to = out.data;
+  if (samples === 3 && (width < columns || height < rows)) to.fill(255);
+  const [low, factor] = range === null ? [0, 1] : [range.low, range.high > range.low ? 65_535 / (range.high - range.low) : 0];
+  const isPlain = range === null;
+  await inRuns(Math.min(height, rows), Math.max(1, Math.ceil(pixelsAtOnce / columns)), (first, end) => {
+    for (let y = first; y < end; y++) {
+      let at = y * columns * samples;
+      for (let x = 0, from = y * width * bands + band; x < Math.min(width, columns); x++, from += bands) {
+        for (let sample = 0; sample < samples; sample++) {
+          // A gray label of an instance with colours would have one band only.
+          const value = data[bands < samples ? from : from + sample]!;
+          to[at++] = isPlain ? value : scaled(value, low, factor);
+        }
+      }
+    }
+  });
+  return out;
+}
+
+/** A sample in 16 bits; what is no number is 0. */
+function scaled(value: number, low: number, factor: number): number {
+  const result = Math.round((value - low) * factor);
+  return result > 0 ? Math.min(65_535, result) : 0;
+}

@@ -1,0 +1,161 @@
+import { callerName } from '../../../core/concurrency/queues.js';
+import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { LargeImageError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import { srgbProfile } from '../../../tilesource/render/icc.js';
+import type { LargeImage } from '../../../tilesource/requests.js';
+import type { Images } from '../../images/images.js';
+import { toJson, transferSyntaxes } from '../format/dataset.js';
+import type { SlideInstance } from '../images/locator.js';
+import type { ImageRecordModel } from '../images/image-record.model.js';
+import { slideAttributes, slideClass, type SlideDetails } from '../images/slide-dataset.js';
+import { bitsOf, fixedRange, frameBytes, maxNativeBytes, opticalPaths } from '../images/structure.js';
+import { part10 } from './part10.js';
+import { makeFrame, placeOf, storedLevelOf, type SampleRange } from './slide-frames.js';
+import type { StreamedFile } from './streamed-file.js';
+
+/** Who asks, and until when. */
+export interface Asked {
+  caller: Caller | null;
+  readonly signal: AbortSignal;
+}
+
+/** Positions at which samples are measured, to tell what their range is. */
+const measuredPositions = 8;
+
+/** Answers for instances that are made of images. */
+export class Slides {
+  constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
+
+  /** All attributes, but the samples. */
+  async metadata(instance: SlideInstance, root: string, asked: Asked): Promise<DicomJson> {
+    const details = await this.#details(instance, instance.plan.syntaxes[0]!, asked);
+    const all = slideAttributes(instance.record, instance.series, instance.plan, details);
+    return toJson({ ...all, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, root);
+  }
+
+  /** The profile of the colours; `null` for an instance without colours. */
+  async profile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
+    if (plan.samples !== 3) return null;
+    const own =
+      plan.shown.kind === 'level'
+        ? await this.parts.images.useOpened(item, ({ borrowed }) => borrowed.source.iccProfile?.(0) ?? null, signal)
+        : null;
+    return own ?? srgbProfile();
+  }
+
+  /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the cache of tiles where it is there. */
+  async frame(instance: SlideInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
+    const { images, queue } = this.parts;
+    const { item, plan, record } = instance;
+    const key = await images.pictureKey(item, 'dicom', { uid: plan.uid, number, syntax });
+    const ranges = await this.#ranges(instance, asked.signal);
+    const made = await images.made(
+      key,
+      (signal) =>
+        images.useStored(
+          item,
+          async (image) => ({
+            bytes: await makeFrame({ image, facts: record.facts, plan, ranges, signal }, number, syntax),
+            type: 'application/octet-stream',
+          }),
+          signal,
+        ),
+      { asked, queue },
+    );
+    return made.bytes;
+  }
+
+  /** The file of an instance. @throws LargeImageError `not-acceptable` where it cannot be given in the transfer syntax. */
+  async file(instance: SlideInstance, syntax: string, asked: Asked): Promise<StreamedFile> {
+    const { images, queue } = this.parts;
+    const { item, plan, record } = instance;
+    const { facts } = record;
+    const details = await this.#details(instance, syntax, asked);
+    const frames = plan.tiles * plan.paths.length;
+    const bitsAllocated = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
+    const bytes = plan.shown.kind === 'associated' ? plan.columns * plan.rows * plan.samples : frameBytes(facts, plan);
+    if (syntax === transferSyntaxes.explicitLittle && frames * bytes > maxNativeBytes) {
+      throw new LargeImageError(
+        'not-acceptable',
+        `The samples are ${frames * bytes} bytes; a native file holds at most ${maxNativeBytes}.`,
+      );
+    }
+    const waiting = { signal: asked.signal, caller: callerName(asked.caller), patient: true };
+    const ranges = await this.#ranges(instance, asked.signal);
+    return part10({
+      classUid: slideClass,
+      instanceUid: plan.uid,
+      syntax,
+      attributes: slideAttributes(record, instance.series, plan, details),
+      frames,
+      frameBytes: bytes,
+      bitsAllocated,
+      lengthOf: syntax === plan.syntaxes[0] && plan.stored !== null ? await this.#lengths(instance, asked.signal) : null,
+      frame: (number) =>
+        queue.run(
+          () =>
+            images.useOpened(
+              item,
+              ({ borrowed }) => makeFrame({ image: borrowed, facts, plan, ranges, signal: asked.signal }, number, syntax),
+              asked.signal,
+            ),
+          waiting,
+        ),
+      signal: asked.signal,
+    });
+  }
+
+  /** Lengths of the frames as they are stored. */
+  async #lengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
+    const { facts } = record;
+    if (plan.shown.kind !== 'level') throw new TypeError('Only levels are stored in tiles.');
+    const { level } = plan.shown;
+    const levels = await this.parts.images.useOpened(
+      item,
+      ({ borrowed }) =>
+        Promise.all(
+          plan.paths.map((_, index) => storedLevelOf(borrowed.source, level, placeOf({ facts, plan }, index * plan.tiles).frame)),
+        ),
+      signal,
+    );
+    return (number) => levels[Math.floor(number / plan.tiles)]!.lengthOf(number % plan.tiles);
+  }
+
+  async #details(instance: SlideInstance, syntax: string, { signal }: Asked): Promise<SlideDetails> {
+    return { profile: await this.profile(instance, signal), ranges: await this.#ranges(instance, signal), syntax };
+  }
+
+  /** For each optical path the samples that become 0 and 65535; `null` where samples stay as they are. */
+  async #ranges(
+    { item, record, plan }: Pick<SlideInstance, 'item' | 'record' | 'plan'>,
+    signal: AbortSignal,
+  ): Promise<readonly SampleRange[] | null> {
+    if (plan.shown.kind === 'associated') return null;
+    const fixed = fixedRange(record.facts);
+    if (fixed === null) return null;
+    const paths = opticalPaths(record.facts);
+    if (fixed !== 'measured') return paths.map(() => fixed);
+    if (record.ranges !== null) return record.ranges;
+    const ranges = await this.parts.images.useOpened(item, ({ image }) => measure(image, record.facts, signal), signal);
+    record.ranges = ranges;
+    await this.parts.model.setRanges(record, ranges);
+    return ranges;
+  }
+}
+
+async function measure(image: LargeImage, facts: SlideInstance['record']['facts'], signal: AbortSignal): Promise<SampleRange[]> {
+  const ranges: SampleRange[] = [];
+  for (const { channel, band } of opticalPaths(facts)) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const { frames } of facts.positions.slice(0, measuredPositions)) {
+      const found = (await image.bands({ frame: frames[channel]!, signal }))[band + 1];
+      if (found === undefined || !Number.isFinite(found.min) || !Number.isFinite(found.max)) continue;
+      low = Math.min(low, found.min);
+      high = Math.max(high, found.max);
+    }
+    ranges.push(low < high ? { low, high } : { low: Number.isFinite(low) ? low : 0, high: (Number.isFinite(low) ? low : 0) + 1 });
+  }
+  return ranges;
+}

@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream';
+
+/** A file that is made while it is sent: a beginning, pieces, and an end. */
+export interface StreamedFile {
+  head: Buffer;
+  /** Number of pieces. */
+  count: number;
+  /** Where a piece begins, counted from the end of the head; that of the piece behind the last is the length of all. `null`: it is not known before. */
+  startOf: ((piece: number) => number) | null;
+  piece(number: number): Promise<Uint8Array>;
+  tail: Buffer;
+}
+
+/** Length of the file in bytes; `null` where it is not known before. */
+export function sizeOf({ head, startOf, count, tail }: StreamedFile): number | null {
+  return startOf === null ? null : head.length + startOf(count) + tail.length;
+}
+
+/** The bytes of a file from `start` up to, not including, `end`. One piece is made ahead. */
+export async function* bytesOf(file: StreamedFile, start = 0, end = Infinity): AsyncGenerator<Uint8Array> {
+  const { head, count, startOf, tail } = file;
+  if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
+  const first = startOf === null || start <= head.length ? 0 : lastBefore(startOf, count, start - head.length);
+  let at = head.length + (startOf?.(first) ?? 0);
+  let next: Promise<Uint8Array> | null = first < count && at < end ? file.piece(first) : null;
+  try {
+    for (let number = first; next !== null; number++) {
+      const bytes: Uint8Array = await next;
+      next = null;
+      const after = at + bytes.length;
+      if (number + 1 < count && after < end) {
+        next = file.piece(number + 1);
+        // It may fail while the bytes of this piece are still being sent.
+        next.catch(() => undefined);
+      }
+      if (after > start) yield bytes.subarray(Math.max(0, start - at), Math.min(bytes.length, end - at));
+      at = after;
+    }
+  } finally {
+    next?.catch(() => undefined);
+  }
+  if (at < end && tail.length > 0) yield tail.subarray(Math.max(0, start - at), Math.min(tail.length, end - at));
+}
+
+/** The last piece that begins at a position or before it. */
+function lastBefore(startOf: (piece: number) => number, count: number, position: number): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (startOf(middle) > position) high = middle;
+    else low = middle + 1;
+  }
+  return Math.max(0, low - 1);
+}
+
+/** Bytes as a stream. */
+export function streamOf(bytes: AsyncIterable<Uint8Array>): Readable {
+  return Readable.from(bytes, { objectMode: false });
+}

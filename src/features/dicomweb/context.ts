@@ -1,0 +1,100 @@
+import type { Queues } from '../../core/concurrency/queues.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { RouteRequest } from '../../http/route.js';
+import { routeDefiner, type RouteDefinition } from '../../http/route.js';
+import { scopes } from '../../http/scopes.js';
+import { text, required } from '../../http/parameters.js';
+import type { Images } from '../images/images.js';
+import type { Links } from '../links/links.js';
+import type { DicomFiles } from './answers/dicom-files.js';
+import type { Instances } from './answers/instances.js';
+import type { Slides } from './answers/slides.js';
+import type { AnnotationInstances } from './annotations/annotation-instances.js';
+import type { ImageIndex } from './images/image-index.js';
+import type { Address, ImageLocator, Instance } from './images/locator.js';
+import type { ImageSearch } from './search/search.js';
+import { askerOf } from './visibility.js';
+
+/** Services of the routes of this feature. */
+export interface DicomContext {
+  records: HostRecords;
+  images: Images;
+  links: Links;
+  queues: Queues;
+  index: ImageIndex;
+  locator: ImageLocator;
+  search: ImageSearch;
+  slides: Slides;
+  files: DicomFiles;
+  annotations: AnnotationInstances;
+  instances: Instances;
+}
+
+/** Declares a route of this feature. */
+export const defineRoute = routeDefiner<DicomContext>();
+
+/** Text of a UID in a path. */
+const uid = (what: string) => required(text({ description: `UID of the ${what}.`, pattern: '^[0-9.]{1,64}$' }));
+
+export const studyPath = { study: uid('study') };
+export const seriesPath = { ...studyPath, series: uid('series') };
+export const instancePath = { ...seriesPath, instance: uid('instance') };
+
+/** What all routes have in common. Parameters may be repeated, as the standard has it. */
+export const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  anyOrigin: true,
+  repeatable: true,
+  errorStatus: { 'unknown-id': 404, 'no-large-image': 404, 'tile-source': 422, 'tile-outside': 404 },
+} as const;
+
+export const retrieveErrors = [
+  'bad-parameter',
+  'access-denied',
+  'not-found',
+  'not-acceptable',
+  'tile-source',
+  'corrupt-tile',
+  'unavailable',
+  'busy',
+] as const;
+
+/** The address of the service as the client has it: absolute, with the token that is in its path. */
+export function serviceRoot({ origin, root, params }: Pick<RouteRequest, 'origin' | 'root'> & { params: object }): string {
+  const { token } = params as { token?: string };
+  return `${origin}${root}/dicomweb${token === undefined ? '' : `/t/${token}`}`;
+}
+
+/** The address of a study, series or instance. */
+export function addressOf(root: string, { study, series, instance }: Address): string {
+  const parts = [`${root}/studies/${study}`];
+  if (series !== undefined) parts.push(`series/${series}`);
+  if (instance !== undefined) parts.push(`instances/${instance}`);
+  return parts.join('/');
+}
+
+/** The instances of the address in the path, which the caller may read. Used to check the permission, and as what is granted. */
+export async function mayRetrieve(
+  request: Pick<RouteRequest, 'caller' | 'address'> & { params: Address },
+  context: DicomContext,
+): Promise<Instance[]> {
+  return context.locator.instances(request.params, await askerOf(request, context));
+}
+
+/** The routes, and the same once more for links, whose tokens are in the path because many clients lose headers and queries. */
+export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
+  const token = required(text({ description: 'Token of a link.' }));
+  const ofLinks = routes
+    .filter(({ path }) => path.startsWith('/dicomweb/'))
+    .map((route): RouteDefinition<DicomContext> => ({
+      ...route,
+      path: route.path.replace('/dicomweb/', '/dicomweb/t/:token/'),
+      summary: `${route.summary.replace(/\.$/, '')}, with the token of a link.`,
+      params: { token, ...route.params },
+      anyOrigin: 'always',
+    }));
+  return [...routes, ...ofLinks];
+}

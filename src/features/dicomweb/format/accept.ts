@@ -1,0 +1,81 @@
+import { LargeImageError } from '../../../errors.js';
+
+/** A media type that a client accepts. */
+export interface Accepted {
+  /** In lower case, such as `image/jpeg`; the type of the parts where several are put together. */
+  type: string;
+  /** Whether it is to be a part of `multipart/related`. */
+  multipart: boolean;
+  /** The parameter `transfer-syntax`; `null` where there is none. */
+  syntax: string | null;
+  quality: number;
+}
+
+/** Longest header that is read, in characters, and most types in it. */
+const maxLength = 8192;
+const maxTypes = 100;
+
+/** Splits at a character, but not inside quotes. */
+function split(text: string, at: string): string[] {
+  const parts: string[] = [];
+  let [start, quoted] = [0, false];
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '\\' && quoted) i += 1;
+    else if (text[i] === '"') quoted = !quoted;
+    else if (text[i] === at && !quoted) {
+      parts.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  return [...parts, text.slice(start)].map((part) => part.trim());
+}
+
+function unquoted(text: string): string {
+  return text.startsWith('"') && text.endsWith('"') && text.length >= 2 ? text.slice(1, -1).replaceAll(/\\(.)/g, '$1') : text;
+}
+
+/**
+ * The types of the header `Accept`, or of the query parameter of that name, which takes precedence (PS3.18 8.3.3.1); best first. No header means
+ * everything.
+ *
+ * @throws LargeImageError `bad-parameter` for one that is too long.
+ */
+export function parseAccept(header: string | undefined, parameter?: string): Accepted[] {
+  const text = parameter ?? header ?? '*/*';
+  const entries = split(text, ',').filter((entry) => entry !== '');
+  if (text.length > maxLength || entries.length > maxTypes) {
+    throw new LargeImageError('bad-parameter', `Accept may have at most ${maxLength} characters and ${maxTypes} types.`);
+  }
+  return entries.flatMap(parseType).toSorted((a, b) => b.quality - a.quality);
+}
+
+function parseType(entry: string): Accepted[] {
+  const [name = '', ...rest] = split(entry, ';');
+  const type = name.toLowerCase();
+  if (!/^[\w.+*-]+\/[\w.+*-]+$/.test(type)) return [];
+  const parameters = new Map(
+    rest.map((each): [string, string] => {
+      const equals = each.indexOf('=');
+      return equals < 0
+        ? [each.toLowerCase(), '']
+        : [each.slice(0, equals).trim().toLowerCase(), unquoted(each.slice(equals + 1).trim())];
+    }),
+  );
+  const weight = Number(parameters.get('q') ?? 1);
+  const quality = Number.isFinite(weight) ? Math.min(1, Math.max(0, weight)) : 0;
+  if (quality === 0) return [];
+  const syntax = parameters.get('transfer-syntax') ?? null;
+  if (type !== 'multipart/related') return [{ type, multipart: false, syntax, quality }];
+  return [{ type: (parameters.get('type') ?? '*/*').toLowerCase(), multipart: true, syntax, quality }];
+}
+
+/** Whether a type is one of those that an entry accepts. */
+export function matchesType(accepted: string, type: string): boolean {
+  if (accepted === '*/*' || accepted === type) return true;
+  return accepted.endsWith('/*') && type.startsWith(accepted.slice(0, -1));
+}
+
+/** @throws LargeImageError `not-acceptable` */
+export function notAcceptable(what: string, offered: readonly string[]): never {
+  throw new LargeImageError('not-acceptable', `${what} cannot be given as accepted. On offer: ${offered.join(', ')}.`);
+}

@@ -1,0 +1,163 @@
+import dcmjs from 'dcmjs';
+import type { DicomJson, DicomJsonElement } from '../../../tilesource/tile-source.js';
+
+const { DicomMessage, DicomMetaDictionary, WriteBufferStream } = dcmjs.data;
+// The library warns on the console of what it repairs.
+dcmjs.log.setLevel('silent');
+
+/** A value that is not sent with the metadata, but under an address of its own. */
+export class BulkValue {
+  constructor(
+    /** Path of the address, below that of the instance. */
+    readonly path: string,
+    readonly bytes: Uint8Array,
+  ) {}
+}
+
+/** A value of an attribute. */
+export type AttributeValue = string | number | BulkValue | Uint8Array | Attributes;
+
+/** Attributes by their keywords. A list has several values, or the items of a sequence; an empty one is an attribute without a value. */
+export interface Attributes {
+  [keyword: string]: AttributeValue | readonly AttributeValue[] | undefined;
+}
+
+export const transferSyntaxes = {
+  implicitLittle: '1.2.840.10008.1.2',
+  explicitLittle: '1.2.840.10008.1.2.1',
+  explicitBig: '1.2.840.10008.1.2.2',
+  rle: '1.2.840.10008.1.2.5',
+  jpeg: '1.2.840.10008.1.2.4.50',
+  jpeg2000Lossless: '1.2.840.10008.1.2.4.90',
+  jpeg2000: '1.2.840.10008.1.2.4.91',
+} as const;
+
+/** Representations of values that depend on other attributes, as this server uses them. */
+const dependent: Readonly<Record<string, string>> = { xs: 'US', ox: 'OW' };
+const numeric: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
+
+/** Tag, as eight hexadecimal digits, and value representation of an attribute; `null` for a keyword that the standard does not have. */
+export function attributeOf(keyword: string): { tag: string; vr: string } | null {
+  const entry = Object.hasOwn(DicomMetaDictionary.nameMap, keyword) ? DicomMetaDictionary.nameMap[keyword] : undefined;
+  if (entry === undefined || !/^\([\dA-F]{4},[\dA-F]{4}\)$/i.test(entry.tag)) return null;
+  return { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };
+}
+
+/** The same by its tag. */
+export function attributeByTag(tag: string): { keyword: string; vr: string } | null {
+  const name = `(${tag.slice(0, 4)},${tag.slice(4)})`.toUpperCase();
+  const entry = Object.hasOwn(DicomMetaDictionary.dictionary, name) ? DicomMetaDictionary.dictionary[name] : undefined;
+  return entry === undefined ? null : { keyword: entry.name, vr: dependent[entry.vr] ?? entry.vr };
+}
+
+function known(keyword: string): { tag: string; vr: string } {
+  const found = attributeOf(keyword);
+  if (found === null) throw new Error(`DICOM has no attribute ${keyword}.`);
+  return found;
+}
+
+function listOf(value: AttributeValue | readonly AttributeValue[]): readonly AttributeValue[] {
+  return Array.isArray(value) ? (value as readonly AttributeValue[]) : [value as AttributeValue];
+}
+
+/** A number of at most 16 characters, the most of a decimal string. */
+export function decimal(value: number): string {
+  const plain = String(value);
+  if (plain.length <= 16) return plain;
+  for (let digits = 15; digits > 0; digits--) {
+    const text = String(Number(value.toPrecision(digits)));
+    if (text.length <= 16) return text;
+    const exponential = value.toExponential(Math.max(0, digits - 6));
+    if (exponential.length <= 16) return exponential;
+  }
+  return '0';
+}
+
+/** Attributes as JSON. @param bulkRoot the address that paths of bulk values are below. */
+export function toJson(attributes: Attributes, bulkRoot: string): DicomJson {
+  const elements: [string, DicomJsonElement][] = [];
+  for (const [keyword, value] of Object.entries(attributes)) {
+    if (value === undefined) continue;
+    const { tag, vr } = known(keyword);
+    elements.push([tag, jsonElement(vr, listOf(value), bulkRoot)]);
+  }
+  return Object.fromEntries(elements.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function jsonElement(vr: string, values: readonly AttributeValue[], bulkRoot: string): DicomJsonElement {
+  const [first] = values;
+  if (first instanceof BulkValue) return { vr, BulkDataURI: `${bulkRoot}/${first.path}` };
+  if (first instanceof Uint8Array) return { vr, InlineBinary: Buffer.from(first).toString('base64') };
+  if (values.length === 0 || (values.length === 1 && first === '')) return { vr };
+  return {
+    vr,
+    Value: values.map((value) => {
+      if (vr === 'SQ') return toJson(value as Attributes, bulkRoot);
+      if (vr === 'PN') return value === '' ? null : { Alphabetic: value };
+      return numeric.has(vr) ? Number(value) : value;
+    }),
+  };
+}
+
+/** Attributes as the library writes them. */
+function toDict(attributes: Attributes): Record<string, { vr: string; Value: unknown[] }> {
+  const dict: Record<string, { vr: string; Value: unknown[] }> = {};
+  for (const [keyword, value] of Object.entries(attributes)) {
+    if (value === undefined) continue;
+    const { tag, vr } = known(keyword);
+    dict[tag] = {
+      vr,
+      Value: listOf(value)
+        .filter((each) => each !== '')
+        .map((each) => writable(vr, each)),
+    };
+  }
+  return dict;
+}
+
+function writable(vr: string, value: AttributeValue): unknown {
+  if (vr === 'SQ') return toDict(value as Attributes);
+  const bytes = value instanceof BulkValue ? value.bytes : value;
+  if (bytes instanceof Uint8Array) return Uint8Array.from(bytes).buffer;
+  if (vr === 'PN') return { Alphabetic: value };
+  return vr === 'DS' && typeof value === 'number' ? decimal(value) : value;
+}
+
+const firstBytes = 16_384;
+
+/** Attributes as bytes, explicit little endian. */
+export function toBytes(attributes: Attributes): Buffer {
+  const stream = new WriteBufferStream(firstBytes, true);
+  DicomMessage.write(toDict(attributes), stream, transferSyntaxes.explicitLittle, {});
+  return Buffer.from(stream.getBuffer(0, stream.size));
+}
+
+const implementation = {
+  ImplementationClassUID: '2.25.302460127548230842617308245121765304193',
+  ImplementationVersionName: 'EXPRESS_LI_1',
+};
+
+/** The beginning of a file: preamble and meta information (PS3.10 7.1). */
+export function fileMeta({ classUid, instanceUid, syntax }: { classUid: string; instanceUid: string; syntax: string }): Buffer {
+  const group = toBytes({
+    FileMetaInformationVersion: Uint8Array.of(0, 1),
+    MediaStorageSOPClassUID: classUid,
+    MediaStorageSOPInstanceUID: instanceUid,
+    TransferSyntaxUID: syntax,
+    ...implementation,
+  });
+  const length = toBytes({ FileMetaInformationGroupLength: group.length });
+  return Buffer.concat([Buffer.alloc(128), Buffer.from('DICM', 'latin1'), length, group]);
+}
+
+/** A value of a data set as text; empty where there is none. */
+export function valueText(dataset: DicomJson | undefined, tag: string, index = 0): string {
+  return textOfValue(dataset?.[tag]?.Value?.[index]);
+}
+
+/** A value of the JSON of DICOM as text; of a person the name. */
+export function textOfValue(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'object' && value !== null && 'Alphabetic' in value ? textOfValue(value.Alphabetic) : '';
+}

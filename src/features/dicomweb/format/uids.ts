@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+
+/** Kinds of things with a UID of their own, by the number that is a part of the UID. Numbers are never used again for another kind. */
+const kinds = {
+  study: 1,
+  series: 2,
+  instance: 3,
+  frameOfReference: 4,
+  pyramid: 5,
+  acquisition: 6,
+  specimen: 7,
+  dimensions: 8,
+  annotation: 9,
+  annotationSeries: 10,
+} as const;
+
+/** Names of {@link kinds}. */
+export type UidKind = keyof typeof kinds;
+
+/** Hexadecimal digits of the base of the UIDs of an image: 88 bits of a hash. */
+const baseDigits = 22;
+const prefix = '2.25.';
+
+/**
+ * The UID of something that belongs to a base. UIDs below 2.25 are UUIDs written as whole numbers (PS3.5 B.2). These are of version 8, whose bits are the
+ * base, the kind and two numbers, so that the base of a UID can be read from it.
+ */
+export function uidOf(base: string, kind: UidKind, major = 0, minor = 0): string {
+  const ordinal = (BigInt(kinds[kind]) << 28n) | (BigInt(major) << 12n) | BigInt(minor);
+  const bits = (BigInt(`0x${base}`) << 32n) | ordinal;
+  return `${prefix}${withVersion(bits)}`;
+}
+
+/** Most values of the two numbers of {@link uidOf}. */
+export const maxMajor = 2 ** 16 - 1;
+export const maxMinor = 2 ** 12 - 1;
+
+/** Puts 120 bits around the six bits that say that a UUID is of version 8. */
+function withVersion(bits: bigint): bigint {
+  const [low, middle, high] = [bits & ((1n << 62n) - 1n), (bits >> 62n) & 0xfffn, bits >> 74n];
+  return (high << 80n) | (8n << 76n) | (middle << 64n) | (2n << 62n) | low;
+}
+
+/** The base that is a part of a UID made by {@link uidOf}; `null` for other UIDs. */
+export function baseOf(uid: string): string | null {
+  if (!/^2\.25\.[1-9]\d{0,38}$/.test(uid)) return null;
+  const uuid = BigInt(uid.slice(prefix.length));
+  if (uuid >> 128n !== 0n || ((uuid >> 76n) & 15n) !== 8n || ((uuid >> 62n) & 3n) !== 2n) return null;
+  const bits = ((uuid >> 80n) << 74n) | (((uuid >> 64n) & 0xfffn) << 62n) | (uuid & ((1n << 62n) - 1n));
+  return (bits >> 32n).toString(16).padStart(baseDigits, '0').slice(-baseDigits);
+}
+
+/** A base of UIDs that depends on all of these texts. */
+export function uidBase(...parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, baseDigits);
+}
+
+/** Whether a text is a UID (PS3.5 9.1). UIDs of others may begin their components with zeros, although they must not. */
+export function isUid(text: string): boolean {
+  return text.length <= 64 && /^\d+(?:\.\d+)*$/.test(text);
+}

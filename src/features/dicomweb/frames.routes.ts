@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { BadParameterError, NotFoundError } from '../../errors.js';
+import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
+import { required, text } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { chooseForm } from './answers/frame-forms.js';
+import { uidsOf } from './answers/instances.js';
+import { multipart, multipartType, singlePart, type Part } from './answers/multipart.js';
+import { acceptedBy } from './answers/replies.js';
+import { streamOf } from './answers/streamed-file.js';
+import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serviceRoot, shared } from './context.js';
+
+/** Most frames of one answer. */
+const maxFrames = 5000;
+
+/** Numbers of frames, from 1, as a list in a path. @throws BadParameterError, NotFoundError */
+export function parseFrames(list: string, count: number): number[] {
+  const parts = list.split(',', maxFrames + 1);
+  if (parts.length > maxFrames) throw new BadParameterError(`An answer has at most ${maxFrames} frames.`);
+  const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
+  if (numbers.includes(0)) throw new BadParameterError('Frames are numbers from 1 on, with commas between.');
+  if (new Set(numbers).size < numbers.length) throw new BadParameterError('A frame is in the list twice.');
+  const outside = numbers.find((number) => number > count);
+  if (outside !== undefined) throw new NotFoundError(`There is no frame ${outside}; the instance has ${count}.`);
+  return numbers;
+}
+
+const framesPath = {
+  ...instancePath,
+  frames: required(text({ description: 'Numbers of frames, from 1, with commas between.' })),
+};
+
+const frames = defineRoute({
+  ...shared,
+  path: '/dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames',
+  summary: 'Get frames of an instance (WADO-RS).',
+  description:
+    'As they are stored in the file, where they are stored in tiles of JPEG or JPEG 2000, or encoded as the client accepts: `transfer-syntax=*` takes the best ' +
+    'of these. Several frames, and those asked for as `multipart/related`, are parts; a type alone asks for one frame by itself.',
+  params: framesPath,
+  returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },
+  errors: retrieveErrors,
+  authorize: mayRetrieve,
+  async handle(asked, { instances, images }) {
+    const [instance] = asked.granted;
+    const forms = await instances.forms(instance!, asked);
+    const numbers = parseFrames(asked.params.frames, forms.frameCount);
+    const form = chooseForm(acceptedBy(asked), forms.frames, numbers.length === 1);
+    const uids = uidsOf(instance!);
+    const name = await images.pictureKey(instance!.item, 'dicom', { uid: uids.instance, numbers, ...form });
+    const tag = entityTag(name);
+    const headers = cacheHeaders(tag);
+    const unchanged = answerConditional(asked.headers, tag, headers);
+    if (unchanged !== null) return unchanged;
+    const type = `${form.type}; transfer-syntax=${form.syntax}`;
+    const address = addressOf(serviceRoot(asked), uids);
+    const partOf = async (number: number): Promise<Part & { body: Uint8Array }> => ({
+      type,
+      location: `${address}/frames/${number}`,
+      body: await instances.frame(instance!, number - 1, form.syntax, asked),
+    });
+    const first = await partOf(numbers[0]!);
+    if (!form.multipart) return Reply.content(first.body, type, { headers });
+    // Equal requests are answered with equal bytes, as their tag says. Nobody knows the boundary before the frame.
+    const boundary = createHash('sha256').update(first.body).update(name).digest('hex').slice(0, 32);
+    const contentType = multipartType(form.rootType, boundary);
+    if (numbers.length === 1) return Reply.content(singlePart(first, boundary), contentType, { headers });
+    const parts = async function* (): AsyncGenerator<Part> {
+      yield first;
+      for (const number of numbers.slice(1)) yield partOf(number);
+    };
+    return Reply.stream(streamOf(multipart(parts(), boundary)), contentType, { headers });
+  },
+});
+
+/** Routes of frames. */
+export const frameRoutes = [frames];

@@ -1,0 +1,256 @@
+import type { ItemRecord } from '../../../core/host/records.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { LargeImageError } from '../../../errors.js';
+import type { BorrowedImage, DicomJson, ImageMetadata, StoredLevel } from '../../../tilesource/tile-source.js';
+import type { SampleType } from '../../../tilesource/raster.js';
+import type { Images } from '../../images/images.js';
+
+/** Most planes of an image that is offered, and most files of one that is DICOM. */
+export const maxPlanes = 4000;
+export const maxDicomFiles = 1000;
+
+/** What an image is, as far as its instances depend on it. It is stored, so that searches open no image. */
+export interface ImageFacts {
+  sizeX: number;
+  sizeY: number;
+  tileWidth: number;
+  tileHeight: number;
+  levels: number;
+  mmX: number | null;
+  mmY: number | null;
+  magnification: number | null;
+  dtype: SampleType;
+  sampleBits: number | null;
+  bandCount: number;
+  indexed: boolean;
+  /** Names and colours of the channels; one without a name for an image that has none. */
+  channels: { name: string; color: string | null }[];
+  /** Positions along all other axes; each has the frames of its channels. */
+  positions: { label: string; frames: number[] }[];
+  /** How the tiles of each level are stored, where others read them so, by level from the coarsest. */
+  stored: (Pick<StoredLevel, 'encoding' | 'colours'> | null)[];
+  /** Ratio by which the encoding of stored levels has made them smaller. */
+  ratios: number[];
+  associated: { name: string; width: number; height: number; bands: number }[];
+  hasProfile: boolean;
+  /** Attributes that the file itself gives, by their keywords. */
+  attributes: Record<string, string>;
+}
+
+/** What is stored of an image that is DICOM: of each of its files the attributes that searches return. */
+export interface DicomFacts {
+  files: DicomJson[];
+}
+
+/** An image that cannot be offered as DICOM, and why. */
+export interface NotOffered {
+  reason: string;
+}
+
+/** Attributes of files that searches return. */
+const searchedTags = new Set(
+  (
+    '00080005 00080008 00080016 00080018 00080020 00080021 00080023 0008002A 00080030 00080031 00080033 00080050 00080060 00080070 00080090 ' +
+    '00081010 00081030 0008103E 00081090 00100010 00100020 00100030 00100040 0020000D 0020000E 00200010 00200011 00200013 00200052 ' +
+    '00280002 00280004 00280008 00280010 00280011 00280100 00280101 00400512 00480006 00480007'
+  ).split(' '),
+);
+
+/** Tiles of a level of which the lengths are looked at to tell how much smaller its encoding makes it. */
+const measuredTiles = 1024;
+
+/**
+ * Looks at an image.
+ *
+ * @throws TileSourceError where it cannot be opened.
+ */
+export async function readFacts(
+  images: Images,
+  item: ItemRecord,
+  signal?: AbortSignal,
+): Promise<ImageFacts | DicomFacts | NotOffered> {
+  return images.useOpened(
+    item,
+    async ({ borrowed, image }) => {
+      if (borrowed.source.dicomFiles !== undefined) return readDicomFacts(borrowed, signal);
+      const { metadata } = borrowed.source;
+      const planes = planesOf(metadata);
+      if (planes === null) return { reason: `It has more than ${maxPlanes} planes, or some of their channels are missing.` };
+      if (Math.max(metadata.tileWidth, metadata.tileHeight) > 65_535)
+        return { reason: 'Its tiles are wider or higher than 65535 pixels.' };
+      const internal = await image.internalMetadata();
+      return {
+        sizeX: metadata.sizeX,
+        sizeY: metadata.sizeY,
+        tileWidth: metadata.tileWidth,
+        tileHeight: metadata.tileHeight,
+        levels: metadata.levels,
+        mmX: metadata.mmX,
+        mmY: metadata.mmY,
+        magnification: metadata.magnification,
+        dtype: metadata.dtype,
+        sampleBits: metadata.sampleBits ?? null,
+        bandCount: metadata.bandCount,
+        indexed: metadata.indexed === true,
+        ...planes,
+        ...(await storedLevels(borrowed, planes.positions, signal)),
+        associated: await associatedImages(borrowed, signal),
+        hasProfile: borrowed.source.iccProfile?.(0) != null,
+        attributes: attributesOf(internal),
+      };
+    },
+    signal,
+  );
+}
+
+async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): Promise<DicomFacts | NotOffered> {
+  const files = source.dicomFiles ?? [];
+  if (files.length > maxDicomFiles) return { reason: `It has more than ${maxDicomFiles} files.` };
+  const found: DicomJson[] = [];
+  for (const file of files) {
+    const all = await file.json('', signal);
+    const kept = Object.fromEntries(Object.entries(all).filter(([tag]) => searchedTags.has(tag)));
+    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => kept[tag]?.Value?.[0]);
+    if (!study || !series || !instance) return { reason: 'Its files lack the identifiers of study, series or instance.' };
+    kept['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
+    found.push(kept);
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  return { files: found };
+}
+
+/** Channels, and positions along the other axes; `null` where there are too many, or channels of a position are missing. */
+function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFacts, 'channels' | 'positions'> | null {
+  if (frames.length <= 1)
+    return { channels: [{ name: channels[0] ?? '', color: frames[0]?.color ?? null }], positions: [{ label: '', frames: [0] }] };
+  if (frames.length > maxPlanes) return null;
+  const positions = new Map<string, number[]>();
+  const found: { name: string; color: string | null }[] = [];
+  for (const [number, { axes, channel, color }] of frames.entries()) {
+    const { C: c = 0, ...others } = axes;
+    const label = Object.entries(others)
+      .filter(([, value]) => value !== undefined)
+      .map(([axis, value]) => `${axis}${value}`)
+      .join(' ');
+    const own = positions.get(label) ?? [];
+    positions.set(label, own);
+    own[c] = number;
+    found[c] ??= { name: channel ?? channels[c] ?? '', color: color ?? null };
+  }
+  const isComplete = [...positions.values()].every((own) => own.length === found.length && !own.includes(undefined as never));
+  if (!isComplete || positions.size > 4000) return null;
+  return { channels: found, positions: [...positions].map(([label, own]) => ({ label, frames: own })) };
+}
+
+async function storedLevels(
+  { source }: BorrowedImage,
+  positions: ImageFacts['positions'],
+  signal?: AbortSignal,
+): Promise<Pick<ImageFacts, 'stored' | 'ratios'>> {
+  const { levels, tileWidth, tileHeight, bandCount } = source.metadata;
+  const stored: ImageFacts['stored'] = [];
+  const ratios: number[] = [];
+  for (let level = 0; level < levels; level++) {
+    const found = source.populatedLevels.includes(level) ? await commonLevel(source, level, positions, signal) : null;
+    stored.push(found && { encoding: found.encoding, colours: found.colours });
+    ratios.push(found === null ? 1 : ratioOf(found, tileWidth * tileHeight * bandCount));
+  }
+  return { stored, ratios };
+}
+
+/** The level as it is stored, where all its planes are stored alike. */
+async function commonLevel(
+  source: BorrowedImage['source'],
+  level: number,
+  positions: ImageFacts['positions'],
+  signal?: AbortSignal,
+): Promise<StoredLevel | null> {
+  let first: StoredLevel | null = null;
+  for (const frame of positions.flatMap(({ frames }) => frames)) {
+    const found = (await source.storedLevel?.({ level, frame }, signal && { signal })) ?? null;
+    first ??= found;
+    if (found === null || found.encoding !== first?.encoding || found.colours !== first.colours) return null;
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  return first;
+}
+
+function ratioOf(level: StoredLevel, tileBytes: number): number {
+  let [bytes, tiles] = [0, 0];
+  for (; tiles < measuredTiles; tiles++) {
+    const length = level.lengthOf(tiles);
+    if (!(length > 0)) break;
+    bytes += length;
+  }
+  return bytes === 0 ? 1 : Math.max(1, Math.round((tiles * tileBytes * 100) / bytes) / 100);
+}
+
+async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal): Promise<ImageFacts['associated']> {
+  const found: ImageFacts['associated'] = [];
+  for (const name of source.associatedImages ?? []) {
+    const image = await source.readAssociatedImage?.(name, signal && { signal }).catch((error: unknown) => {
+      // A label that is damaged does not keep the slide from being shown.
+      if (error instanceof LargeImageError && error.code === 'tile-source') return null;
+      throw error;
+    });
+    const raster = image?.raster;
+    if (raster === undefined || raster.dtype !== 'uint8' || Math.max(raster.width, raster.height) > 65_535) continue;
+    found.push({ name, width: raster.width, height: raster.height, bands: raster.bands });
+  }
+  return found;
+}
+
+/** Names of scanners' properties by the attributes that they are. */
+const properties: Readonly<Record<string, readonly string[]>> = {
+  DeviceSerialNumber: [
+    'aperio.ScanScope ID',
+    'hamamatsu.NDP.S/N',
+    'mirax.GENERAL.SLIDE_SCANNER_ID',
+    'philips.DICOM_DEVICE_SERIAL_NUMBER',
+  ],
+  ManufacturerModelName: ['hamamatsu.Product', 'philips.DICOM_MANUFACTURERS_MODEL_NAME', 'tiff.Model', 'leica.device-model'],
+  Manufacturer: ['philips.DICOM_MANUFACTURER', 'tiff.Make'],
+};
+
+const vendors: Readonly<Record<string, string>> = {
+  aperio: 'Aperio',
+  hamamatsu: 'Hamamatsu',
+  leica: 'Leica',
+  mirax: '3DHISTECH',
+  philips: 'Philips',
+  sakura: 'Sakura',
+  trestle: 'Trestle',
+  ventana: 'Ventana',
+  zeiss: 'Zeiss',
+};
+
+function attributesOf(internal: Readonly<Record<string, unknown>>): Record<string, string> {
+  const { openslide = {}, tiff = {} } = internal as { openslide?: Record<string, unknown>; tiff?: Record<string, unknown> };
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim().slice(0, 64) : '');
+  const found: Record<string, string> = {};
+  for (const [keyword, names] of Object.entries(properties)) {
+    const value = names.map((name) => textOf(openslide[name])).find((text) => text !== '');
+    if (value !== undefined) found[keyword] = value;
+  }
+  const vendor = vendors[textOf(openslide['openslide.vendor'])];
+  if (vendor !== undefined) found.Manufacturer ??= vendor;
+  const acquired =
+    acquisitionOf(textOf(openslide['aperio.Date']), textOf(openslide['aperio.Time'])) ?? tiffDate(textOf(tiff.datetime));
+  if (acquired !== null) found.AcquisitionDateTime = acquired;
+  return found;
+}
+
+/** A date of Aperio (12/29/09) and its time as DICOM writes them. */
+function acquisitionOf(date: string, time: string): string | null {
+  const parts = /^(\d\d)\/(\d\d)\/(\d{2}|\d{4})$/.exec(date);
+  if (parts === null) return null;
+  const [, month, day, year] = parts;
+  const clock = /^(\d\d):(\d\d):(\d\d)$/.exec(time)?.slice(1).join('') ?? '';
+  return `${year!.length === 2 ? `20${year}` : year}${month}${day}${clock}`;
+}
+
+/** The date of a TIFF (2009:12:29 09:59:15). */
+function tiffDate(text: string): string | null {
+  const parts = /^(\d{4})[:-](\d\d)[:-](\d\d)[ T](\d\d):(\d\d):(\d\d)/.exec(text);
+  return parts === null || parts[1] === '0000' ? null : parts.slice(1).join('');
+}

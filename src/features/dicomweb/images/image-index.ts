@@ -1,0 +1,317 @@
+import { valueText } from '../format/dataset.js';
+import { createHash } from 'node:crypto';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
+import { isDatabaseOutage } from '../../../core/database/outage.js';
+import { idText } from '../../../core/database/id-text.js';
+import type { Core } from '../../../core/core.js';
+import type { FileRecord, ItemRecord } from '../../../core/host/records.js';
+import type { OnClose } from '../../../core/undo.js';
+import { LargeImageError } from '../../../errors.js';
+import type { Images } from '../../images/images.js';
+import type { Settings } from '../../settings/settings.js';
+import { uidBase, uidOf } from '../format/uids.js';
+import { readFacts } from './image-facts.js';
+import { indexedKeys, type ImageRecord } from './image-record.js';
+import { stateName, type ImageRecordModel } from './image-record.model.js';
+import { mappedValues, plainText, valueAt, type MetadataMapping } from './mapping.js';
+
+/** Names of the settings on which records depend. */
+export const mappingSetting = 'large_image.dicomweb_metadata';
+export const studyKeySetting = 'large_image.dicomweb_study_key';
+
+/** Version of what records hold. It is incremented when they are made otherwise. */
+const version = 1;
+/** Images that are looked at at the same time, in the background. */
+const atOnce = 2;
+/** Images of one page when all are compared with their records. */
+const pageSize = 500;
+/** Changed images that a search waits for; when there are more, it answers with the records as they are. */
+const maxAwaited = 20;
+/** Blocks of a file that are a part of its UIDs, and their length in bytes. */
+const [blocks, blockBytes] = [64, 4096];
+
+/** What the index is made from. */
+export interface IndexParts {
+  core: Core;
+  images: Images;
+  settings: Settings;
+  model: ImageRecordModel;
+}
+
+/** Keeps the record of each image in step with item, file and settings. */
+export class ImageIndex {
+  readonly #changed = new Set<string>();
+  readonly #closing = new AbortController();
+  #working: Promise<void> | null = null;
+  #comparing: Promise<void> | null = null;
+
+  constructor(private readonly parts: IndexParts) {}
+
+  /** Follows changes of items, files and settings. @param onClose takes the steps that end it. */
+  follow(onClose: OnClose): void {
+    const { core, settings } = this.parts;
+    const { events, records } = core;
+    onClose(async () => {
+      this.#closing.abort();
+      await this.#working;
+      await this.#comparing;
+    });
+    onClose(records.markers.onChange((id) => this.#noteChange(id)));
+    onClose(events.on('item.saved', ({ item }) => this.#noteChange(idText(item._id))));
+    onClose(events.on('item.copied', ({ item }) => this.#noteChange(idText(item._id))));
+    onClose(events.on('item.removed', async ({ item }) => this.parts.model.remove(idText(item._id))));
+    onClose(
+      events.on('file.saved', ({ file, created }) => {
+        const { itemId } = records.fileOf(file);
+        if (itemId !== null && !created) this.#noteChange(itemId);
+      }),
+    );
+    onClose(
+      settings.onChange(({ key }) => {
+        if (key === mappingSetting || key === studyKeySetting) this.compareAll();
+      }),
+    );
+  }
+
+  /** Waits until the records of what has changed in this process are made, unless that is very much. */
+  async settled(): Promise<void> {
+    while (this.#working !== null && this.#changed.size <= maxAwaited) await this.#working;
+  }
+
+  /** Compares all images with their records in the background. */
+  compareAll(): void {
+    this.#comparing ??= this.#compare()
+      .catch((err: unknown) => {
+        if (this.#closing.signal.aborted || isDatabaseOutage(err)) return;
+        this.parts.core.logger.warn({ err }, 'DicomWeb:Index:Failed');
+      })
+      .finally(() => {
+        this.#comparing = null;
+      });
+  }
+
+  /**
+   * The record of an item as it is now: the given one, where that is still right, or a new one.
+   *
+   * @returns `null` where the item has no image, or it cannot be looked at.
+   */
+  async current(item: ItemRecord, known?: ImageRecord | null): Promise<ImageRecord | null> {
+    const { core, model, settings } = this.parts;
+    const { records } = core;
+    const { fileId } = item.largeImage ?? {};
+    if (fileId === undefined) {
+      await model.remove(item.id);
+      return null;
+    }
+    const mapping = await this.#mapping(settings);
+    const state = await this.stateOf(item);
+    const former = known === undefined ? await model.get(item.id) : known;
+    const names = { state, mapping: mapping.name, changed: item.changed };
+    if (former !== null && stateName(former) === stateName(names)) return former;
+    const file = await records.findFile(fileId);
+    if (file === null) return null;
+    const looked = former?.state === state ? former : await this.#look(item, file);
+    if (looked === null) return null;
+    const values = mappedValues(records.metadataOf(item), mapping.keys);
+    const caseName = mapping.studyKey === '' ? null : plainText(valueAt(records.metadataOf(item), mapping.studyKey));
+    const created = records.itemView(item).created;
+    const record: ImageRecord = {
+      ...names,
+      id: item.id,
+      reason: looked.reason,
+      facts: looked.facts,
+      dicom: looked.dicom,
+      base: looked.base,
+      uids: looked.uids,
+      ranges: looked.ranges,
+      study: studyOf(looked, caseName),
+      name: item.name,
+      created: created instanceof Date ? created.getTime() : item.changed,
+      values,
+      keys: {},
+    };
+    if (record.reason === null && record.facts !== null && spacingOf(record) === null) record.reason = noSpacing;
+    else if (record.reason === noSpacing && spacingOf(record) !== null) record.reason = null;
+    record.keys = keysOf(record);
+    await model.put(record);
+    return record;
+  }
+
+  /** Whether a record is that of the item as it is now, by what is cached of item, file and settings. */
+  async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
+    const { images, settings } = this.parts;
+    if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
+    return state.startsWith(`${await images.stateName(item)} `);
+  }
+
+  /** Names the image of an item as it is now, and the version of what records hold. */
+  async stateOf(item: ItemRecord): Promise<string> {
+    const { images, core } = this.parts;
+    return `${await images.stateName(item)} ${await core.records.imageState(item)} ${version}`;
+  }
+
+  async #mapping(settings: Settings): Promise<{ name: string; keys: MetadataMapping; studyKey: string }> {
+    const text = plainText(await settings.get(mappingSetting)) ?? '';
+    const studyKey = plainText(await settings.get(studyKeySetting)) ?? '';
+    const stored = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+    const keys: MetadataMapping = Object.fromEntries(Object.entries(stored).filter(([, key]) => typeof key === 'string'));
+    return {
+      name: createHash('sha256')
+        .update(JSON.stringify([text, studyKey]))
+        .digest('hex')
+        .slice(0, 16),
+      keys,
+      studyKey,
+    };
+  }
+
+  /** What the file says. @returns `null` where that cannot be found out now. */
+  async #look(
+    item: ItemRecord,
+    file: FileRecord,
+  ): Promise<Pick<ImageRecord, 'reason' | 'facts' | 'dicom' | 'base' | 'uids' | 'ranges'> | null> {
+    const { images } = this.parts;
+    const none = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
+    try {
+      const found = await readFacts(images, item, this.#closing.signal);
+      const base = uidBase(item.id, file.id, item.largeImage?.revision ?? '', await this.#fingerprint(file));
+      if ('reason' in found) return { ...none, base, reason: found.reason };
+      if ('files' in found) {
+        const uids = found.files.flatMap((attributes) => ['0020000E', '00080018'].map((tag) => valueText(attributes, tag)));
+        return { ...none, dicom: found, base, uids: [...new Set(uids)] };
+      }
+      return { ...none, facts: found, base };
+    } catch (error) {
+      if (!(error instanceof LargeImageError) || error.code !== 'tile-source') throw error;
+      return { ...none, reason: error.message };
+    }
+  }
+
+  /** A text that is another one for another file: a hash of its length and of blocks all over it. */
+  async #fingerprint(file: FileRecord): Promise<string> {
+    const reader = await this.parts.images.openBytes(file);
+    const hash = createHash('sha256').update(`${reader.size}`);
+    try {
+      const step = Math.max(blockBytes, Math.floor((reader.size - blockBytes) / (blocks - 1)));
+      for (
+        let offset = 0, last = -1;
+        offset > last && offset < reader.size;
+        last = offset, offset = Math.min(offset + step, Math.max(offset, reader.size - blockBytes))
+      ) {
+        hash.update(await reader.read(offset, blockBytes));
+      }
+    } finally {
+      await reader.close();
+    }
+    return hash.digest('hex');
+  }
+
+  #noteChange(itemId: string): void {
+    if (this.#closing.signal.aborted) return;
+    this.#changed.add(itemId);
+    this.#working ??= this.#work().finally(() => {
+      this.#working = null;
+    });
+  }
+
+  async #work(): Promise<void> {
+    const { core } = this.parts;
+    while (this.#changed.size > 0 && !this.#closing.signal.aborted) {
+      const ids = [...this.#changed].slice(0, atOnce);
+      await mapConcurrently(ids, atOnce, async (id) => {
+        this.#changed.delete(id);
+        await this.#refresh(id).catch((err: unknown) => {
+          if (!this.#closing.signal.aborted) core.logger.warn({ err, itemId: id }, 'DicomWeb:Image:Failed');
+        });
+      });
+    }
+  }
+
+  async #refresh(id: string): Promise<void> {
+    const item = await this.parts.core.records.findItem(id);
+    if (item === null) await this.parts.model.remove(id);
+    else await this.current(item);
+  }
+
+  async #compare(): Promise<void> {
+    const { core, model, settings } = this.parts;
+    const { records } = core;
+    const { signal } = this.#closing;
+    const { name: mapping } = await this.#mapping(settings);
+    for (let after: ItemRecord | null = null; ;) {
+      const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
+      const states = await model.states(page.map(({ id }) => id));
+      await mapConcurrently(page, atOnce, async (item) => {
+        signal.throwIfAborted();
+        const state = await this.stateOf(item);
+        if (states.get(item.id) === stateName({ state, mapping, changed: item.changed })) return;
+        await this.current(item).catch((err: unknown) => {
+          signal.throwIfAborted();
+          if (isDatabaseOutage(err)) throw err;
+          core.logger.warn({ err, itemId: item.id }, 'DicomWeb:Image:Failed');
+        });
+      });
+      if (page.length < pageSize) break;
+      after = page.at(-1)!;
+    }
+    await this.#removeGone(signal);
+  }
+
+  /** Removes records of items that are gone. */
+  async #removeGone(signal: AbortSignal): Promise<void> {
+    const { core, model } = this.parts;
+    for (let after: string | null = null; ;) {
+      const ids: string[] = await model.idsAfter(after, pageSize);
+      const existing = new Set(await core.records.existingItems(ids));
+      for (const id of ids) {
+        signal.throwIfAborted();
+        if (!existing.has(id)) await model.remove(id);
+      }
+      if (ids.length < pageSize) return;
+      after = ids.at(-1)!;
+    }
+  }
+}
+
+const noSpacing = 'The size of its pixels is not known. The metadata key PixelSpacing can give it, in millimetres.';
+
+/** Millimetres a pixel, of rows and of columns; `null` where neither file nor metadata say it. */
+export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values'>): { mmY: number; mmX: number } | null {
+  if (values.PixelSpacing !== undefined) {
+    const [mmY, mmX] = values.PixelSpacing.split('\\').map(Number) as [number, number];
+    return { mmY, mmX };
+  }
+  const { mmX = null, mmY = null } = facts ?? {};
+  const [x, y] = [mmX ?? mmY, mmY ?? mmX];
+  return x === null || y === null || !(x > 0 && y > 0) ? null : { mmX: x, mmY: y };
+}
+
+function studyOf({ dicom, base }: Pick<ImageRecord, 'dicom' | 'base'>, caseName: string | null): string {
+  if (dicom !== null) return valueText(dicom.files[0], '0020000D');
+  return caseName === null || caseName === '' ? uidOf(base, 'study') : uidOf(uidBase('case', caseName), 'study');
+}
+
+/** The form in which searches compare names of persons. */
+export function foldedName(name: string): string {
+  return name.normalize('NFKC').toLowerCase();
+}
+
+function keysOf(record: ImageRecord): ImageRecord['keys'] {
+  const keys: ImageRecord['keys'] = {};
+  for (const key of indexedKeys) {
+    const value = record.dicom === null ? record.values[key] : valueText(record.dicom.files[0], tagOf[key]);
+    if (value !== undefined && value !== '')
+      keys[key] = key === 'PatientName' || key === 'ReferringPhysicianName' ? foldedName(value) : value;
+  }
+  return keys;
+}
+
+const tagOf: Readonly<Record<(typeof indexedKeys)[number], string>> = {
+  PatientID: '00100020',
+  PatientName: '00100010',
+  AccessionNumber: '00080050',
+  StudyID: '00200010',
+  StudyDate: '00080020',
+  ReferringPhysicianName: '00080090',
+  PatientBirthDate: '00100030',
+};

@@ -1,0 +1,148 @@
+import { Schema, type Model } from 'mongoose';
+import { createIndexesOf } from '../../../core/database/indexes.js';
+import type { OwnCollections } from '../../../core/database/own-collections.js';
+import { readInSlices } from '../../../core/database/read-limits.js';
+import { indexedKeys, type IndexedKey, type ImageRecord } from './image-record.js';
+
+interface Stored extends Omit<ImageRecord, 'id'> {
+  _id: string;
+}
+
+/** A condition on an indexed key: an exact value, the beginning of it, or a range, each end included. */
+export type KeyCondition = { key: IndexedKey | 'study'; equals?: readonly string[]; prefix?: string; from?: string; to?: string };
+
+/** Where a page of records begins: behind the record of this key, study and id. */
+export interface Place {
+  key: string;
+  study: string;
+  id: string;
+}
+
+const schema = new Schema<Stored>(
+  {
+    _id: String,
+    state: String,
+    changed: Number,
+    mapping: String,
+    reason: { type: String, default: null },
+    study: String,
+    base: String,
+    name: String,
+    created: Number,
+    values: Schema.Types.Mixed,
+    keys: Schema.Types.Mixed,
+    facts: Schema.Types.Mixed,
+    dicom: Schema.Types.Mixed,
+    uids: [String],
+    ranges: Schema.Types.Mixed,
+  },
+  { minimize: false },
+)
+  .index({ study: 1, _id: 1 })
+  .index({ base: 1 })
+  .index({ uids: 1 });
+for (const key of indexedKeys) schema.index({ [`keys.${key}`]: 1, study: 1, _id: 1 });
+
+/** Records of images, and all queries on them. */
+export class ImageRecordModel {
+  readonly #model: Model<Stored>;
+
+  constructor(own: OwnCollections) {
+    this.#model = own.model('LargeImageDicomImage', 'dicom_image', schema);
+  }
+
+  async createIndexes(): Promise<void> {
+    await createIndexesOf(this.#model);
+  }
+
+  async put({ id, ...record }: ImageRecord): Promise<void> {
+    await this.#model.collection.replaceOne({ _id: id } as object, record as object, { upsert: true });
+  }
+
+  /** Stores the ranges of a record that is still of this state. */
+  async setRanges({ id, state }: ImageRecord, ranges: ImageRecord['ranges']): Promise<void> {
+    await this.#model.collection.updateOne({ _id: id, state } as object, { $set: { ranges } });
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#model.collection.deleteOne({ _id: id } as object);
+  }
+
+  async get(id: string): Promise<ImageRecord | null> {
+    return (await this.#find({ _id: id }))[0] ?? null;
+  }
+
+  /** Those of some records that exist. */
+  some(ids: readonly string[]): Promise<ImageRecord[]> {
+    return this.#find({ _id: { $in: [...ids] } });
+  }
+
+  /** States of some records by their ids. */
+  async states(ids: readonly string[]): Promise<Map<string, string>> {
+    const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<Stored[]>();
+    return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, stateName({ state, mapping, changed })]));
+  }
+
+  /** Ids of records behind an id, in ascending order. */
+  async idsAfter(after: string | null, limit: number): Promise<string[]> {
+    const filter = after === null ? {} : { _id: { $gt: after } };
+    const docs = await this.#model.find(filter, { _id: 1 }).sort({ _id: 1 }).limit(limit).lean<Stored[]>();
+    return docs.map(({ _id }) => _id);
+  }
+
+  /** Records of the images that have this UID: of a study, or of a series or instance. */
+  async ofUid(uid: string, base: string | null, limit: number): Promise<ImageRecord[]> {
+    const found = await this.#find({ study: uid, reason: null }, limit);
+    if (found.length > 0) return found;
+    return this.#find({ ...(base === null ? { uids: uid } : { base }), reason: null }, limit);
+  }
+
+  /**
+   * Ids and studies of the images that fit a condition, in the order of its key, studies and ids. Images of one study follow one another.
+   *
+   * @param after the place that the former page has ended with.
+   */
+  async page(
+    condition: KeyCondition | null,
+    { after, limit, skip = 0 }: { after: Place | null; limit: number; skip?: number },
+  ): Promise<{ id: string; place: Place }[]> {
+    const field = condition === null || condition.key === 'study' ? 'study' : `keys.${condition.key}`;
+    const conditions: object[] = [{ reason: null }];
+    if (condition !== null) conditions.push({ [field]: valueCondition(condition) });
+    if (after !== null) conditions.push({ $or: behind(field, after) });
+    const order = field === 'study' ? ({ study: 1, _id: 1 } as const) : ({ [field]: 1, study: 1, _id: 1 } as const);
+    const found = this.#model
+      .find({ $and: conditions }, { study: 1, [field]: 1 })
+      .sort(order)
+      .skip(skip)
+      .limit(limit);
+    const docs = await readInSlices<Stored>(found.lean() as never);
+    const { key } = condition ?? { key: 'study' as const };
+    return docs.map(({ _id, study, keys }) => ({
+      id: _id,
+      place: { key: key === 'study' ? study : (keys?.[key] ?? ''), study, id: _id },
+    }));
+  }
+
+  async #find(filter: object, limit = 0): Promise<ImageRecord[]> {
+    const docs = await readInSlices<Stored>(this.#model.find(filter).sort({ _id: 1 }).limit(limit).lean() as never);
+    return docs.map(({ _id, ...record }) => ({ ...record, id: _id }));
+  }
+}
+
+/** A text that is equal for records made of the same. */
+export function stateName({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
+  return `${state} ${mapping} ${changed}`;
+}
+
+function valueCondition({ equals, prefix, from, to }: KeyCondition): object {
+  if (equals !== undefined) return { $in: [...equals] };
+  if (prefix !== undefined) return { $gte: prefix, $lt: `${prefix}\u{10ffff}` };
+  return { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lte: to }) };
+}
+
+function behind(field: string, { key, study, id }: Place): object[] {
+  const further = [{ study, _id: { $gt: id } }];
+  if (field === 'study') return [{ study: { $gt: study } }, ...further];
+  return [{ [field]: { $gt: key } }, { [field]: key, study: { $gt: study } }, { [field]: key, ...further[0] }];
+}

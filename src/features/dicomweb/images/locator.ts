@@ -1,0 +1,193 @@
+import { valueText } from '../format/dataset.js';
+import { FreshCache } from '../../../core/concurrency/fresh-cache.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import { AccessDeniedError, BadParameterError, LargeImageError, NotFoundError } from '../../../errors.js';
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import type { AnnotationServices } from '../../annotations/annotation-services.js';
+import type { AnnotationRecord } from '../../annotations/documents/annotation-record.js';
+import type { Images } from '../../images/images.js';
+import { annotationUids } from '../annotations/annotation-plan.js';
+import { baseOf, isUid } from '../format/uids.js';
+import type { Asker } from '../visibility.js';
+import type { ImageFacts } from './image-facts.js';
+import type { ImageIndex } from './image-index.js';
+import type { ImageRecord } from './image-record.js';
+import type { ImageRecordModel } from './image-record.model.js';
+import { seriesOf, type InstancePlan, type SeriesPlan } from './structure.js';
+
+/** Images of one study that are looked at. */
+const maxImages = 1000;
+/** How long the records of a UID are cached, in milliseconds, and of how many UIDs. */
+const [lifetimeMs, maxKnown] = [2000, 5000];
+
+/** An instance that is made of an image. */
+export interface SlideInstance {
+  kind: 'slide';
+  item: ItemRecord;
+  record: ImageRecord & { facts: ImageFacts };
+  series: SeriesPlan;
+  plan: InstancePlan;
+}
+
+/** A file of DICOM. */
+export interface FileInstance {
+  kind: 'file';
+  item: ItemRecord;
+  record: ImageRecord;
+  seriesUid: string;
+  uid: string;
+}
+
+/** An instance that is made of an annotation. */
+export interface AnnotationInstance {
+  kind: 'annotation';
+  item: ItemRecord;
+  record: ImageRecord;
+  annotation: AnnotationRecord;
+  seriesUid: string;
+  uid: string;
+  /** Number among the annotations of the image. */
+  index: number;
+}
+
+/** Any of these. */
+export type Instance = SlideInstance | FileInstance | AnnotationInstance;
+
+/** UIDs of an address. */
+export interface Address {
+  study: string;
+  series?: string | undefined;
+  instance?: string | undefined;
+}
+
+const goneText = 'There is no such study, series or instance. Its image may have been replaced or removed; UIDs are others then.';
+
+/** Finds what UIDs stand for, as far as the caller may read it. */
+export class ImageLocator {
+  readonly #known = new FreshCache<{ records: ImageRecord[] }>({ max: maxKnown, lifetimeMs });
+  readonly #series = new WeakMap<ImageRecord, SeriesPlan[]>();
+
+  constructor(
+    private readonly parts: { images: Images; index: ImageIndex; model: ImageRecordModel; annotations: AnnotationServices },
+  ) {}
+
+  /**
+   * The instances of an address: of a study, of a series, or one.
+   *
+   * @throws BadParameterError for what is no UID; NotFoundError; AccessDeniedError where the caller may read none of them.
+   */
+  async instances(address: Address, asker: Asker): Promise<Instance[]> {
+    for (const uid of [address.study, address.series, address.instance]) {
+      if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID has digits and dots, at most 64 of them.');
+    }
+    const found: Instance[] = [];
+    let denied: unknown = null;
+    for (const known of await this.#records(address)) {
+      try {
+        const image = await this.#readable(known, asker);
+        if (image !== null && image.record.study === address.study) found.push(...(await this.#ofImage(image, address, asker)));
+      } catch (error) {
+        if (!(error instanceof AccessDeniedError)) throw error;
+        denied ??= error;
+      }
+    }
+    if (found.length > 0) return found;
+    throw (denied as Error | null) ?? new NotFoundError(goneText);
+  }
+
+  /** The only instance of an address. @throws as {@link ImageLocator.instances} */
+  async instance(address: Required<Address>, asker: Asker): Promise<Instance> {
+    return (await this.instances(address, asker))[0]!;
+  }
+
+  /** All instances of an image that the caller may read. */
+  ofRecord(item: ItemRecord, record: ImageRecord, asker: Asker): Promise<Instance[]> {
+    return this.#ofImage({ item, record }, { study: record.study }, asker);
+  }
+
+  /** Records that may have what is asked for: by the most exact UID. */
+  async #records({ study, series, instance }: Address): Promise<ImageRecord[]> {
+    const exact = instance ?? series ?? study;
+    const own = await this.#of(exact);
+    // UIDs of annotations do not say what image they are of.
+    return own.length > 0 || exact === study ? own : this.#of(study);
+  }
+
+  async #of(uid: string): Promise<ImageRecord[]> {
+    const found = this.#known.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
+    const { records } = found instanceof Promise ? await found : found;
+    if (records.length > 0) return records;
+    // It may be the image that has just come.
+    await this.parts.index.settled();
+    return this.parts.model.ofUid(uid, baseOf(uid), maxImages);
+  }
+
+  /** @throws AccessDeniedError */
+  async #readable(known: ImageRecord, { caller, shows }: Asker): Promise<{ item: ItemRecord; record: ImageRecord } | null> {
+    const { images, index } = this.parts;
+    try {
+      const item = await images.load(known.id, caller);
+      if (!shows(item)) return null;
+      const record = (await index.isCurrent(item, known)) ? known : await index.current(item, known);
+      return record === null || record.reason !== null ? null : { item, record };
+    } catch (error) {
+      if (error instanceof LargeImageError && ['unknown-id', 'no-large-image'].includes(error.code)) return null;
+      throw error;
+    }
+  }
+
+  async #ofImage(
+    { item, record }: { item: ItemRecord; record: ImageRecord },
+    address: Address,
+    asker: Asker,
+  ): Promise<Instance[]> {
+    const { series, instance } = address;
+    const fits = (seriesUid: string, uid: string) => (series ?? seriesUid) === seriesUid && (instance ?? uid) === uid;
+    const { facts, dicom } = record;
+    const found: Instance[] = [];
+    const isWhole = await asker.showsAssociated(item);
+    for (const file of dicom?.files ?? []) {
+      if (!isWhole && isAssociatedFile(file)) continue;
+      const [seriesUid, uid] = [valueText(file, '0020000E'), valueText(file, '00080018')] as const;
+      if (fits(seriesUid, uid)) found.push({ kind: 'file', item, record, seriesUid, uid });
+    }
+    if (facts !== null) {
+      for (const each of this.#seriesOf(record, facts)) {
+        if (series !== undefined && each.uid !== series) continue;
+        for (const plan of each.instances) {
+          if (fits(each.uid, plan.uid) && (isWhole || plan.shown.kind === 'level'))
+            found.push({ kind: 'slide', item, record: record as never, series: each, plan });
+        }
+      }
+    }
+    if (found.length > 0 && series !== undefined) return found;
+    return [...found, ...(await this.#annotations({ item, record }, fits, asker))];
+  }
+
+  #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
+    const known = this.#series.get(record) ?? seriesOf(record.base, facts);
+    this.#series.set(record, known);
+    return known;
+  }
+
+  async #annotations(
+    { item, record }: { item: ItemRecord; record: ImageRecord },
+    fits: (series: string, instance: string) => boolean,
+    { caller }: Asker,
+  ): Promise<AnnotationInstance[]> {
+    const found: AnnotationInstance[] = [];
+    let index = 0;
+    for await (const annotation of this.parts.annotations.lists.ofItem(item.id, caller)) {
+      const uids = annotationUids(annotation);
+      if (fits(uids.series, uids.instance))
+        found.push({ kind: 'annotation', item, record, annotation, seriesUid: uids.series, uid: uids.instance, index });
+      index += 1;
+    }
+    return found;
+  }
+}
+
+/** Whether a file shows the label or the whole glass. */
+export function isAssociatedFile(file: DicomJson): boolean {
+  return ['LABEL', 'OVERVIEW'].includes(valueText(file, '00080008', 2));
+}

@@ -1,0 +1,108 @@
+import { attributeOf, decimal } from '../format/dataset.js';
+
+/** Attributes that the metadata of items may give, each by the key of the same name unless the setting names another. */
+export const mappedAttributes = [
+  'PatientName',
+  'PatientID',
+  'PatientBirthDate',
+  'PatientSex',
+  'AccessionNumber',
+  'StudyID',
+  'StudyDate',
+  'StudyTime',
+  'StudyDescription',
+  'ReferringPhysicianName',
+  'InstitutionName',
+  'SeriesDescription',
+  'AcquisitionDateTime',
+  'ContainerIdentifier',
+  'SpecimenIdentifier',
+  'SpecimenShortDescription',
+  'BarcodeValue',
+  'LabelText',
+  'Manufacturer',
+  'ManufacturerModelName',
+  'DeviceSerialNumber',
+  'SoftwareVersions',
+  'ObjectiveLensPower',
+  'PixelSpacing',
+] as const;
+
+/** One of {@link mappedAttributes}. */
+export type MappedAttribute = (typeof mappedAttributes)[number];
+
+/** Keys of metadata by the attributes that they give. */
+export type MetadataMapping = Readonly<Partial<Record<MappedAttribute, string>>>;
+
+/** Longest values by their representation, in characters. */
+const longest: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
+
+/**
+ * Attributes that metadata give. Values that their attribute cannot have are left out.
+ *
+ * @param mapping keys by attributes; a key may be a path of names with dots. Attributes that it does not name have the key of their own name, also in an
+ * object `dicom`.
+ */
+export function mappedValues(metadata: unknown, mapping: MetadataMapping): Partial<Record<MappedAttribute, string>> {
+  const found: Partial<Record<MappedAttribute, string>> = {};
+  for (const keyword of mappedAttributes) {
+    const named = mapping[keyword];
+    const value =
+      named === undefined ? (valueAt(metadata, keyword) ?? valueAt(metadata, `dicom.${keyword}`)) : valueAt(metadata, named);
+    const text = written(keyword, value);
+    if (text !== null) found[keyword] = text;
+  }
+  return found;
+}
+
+/** A value of metadata by its key, or by a path of keys. */
+export function valueAt(metadata: unknown, path: string): unknown {
+  if (typeof metadata === 'object' && metadata !== null && Object.hasOwn(metadata, path))
+    return (metadata as Record<string, unknown>)[path];
+  let at = metadata;
+  for (const name of path.split('.')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = (at as Record<string, unknown>)[name];
+  }
+  return at;
+}
+
+/** The text of a value; `null` for objects and the like. */
+export function plainText(value: unknown): string | null {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return null;
+  return String(value).trim();
+}
+
+function written(keyword: MappedAttribute, value: unknown): string | null {
+  if (keyword === 'PixelSpacing') return spacing(value);
+  const text = plainText(value);
+  const attribute = attributeOf(keyword);
+  if (text === null || text === '' || attribute === null) return null;
+  const { vr } = attribute;
+  if (vr === 'DA' || vr === 'TM' || vr === 'DT') return moment(vr, text);
+  if (vr === 'DS') return Number.isFinite(Number(text)) ? decimal(Number(text)) : null;
+  if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
+  // A backslash separates values, and other control characters mean nothing in most representations.
+  const clean = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
+  return clean.slice(0, longest[vr] ?? 64);
+}
+
+/** Millimetres a pixel: one number, or those of row and column. */
+function spacing(value: unknown): string | null {
+  const [y, x = y] = [value].flat().map((each) => Number(plainText(each) ?? Number.NaN));
+  return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y) ? `${decimal(y)}\\${decimal(x)}` : null;
+}
+
+/** A date, time or both as DICOM writes them; of ISO 8601, or written so already. */
+function moment(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
+  const parts = /^(?:(\d{4})-?(\d\d)-?(\d\d))?[T ]?(?:(\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d*)?)?(?:Z|[+-]\d\d:?\d\d)?$/.exec(text);
+  if (parts === null) return null;
+  const [, year, month, day, hour, minute, second = '00'] = parts;
+  const date = year === undefined ? '' : `${year}${month}${day}`;
+  const time = hour === undefined ? '' : `${hour}${minute}${second}`;
+  const wanted = { DA: date, TM: time, DT: date === '' ? '' : date + time }[vr];
+  const isDate = date === '' || (Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= 31);
+  const isTime = time === '' || (Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60);
+  return wanted !== '' && isDate && isTime ? wanted : null;
+}

@@ -1,0 +1,270 @@
+import { BulkValue, decimal, transferSyntaxes, type Attributes } from '../format/dataset.js';
+import { uidOf } from '../format/uids.js';
+import { spacingOf } from './image-index.js';
+import type { ImageRecord } from './image-record.js';
+import type { ImageFacts } from './image-facts.js';
+import { bitsOf, fixedRange, isColour, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
+
+export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
+/** Stands for what the standard requires and neither file nor metadata say. */
+export const unknownText = 'Unknown';
+/** Millimetres of the depth of an image, which no file says. */
+const depth = 0.001;
+
+/** A code as an item of a sequence. */
+export function code(value: string, scheme: string, meaning: string): Attributes {
+  return { CodeValue: value, CodingSchemeDesignator: scheme, CodeMeaning: meaning };
+}
+
+/** A time as DICOM writes it, in UTC. */
+export function dateTime(milliseconds: number): { date: string; time: string; both: string } {
+  const text = new Date(milliseconds).toISOString();
+  const [date, time] = [text.slice(0, 10).replaceAll('-', ''), text.slice(11, 19).replaceAll(':', '')];
+  return { date, time, both: `${date}${time}` };
+}
+
+/** Attributes of patient and study. */
+export function studyAttributes({ study, values }: ImageRecord): Attributes {
+  return {
+    PatientName: values.PatientName ?? '',
+    PatientID: values.PatientID ?? '',
+    PatientBirthDate: values.PatientBirthDate ?? '',
+    PatientSex: values.PatientSex ?? '',
+    StudyInstanceUID: study,
+    StudyDate: values.StudyDate ?? '',
+    StudyTime: values.StudyTime ?? '',
+    AccessionNumber: values.AccessionNumber ?? '',
+    ReferringPhysicianName: values.ReferringPhysicianName ?? '',
+    StudyID: values.StudyID ?? '',
+    StudyDescription: values.StudyDescription,
+  };
+}
+
+/** Attributes of the equipment. */
+export function equipmentAttributes({ values, facts }: ImageRecord): Attributes {
+  const own = facts?.attributes ?? {};
+  return {
+    InstitutionName: values.InstitutionName,
+    Manufacturer: values.Manufacturer ?? own.Manufacturer ?? unknownText,
+    ManufacturerModelName: values.ManufacturerModelName ?? own.ManufacturerModelName ?? unknownText,
+    DeviceSerialNumber: values.DeviceSerialNumber ?? own.DeviceSerialNumber ?? unknownText,
+    SoftwareVersions: values.SoftwareVersions ?? unknownText,
+  };
+}
+
+/** Attributes of the specimen and of the glass that holds it. */
+export function specimenAttributes({ values, base }: ImageRecord): Attributes {
+  return {
+    ContainerIdentifier: values.ContainerIdentifier ?? unknownText,
+    IssuerOfTheContainerIdentifierSequence: [],
+    ContainerTypeCodeSequence: [code('433466003', 'SCT', 'Microscope slide')],
+    SpecimenDescriptionSequence: [
+      {
+        SpecimenIdentifier: values.SpecimenIdentifier ?? values.ContainerIdentifier ?? unknownText,
+        IssuerOfTheSpecimenIdentifierSequence: [],
+        SpecimenUID: uidOf(base, 'specimen'),
+        SpecimenShortDescription: values.SpecimenShortDescription,
+        SpecimenPreparationSequence: [],
+      },
+    ],
+  };
+}
+
+/** Description of a series: that of the metadata, or the name of the item, with the position. */
+export function seriesDescription({ values, name }: ImageRecord, label: string): string {
+  const text = values.SeriesDescription ?? name;
+  return [text, label]
+    .filter((word) => word !== '')
+    .join(' ')
+    .replaceAll(/[\\\p{Cc}]/gu, ' ')
+    .slice(0, 64)
+    .trim();
+}
+
+/** What is known only where the image is open, or has been measured. */
+export interface SlideDetails {
+  /** The profile of the colours. */
+  profile: Uint8Array | null;
+  /** Samples that become 0 and 65535, for each optical path; `null` where samples are not scaled. */
+  ranges: readonly { low: number; high: number }[] | null;
+  /** How the samples of frames are given. */
+  syntax: string;
+}
+
+/** All attributes of an instance of an image, but the samples. */
+export function slideAttributes(
+  record: ImageRecord & { facts: ImageFacts },
+  series: SeriesPlan,
+  plan: InstancePlan,
+  details: SlideDetails,
+): Attributes {
+  const { base, facts, values } = record;
+  const { shown } = plan;
+  const made = dateTime(record.created);
+  const isVolume = shown.kind === 'level' && !shown.isThumbnail;
+  return {
+    SpecificCharacterSet: 'ISO_IR 192',
+    ImageType: imageType(facts, plan),
+    SOPClassUID: slideClass,
+    SOPInstanceUID: plan.uid,
+    ...studyAttributes(record),
+    ContentDate: made.date,
+    ContentTime: made.time,
+    AcquisitionDateTime: values.AcquisitionDateTime ?? facts.attributes.AcquisitionDateTime ?? made.both,
+    AcquisitionUID: uidOf(base, 'acquisition'),
+    ...(isVolume && { PyramidUID: uidOf(base, 'pyramid', series.number - 1) }),
+    Modality: 'SM',
+    ...equipmentAttributes(record),
+    SeriesInstanceUID: series.uid,
+    SeriesNumber: series.number,
+    SeriesDescription: seriesDescription(record, series.label),
+    InstanceNumber: plan.number,
+    FrameOfReferenceUID: uidOf(base, 'frameOfReference'),
+    PositionReferenceIndicator: 'SLIDE_CORNER',
+    DimensionOrganizationType: 'TILED_FULL',
+    DimensionOrganizationSequence: [{ DimensionOrganizationUID: uidOf(base, 'dimensions') }],
+    ...pixelAttributes(facts, plan, details.syntax),
+    ...specimenAttributes(record),
+    AcquisitionContextSequence: [],
+    ...geometry(record, plan),
+    OpticalPathSequence: pathSequence(facts, plan, details.profile),
+    NumberOfOpticalPaths: plan.paths.length,
+    SharedFunctionalGroupsSequence: [sharedGroups(record, plan, details)],
+    ...(shown.kind === 'associated' &&
+      shown.flavor === 'LABEL' && { BarcodeValue: values.BarcodeValue ?? '', LabelText: values.LabelText ?? '' }),
+  };
+}
+
+/** Values of Image Type (PS3.3 C.8.12.4.1.1). */
+export function imageType(facts: ImageFacts, { shown }: Pick<InstancePlan, 'shown'>): string[] {
+  if (shown.kind === 'associated') return ['ORIGINAL', 'PRIMARY', shown.flavor, 'NONE'];
+  if (shown.isThumbnail) return ['DERIVED', 'PRIMARY', 'THUMBNAIL', 'RESAMPLED'];
+  const isFinest = shown.level === facts.levels - 1;
+  return isFinest ? ['ORIGINAL', 'PRIMARY', 'VOLUME', 'NONE'] : ['DERIVED', 'PRIMARY', 'VOLUME', 'RESAMPLED'];
+}
+
+/** What the components of frames are in a transfer syntax. */
+export function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
+  if (samples === 1) return 'MONOCHROME2';
+  if (stored !== null && syntax === syntaxes[0]) return stored.colours;
+  return syntax === transferSyntaxes.jpeg ? 'YBR_FULL' : 'RGB';
+}
+
+/** Attributes of an instance that say how its frames are. */
+export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: string): Attributes {
+  const bits = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
+  const { samples, shown, paths, ratio, stored } = plan;
+  const isEncodedHere = syntax === transferSyntaxes.jpeg && stored === null;
+  const isLossy = ratio > 1 || isEncodedHere;
+  const method = facts.stored[facts.levels - 1]?.encoding === 'jpeg2000' ? 'ISO_15444_1' : 'ISO_10918_1';
+  return {
+    SamplesPerPixel: samples,
+    PhotometricInterpretation: photometric(plan, syntax),
+    ...(samples === 3 && { PlanarConfiguration: 0 }),
+    NumberOfFrames: plan.tiles * paths.length,
+    Rows: plan.rows,
+    Columns: plan.columns,
+    BitsAllocated: bits,
+    BitsStored: bits,
+    HighBit: bits - 1,
+    PixelRepresentation: 0,
+    BurnedInAnnotation: shown.kind === 'associated' && shown.flavor !== 'THUMBNAIL' ? 'YES' : 'NO',
+    ...(samples === 1 && { PresentationLUTShape: 'IDENTITY', RescaleIntercept: 0, RescaleSlope: 1 }),
+    LossyImageCompression: isLossy ? '01' : '00',
+    ...(isLossy && {
+      LossyImageCompressionRatio: decimal(ratio > 1 ? ratio : encodedRatio),
+      LossyImageCompressionMethod: isEncodedHere && ratio <= 1 ? 'ISO_10918_1' : method,
+    }),
+    VolumetricProperties: 'VOLUME',
+    SpecimenLabelInImage: shown.kind === 'associated' ? 'YES' : 'NO',
+    FocusMethod: 'AUTO',
+    ExtendedDepthOfField: 'NO',
+  };
+}
+
+/** About how much smaller frames become that are encoded here. */
+const encodedRatio = 10;
+
+/** Size and place of an instance on the glass. */
+function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan): Attributes {
+  const { mmX, mmY } = spacingOf(record)!;
+  const { facts } = record;
+  return {
+    ImagedVolumeWidth: facts.sizeX * mmX,
+    ImagedVolumeHeight: facts.sizeY * mmY,
+    ImagedVolumeDepth: depth * 1000,
+    TotalPixelMatrixColumns: plan.matrixColumns,
+    TotalPixelMatrixRows: plan.matrixRows,
+    TotalPixelMatrixFocalPlanes: 1,
+    TotalPixelMatrixOriginSequence: [{ XOffsetInSlideCoordinateSystem: 0, YOffsetInSlideCoordinateSystem: 0 }],
+    ImageOrientationSlide: [0, -1, 0, -1, 0, 0],
+  };
+}
+
+function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan, { ranges }: SlideDetails): Attributes {
+  const { facts } = record;
+  const { mmX, mmY } = spacingOf(record)!;
+  // A level may end with a part of a pixel, so its pixels are as wide as the scale says, not as the sizes do.
+  const [scaleX, scaleY] =
+    plan.shown.kind === 'level'
+      ? [2 ** (facts.levels - 1 - plan.shown.level), 2 ** (facts.levels - 1 - plan.shown.level)]
+      : [facts.sizeX / plan.matrixColumns, facts.sizeY / plan.matrixRows];
+  const type = imageType(facts, plan);
+  return {
+    PixelMeasuresSequence: [{ SliceThickness: decimal(depth), PixelSpacing: [decimal(mmY * scaleY), decimal(mmX * scaleX)] }],
+    WholeSlideMicroscopyImageFrameTypeSequence: [{ FrameType: type }],
+    ...(plan.paths.length === 1 && {
+      OpticalPathIdentificationSequence: [{ OpticalPathIdentifier: `${plan.paths[0]! + 1}` }],
+    }),
+    ...(plan.shown.kind === 'level' && ranges !== null && { RealWorldValueMappingSequence: valueMappings(plan, ranges) }),
+  };
+}
+
+/** The samples of the file, from those that frames have. */
+function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; high: number }[]): Attributes[] {
+  return paths.map((path) => {
+    const { low, high } = ranges[path] ?? ranges[0]!;
+    return {
+      RealWorldValueFirstValueMapped: 0,
+      RealWorldValueLastValueMapped: 65_535,
+      RealWorldValueIntercept: low,
+      RealWorldValueSlope: (high - low) / 65_535,
+      LUTExplanation: 'Sample of the file',
+      LUTLabel: paths.length === 1 ? 'SAMPLE' : `SAMPLE ${path + 1}`,
+      MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')],
+    };
+  });
+}
+
+/** Whether the samples of an image are scaled to those of frames. */
+export function isScaled(facts: ImageFacts): boolean {
+  return fixedRange(facts) !== null;
+}
+
+function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {
+  const all = opticalPaths(facts);
+  const isBright = isColour(facts) || (all.length === 1 && all[0]?.color === null && all[0].description === '');
+  const power = facts.magnification;
+  return plan.paths.map((number) => ({
+    OpticalPathIdentifier: `${number + 1}`,
+    ...(all[number]!.description !== '' && {
+      OpticalPathDescription: all[number]!.description.replaceAll(/[\\\p{Cc}]/gu, ' ').slice(0, 64),
+    }),
+    IlluminationTypeCodeSequence: [
+      isBright ? code('111744', 'DCM', 'Brightfield illumination') : code('111743', 'DCM', 'Epifluorescence illumination'),
+    ],
+    IlluminationColorCodeSequence: [illumination(all[number]!, isBright)],
+    ...(power !== null && { ObjectiveLensPower: decimal(power) }),
+    ...(plan.samples === 3 && profile !== null && { ICCProfile: new BulkValue('bulkdata/icc', profile), ColorSpace: undefined }),
+  }));
+}
+
+function illumination({ color }: OpticalPath, isBright: boolean): Attributes {
+  if (isBright || color === null) return code('414298005', 'SCT', 'Full Spectrum');
+  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [number, number, number];
+  const most = Math.max(red, green, blue);
+  if (most === blue && blue > red && blue > green) return code('405738005', 'SCT', 'Blue');
+  if (most === green && green > red) return code('371246006', 'SCT', 'Green');
+  if (most === red && red > green) return code('371240000', 'SCT', 'Red');
+  return code('414298005', 'SCT', 'Full Spectrum');
+}

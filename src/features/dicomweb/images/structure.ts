@@ -1,0 +1,220 @@
+import { levelSize, tileGrid } from '../../../tilesource/geometry.js';
+import { fullValue, leastValue } from '../../../tilesource/raster.js';
+import type { StoredLevel } from '../../../tilesource/tile-source.js';
+import { transferSyntaxes } from '../format/dataset.js';
+import { uidOf } from '../format/uids.js';
+import type { ImageFacts } from './image-facts.js';
+
+/** What an instance shows. */
+export type Shown =
+  | { kind: 'level'; level: number; isThumbnail: boolean }
+  | { kind: 'associated'; name: string; flavor: 'LABEL' | 'OVERVIEW' | 'THUMBNAIL' };
+
+/** One instance, as it follows from the facts of an image. */
+export interface InstancePlan {
+  uid: string;
+  seriesUid: string;
+  number: number;
+  /** Number of the position, which is that of the series. */
+  position: number;
+  shown: Shown;
+  /** Size of a frame, and of the whole. */
+  columns: number;
+  rows: number;
+  matrixColumns: number;
+  matrixRows: number;
+  /** Frames of one optical path. */
+  tiles: number;
+  /** The optical paths of the frames, by their numbers among those of the image. */
+  paths: readonly number[];
+  samples: 1 | 3;
+  /** How its tiles are stored, where these are its frames. */
+  stored: Pick<StoredLevel, 'encoding' | 'colours'> | null;
+  ratio: number;
+  /** Transfer syntaxes in which frames are given; the first is that of the whole instance, unless another one is asked for. */
+  syntaxes: readonly string[];
+}
+
+/** One series: the levels of a position. */
+export interface SeriesPlan {
+  uid: string;
+  number: number;
+  label: string;
+  instances: readonly InstancePlan[];
+}
+
+/** Most bytes of native samples that the length of an element can say. */
+export const maxNativeBytes = 2 ** 32 - 2;
+
+const flavors: Readonly<Record<string, 'LABEL' | 'OVERVIEW' | 'THUMBNAIL'>> = {
+  label: 'LABEL',
+  macro: 'OVERVIEW',
+  overview: 'OVERVIEW',
+};
+
+const storedSyntaxes = {
+  jpeg: transferSyntaxes.jpeg,
+  jpeg2000: transferSyntaxes.jpeg2000,
+  'jpeg2000-lossless': transferSyntaxes.jpeg2000Lossless,
+} as const satisfies Record<StoredLevel['encoding'], string>;
+
+/** Whether an image has colours. Others have an optical path for each band that is no alpha. */
+export function isColour({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCount'>): boolean {
+  return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
+}
+
+/** Bands that are no alpha. */
+function plainBands({ bandCount }: ImageFacts): number {
+  return bandCount === 2 || bandCount === 4 ? bandCount - 1 : bandCount;
+}
+
+/** An optical path: a channel, or a band of one. */
+export interface OpticalPath {
+  channel: number;
+  band: number;
+  description: string;
+  color: string | null;
+}
+
+/** The optical paths of an image, in the order of their numbers. */
+export function opticalPaths(facts: ImageFacts): OpticalPath[] {
+  const bands = isColour(facts) ? 1 : plainBands(facts);
+  return facts.channels.flatMap(({ name, color }, channel) =>
+    Array.from({ length: bands }, (_, band) => ({
+      channel,
+      band,
+      description: bands === 1 ? name : [name, `band ${band + 1}`].filter((word) => word !== '').join(' '),
+      color,
+    })),
+  );
+}
+
+/** Bits of the samples that frames have. Samples of other types are scaled to 16 bits. */
+export function bitsOf({ dtype }: Pick<ImageFacts, 'dtype'>): 8 | 16 {
+  return dtype === 'uint8' ? 8 : 16;
+}
+
+/**
+ * The samples that become 0 and 65535, where samples are scaled; `null` where they stay as they are; `measured` where they have to be looked for.
+ */
+export function fixedRange({
+  dtype,
+  sampleBits,
+}: Pick<ImageFacts, 'dtype' | 'sampleBits'>): { low: number; high: number } | 'measured' | null {
+  if (dtype === 'uint8') return null;
+  if (dtype === 'uint16') return sampleBits === null || sampleBits === 16 ? null : { low: 0, high: 2 ** sampleBits - 1 };
+  if (dtype === 'int8' || dtype === 'int16') return { low: leastValue(dtype), high: fullValue(dtype) };
+  return 'measured';
+}
+
+/** The series of an image, and the instances of each. Associated images belong to the first. */
+export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
+  return facts.positions.map(({ label }, position) => {
+    const uid = uidOf(base, 'series', position);
+    const instances = [...levelInstances(base, facts, position), ...(position === 0 ? associatedInstances(base, facts) : [])].map(
+      (plan, index) => ({ ...plan, seriesUid: uid, number: index + 1, position }),
+    );
+    return { uid, number: position + 1, label, instances };
+  });
+}
+
+type Plan = Omit<InstancePlan, 'seriesUid' | 'number' | 'position'>;
+
+/** Numbers of instances in UIDs: levels are counted from 0, associated images from here, and the thumbnail has one of its own. */
+const firstAssociated = 2048;
+const thumbnailNumber = 4095;
+
+function levelInstances(base: string, facts: ImageFacts, position: number): Plan[] {
+  const paths = opticalPaths(facts).map((_, path) => path);
+  const samples = isColour(facts) ? 3 : 1;
+  // The coarsest level is the thumbnail, where viewers need it in no other form: as one frame of exactly its size.
+  const isLast = facts.levels > 1 && paths.length === 1;
+  const plans: Plan[] = [];
+  for (let level = facts.levels - 1; level >= (isLast ? 1 : 0); level--) {
+    const { width, height } = levelSize(facts, level);
+    const { columns, rows } = tileGrid(facts, level);
+    const stored = facts.stored[level] ?? null;
+    const shape = {
+      columns: facts.tileWidth,
+      rows: facts.tileHeight,
+      matrixColumns: width,
+      matrixRows: height,
+      tiles: columns * rows,
+      paths,
+      samples,
+    } as const;
+    plans.push({
+      ...shape,
+      uid: uidOf(base, 'instance', position, level),
+      shown: { kind: 'level', level, isThumbnail: false },
+      stored,
+      ratio: stored === null ? sourceRatio(facts) : (facts.ratios[level] ?? 1),
+      syntaxes: syntaxesOf(facts, stored, frameBytes(facts, shape) * columns * rows * paths.length),
+    });
+  }
+  plans.push(thumbnail(base, facts, position, isLast ? 0 : -1));
+  return plans;
+}
+
+/** The thumbnail: a level that is one frame. Level -1 is half of the coarsest. */
+function thumbnail(base: string, facts: ImageFacts, position: number, level: number): Plan {
+  const { width, height } = levelSize(facts, level);
+  return {
+    uid: uidOf(base, 'instance', position, thumbnailNumber),
+    shown: { kind: 'level', level, isThumbnail: true },
+    columns: width,
+    rows: height,
+    matrixColumns: width,
+    matrixRows: height,
+    tiles: 1,
+    paths: [0],
+    samples: isColour(facts) ? 3 : 1,
+    stored: null,
+    ratio: sourceRatio(facts),
+    syntaxes: syntaxesOf(facts, null, 0),
+  };
+}
+
+function associatedInstances(base: string, facts: ImageFacts): Plan[] {
+  return facts.associated.flatMap(({ name, width, height, bands }, index): Plan[] => {
+    const flavor = flavors[name.toLowerCase()];
+    if (flavor === undefined) return [];
+    return [
+      {
+        uid: uidOf(base, 'instance', 0, firstAssociated + index),
+        shown: { kind: 'associated', name, flavor },
+        columns: width,
+        rows: height,
+        matrixColumns: width,
+        matrixRows: height,
+        tiles: 1,
+        paths: [0],
+        samples: bands >= 3 ? 3 : 1,
+        stored: null,
+        ratio: 1,
+        syntaxes: [transferSyntaxes.explicitLittle, transferSyntaxes.jpeg],
+      },
+    ];
+  });
+}
+
+/** How much smaller the levels became from which others are made; 1 where nothing was lost. */
+function sourceRatio({ stored, ratios, levels }: ImageFacts): number {
+  const finest = stored[levels - 1];
+  return finest == null || finest.encoding === 'jpeg2000-lossless' ? 1 : (ratios[levels - 1] ?? 1);
+}
+
+/** Bytes of a frame in native form. */
+export function frameBytes(
+  facts: ImageFacts,
+  { columns, rows, samples }: { columns: number; rows: number; samples: number },
+): number {
+  return columns * rows * samples * (bitsOf(facts) / 8);
+}
+
+function syntaxesOf(facts: ImageFacts, stored: InstancePlan['stored'], nativeBytes: number): string[] {
+  const { explicitLittle, jpeg, rle } = transferSyntaxes;
+  if (stored !== null) return [storedSyntaxes[stored.encoding], explicitLittle];
+  const encoded = bitsOf(facts) === 8 ? jpeg : rle;
+  return nativeBytes <= maxNativeBytes ? [explicitLittle, encoded] : [encoded, explicitLittle];
+}

@@ -1,0 +1,137 @@
+import { LargeImageError } from '../../errors.js';
+import { Reply } from '../../http/reply.js';
+import { scopes } from '../../http/scopes.js';
+import { uidsOf, type Instances } from './answers/instances.js';
+import { multipart, multipartType, newBoundary, type Part } from './answers/multipart.js';
+import { acceptedBy, asPart, fileReply } from './answers/replies.js';
+import type { Asked } from './answers/slides.js';
+import { bytesOf, streamOf } from './answers/streamed-file.js';
+import {
+  addressOf,
+  defineRoute,
+  instancePath,
+  mayRetrieve,
+  retrieveErrors,
+  seriesPath,
+  serviceRoot,
+  shared,
+  studyPath,
+} from './context.js';
+import { matchesType, notAcceptable, type Accepted } from './format/accept.js';
+import type { Instance } from './images/locator.js';
+
+const dicomType = 'application/dicom';
+
+/** The transfer syntax of a file that an entry asks for; `null` where it cannot be given. */
+async function syntaxFor(instance: Instance, { syntax }: Accepted, instances: Instances, asked: Asked): Promise<string | null> {
+  const { files } = await instances.forms(instance, asked);
+  return syntax === null || syntax === '*' ? files[0]! : (files.find((each) => each === syntax) ?? null);
+}
+
+function typeOf(syntax: string): string {
+  return `${dicomType}; transfer-syntax=${syntax}`;
+}
+
+const one = defineRoute({
+  ...shared,
+  path: '/dicomweb/studies/:study/series/:series/instances/:instance',
+  summary: 'Get an instance as a file of DICOM (WADO-RS).',
+  description:
+    'Levels that are stored in tiles of JPEG or JPEG 2000 have these as frames. Others are native up to 4294967294 bytes of samples, and encoded beyond that or ' +
+    'when `transfer-syntax` asks for it. Where the length is known before, ranges of the single file are answered.',
+  params: instancePath,
+  returns: { types: ['multipart/related', dicomType] },
+  errors: [...retrieveErrors, 'unsatisfiable-range'],
+  authorize: mayRetrieve,
+  async handle(asked, { instances }) {
+    const [instance] = asked.granted;
+    for (const accepted of acceptedBy(asked)) {
+      if (!matchesType(accepted.type, dicomType)) continue;
+      const syntax = await syntaxFor(instance!, accepted, instances, asked);
+      if (syntax === null) continue;
+      const file = await instances.file(instance!, syntax, asked);
+      const headers = { 'Cache-Control': 'private, no-cache' };
+      if (!accepted.multipart && accepted.type !== '*/*') return fileReply(asked, file, typeOf(syntax), headers);
+      const boundary = newBoundary();
+      const { range: _range, ...others } = asked.headers;
+      return fileReply({ headers: others }, asPart(file, typeOf(syntax), boundary), multipartType(dicomType, boundary), headers);
+    }
+    const { files } = await instances.forms(instance!, asked);
+    return notAcceptable(
+      'The instance',
+      files.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
+    );
+  },
+});
+
+const many = (path: string, params: typeof studyPath | typeof seriesPath, summary: string) =>
+  defineRoute({
+    ...shared,
+    path,
+    summary,
+    params: params as typeof seriesPath,
+    returns: { types: ['multipart/related'] },
+    errors: retrieveErrors,
+    authorize: mayRetrieve,
+    async handle(asked, { instances }) {
+      const accepted = acceptedBy(asked).find(
+        ({ type, multipart: asParts }) => (asParts || type === '*/*') && matchesType(type, dicomType),
+      );
+      if (accepted === undefined) return notAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
+      const { granted } = asked;
+      const syntaxes = await Promise.all(granted.map((instance) => syntaxFor(instance, accepted, instances, asked)));
+      const missing = syntaxes.indexOf(null);
+      if (missing >= 0) {
+        const { files } = await instances.forms(granted[missing]!, asked);
+        return notAcceptable(
+          'An instance',
+          files.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
+        );
+      }
+      const root = serviceRoot(asked);
+      const parts = async function* (): AsyncGenerator<Part> {
+        for (const [index, instance] of granted.entries()) {
+          const syntax = syntaxes[index]!;
+          const file = await instances.file(instance, syntax, asked);
+          yield { type: typeOf(syntax), location: addressOf(root, uidsOf(instance)), body: bytesOf(file) };
+        }
+      };
+      const boundary = newBoundary();
+      return Reply.stream(streamOf(multipart(parts(), boundary)), multipartType(dicomType, boundary));
+    },
+  });
+
+const ofStudy = many('/dicomweb/studies/:study', studyPath, 'Get all instances of a study as files of DICOM (WADO-RS).');
+const ofSeries = many(
+  '/dicomweb/studies/:study/series/:series',
+  seriesPath,
+  'Get all instances of a series as files of DICOM (WADO-RS).',
+);
+
+const storing = (path: string, params: Partial<typeof studyPath>) =>
+  defineRoute({
+    method: 'post',
+    access: 'public',
+    scope: scopes.write,
+    anyOrigin: true,
+    path,
+    summary: 'Storing instances (STOW-RS) is not supported.',
+    params: params as typeof studyPath,
+    returns: { types: ['application/dicom+json'] },
+    errors: ['not-implemented'],
+    handle() {
+      throw new LargeImageError(
+        'not-implemented',
+        'This server gives images as DICOM, but takes none. Please upload files as items.',
+      );
+    },
+  });
+
+/** Routes of whole instances. */
+export const instanceRoutes = [
+  one,
+  ofStudy,
+  ofSeries,
+  storing('/dicomweb/studies', {}),
+  storing('/dicomweb/studies/:study', studyPath),
+];

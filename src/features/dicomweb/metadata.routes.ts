@@ -1,0 +1,120 @@
+import { BadParameterError, LargeImageError, NotFoundError } from '../../errors.js';
+import { itemPath } from '../items/item-path.js';
+import { objectOf, anyText, listOf } from '../../http/schemas.js';
+import { required, text } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { uidsOf } from './answers/instances.js';
+import { bulkReply, bytesReply } from './answers/replies.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import type { DicomJson } from '../../tilesource/tile-source.js';
+import {
+  addressOf,
+  defineRoute,
+  instancePath,
+  mayRetrieve,
+  retrieveErrors,
+  seriesPath,
+  serviceRoot,
+  shared,
+  studyPath,
+  type DicomContext,
+} from './context.js';
+import { askerOf } from './visibility.js';
+import { dicomJson, requireJson } from './search.routes.js';
+
+const returns = { schema: { type: 'array', items: { type: 'object', additionalProperties: true } }, types: [dicomJson] } as const;
+
+/** Instances whose metadata one answer holds. */
+const maxInstances = 5000;
+
+const one = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>
+  defineRoute({
+    ...shared,
+    path,
+    summary,
+    description: 'Long values have addresses of their own (`BulkDataURI`).',
+    params: params as typeof instancePath,
+    returns,
+    errors: retrieveErrors,
+    authorize: mayRetrieve,
+    async handle(asked, { instances: answers }) {
+      requireJson(asked.headers, asked.sent);
+      const { granted: instances } = asked;
+      if (instances.length > maxInstances) {
+        throw new LargeImageError(
+          'too-large',
+          `These are ${instances.length} instances; an answer describes at most ${maxInstances}. Please ask for its series.`,
+        );
+      }
+      const root = serviceRoot(asked);
+      const found: DicomJson[] = [];
+      for (const instance of instances) {
+        found.push(await answers.metadata(instance, addressOf(root, uidsOf(instance)), asked));
+        if (isSliceOver()) await nextSlice(asked.signal);
+      }
+      return Reply.json(found, { headers: { 'Content-Type': dicomJson } });
+    },
+  });
+
+const ofStudy = one('/dicomweb/studies/:study/metadata', studyPath, 'Get the attributes of all instances of a study (WADO-RS).');
+const ofSeries = one(
+  '/dicomweb/studies/:study/series/:series/metadata',
+  seriesPath,
+  'Get the attributes of all instances of a series (WADO-RS).',
+);
+const ofInstance = one(
+  '/dicomweb/studies/:study/series/:series/instances/:instance/metadata',
+  instancePath,
+  'Get the attributes of an instance (WADO-RS).',
+);
+
+const ofItem = defineRoute({
+  ...shared,
+  repeatable: false,
+  path: '/item/:itemId/dicomweb',
+  summary: 'Get the study of DICOM that an image is offered as.',
+  params: itemPath,
+  returns: { schema: objectOf({ studyInstanceUID: anyText, seriesInstanceUIDs: listOf(anyText), url: anyText }) },
+  errors: ['unknown-id', 'access-denied', 'no-large-image', 'conflict'],
+  errorStatus: {},
+  authorize: ({ params, caller }, { images }: DicomContext) => images.load(params.itemId, caller),
+  async handle(asked, context) {
+    const { index, locator } = context;
+    const record = await index.current(asked.granted);
+    if (record === null) throw new LargeImageError('no-large-image', 'No large image file in this item.');
+    if (record.reason !== null) throw new LargeImageError('conflict', `The image is not offered as DICOM. ${record.reason}`);
+    const instances = await locator.ofRecord(asked.granted, record, await askerOf(asked, context));
+    return {
+      studyInstanceUID: record.study,
+      seriesInstanceUIDs: [...new Set(instances.map((instance) => uidsOf(instance).series))],
+      url: `${asked.origin}${asked.root}/dicomweb/studies/${record.study}`,
+    };
+  },
+});
+
+const bulkData = defineRoute({
+  ...shared,
+  path: '/dicomweb/studies/:study/series/:series/instances/:instance/bulkdata/:name',
+  summary: 'Get a long value of an instance (WADO-RS), by the address in its metadata.',
+  params: { ...instancePath, name: required(text({ description: 'Name of the value.' })) },
+  returns: { types: ['application/octet-stream', 'multipart/related'] },
+  errors: retrieveErrors,
+  authorize: mayRetrieve,
+  async handle(asked, { slides, files, annotations }) {
+    const [instance] = asked.granted;
+    const { name } = asked.params;
+    if (!/^[\w.-]{1,200}$/.test(name)) throw new BadParameterError('This is no name of a value.');
+    if (instance!.kind === 'annotation') return bulkReply(asked, await annotations.value(instance!, name, asked));
+    const value =
+      instance!.kind === 'file'
+        ? await files.value(instance!, name, asked)
+        : name === 'icc'
+          ? await slides.profile(instance!, asked.signal)
+          : null;
+    if (value === null) throw new NotFoundError('The instance has no such value.');
+    return bytesReply(asked, value);
+  },
+});
+
+/** Routes of attributes (WADO-RS metadata and bulk data). */
+export const metadataRoutes = [ofStudy, ofSeries, ofInstance, ofItem, bulkData];

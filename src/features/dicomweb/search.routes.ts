@@ -1,0 +1,102 @@
+import type { RouteInput } from '../../http/route.js';
+import type { Parameters } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { BadParameterError } from '../../errors.js';
+import { defineRoute, seriesPath, serviceRoot, shared, studyPath, type DicomContext } from './context.js';
+import { matchesType, notAcceptable, parseAccept } from './format/accept.js';
+import { isUid } from './format/uids.js';
+import { maxResults, parseSearch } from './search/query.js';
+import { askerOf, type Asker } from './visibility.js';
+import { maxScanned, type SearchLevel } from './search/search.js';
+
+export const dicomJson = 'application/dicom+json';
+
+const returns = { schema: { type: 'array', items: { type: 'object', additionalProperties: true } }, types: [dicomJson] } as const;
+const errors = ['bad-parameter', 'not-acceptable', 'too-large', 'busy'] as const;
+const description =
+  'Parameters are attributes by keyword or tag, with exact values, ranges of dates and times, and the wild cards * and ?; `includefield`, `limit`, `offset` and ' +
+  `\`fuzzymatching\`. An answer has at most ${maxResults} results; the header \`Warning\` says when there are more. A search that would look at more than ${maxScanned} images is refused.`;
+
+/** Requires that the client takes JSON, as all answers to searches and all metadata are. */
+export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {
+  const accepted = parseAccept(headers.accept, sent.accept);
+  const isTaken = accepted.some(
+    ({ type, multipart }) => !multipart && (matchesType(type, dicomJson) || matchesType(type, 'application/json')),
+  );
+  if (!isTaken) notAcceptable('This', [dicomJson]);
+}
+
+async function answer(
+  asked: Pick<
+    RouteInput<Parameters, Parameters, 'none', Asker>,
+    'headers' | 'sent' | 'url' | 'signal' | 'origin' | 'root' | 'params' | 'granted'
+  >,
+  { search }: DicomContext,
+  level: SearchLevel,
+  { study, series }: { study?: string; series?: string } = {},
+): Promise<Reply> {
+  requireJson(asked.headers, asked.sent);
+  for (const uid of [study, series])
+    if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID has digits and dots, at most 64 of them.');
+  const { rows, hasMore } = await search.search({
+    level,
+    query: parseSearch(asked.url),
+    ...(study !== undefined && { study }),
+    ...(series !== undefined && { series }),
+    root: serviceRoot(asked),
+    asker: asked.granted,
+    signal: asked.signal,
+  });
+  const headers = {
+    'Content-Type': dicomJson,
+    ...(hasMore && { Warning: '299 express-large-image "There are more results. Ask for them with offset."' }),
+  };
+  return Reply.json(rows, { headers });
+}
+
+const one = (path: string, level: SearchLevel, summary: string) =>
+  defineRoute({
+    ...shared,
+    path,
+    summary,
+    description,
+    returns,
+    errors,
+    authorize: askerOf,
+    handle: (asked, services) => answer(asked, services, level),
+  });
+
+const studies = one('/dicomweb/studies', 'studies', 'Search studies: images as DICOM (QIDO-RS).');
+const series = one('/dicomweb/series', 'series', 'Search series of all studies (QIDO-RS).');
+const instances = one('/dicomweb/instances', 'instances', 'Search instances of all studies (QIDO-RS).');
+
+const ofStudy = (path: string, level: SearchLevel, summary: string) =>
+  defineRoute({
+    ...shared,
+    path,
+    summary,
+    description,
+    params: studyPath,
+    returns,
+    errors,
+    authorize: askerOf,
+    handle: (asked, services) => answer(asked, services, level, { study: asked.params.study }),
+  });
+
+const seriesOfStudy = ofStudy('/dicomweb/studies/:study/series', 'series', 'Search the series of a study (QIDO-RS).');
+const instancesOfStudy = ofStudy('/dicomweb/studies/:study/instances', 'instances', 'Search the instances of a study (QIDO-RS).');
+
+const instancesOfSeries = defineRoute({
+  ...shared,
+  path: '/dicomweb/studies/:study/series/:series/instances',
+  summary: 'Search the instances of a series (QIDO-RS).',
+  description,
+  params: seriesPath,
+  returns,
+  errors,
+  authorize: askerOf,
+  handle: (asked, services) => answer(asked, services, 'instances', asked.params),
+});
+
+/** Routes that search (QIDO-RS). */
+export const searchRoutes = [studies, series, instances, seriesOfStudy, instancesOfStudy, instancesOfSeries];

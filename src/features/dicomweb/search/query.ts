@@ -1,0 +1,133 @@
+import { parse as parseQuery } from 'node:querystring';
+import { BadParameterError } from '../../../errors.js';
+import { attributeByTag, attributeOf } from '../format/dataset.js';
+
+/** A condition on an attribute. */
+export interface Match {
+  /** Tags from the outermost sequence on. */
+  path: readonly string[];
+  vr: string;
+  /** Values, one of which it must have; empty for those that match anything. */
+  values: readonly string[];
+}
+
+/** A search, as it was asked for. */
+export interface SearchQuery {
+  matches: readonly Match[];
+  /** Tags of further attributes; `all` for all there are. */
+  include: ReadonlySet<string> | 'all';
+  limit: number;
+  offset: number;
+  fuzzy: boolean;
+}
+
+/** Results of one answer, when the request names no number, and at most. */
+export const maxResults = 1000;
+/** Most conditions of a search, values of one, and characters of a value. */
+const maxMatches = 100;
+const maxValues = 1000;
+const maxValueLength = 1024;
+
+/** Parameters of the query that are no attributes. */
+const otherNames = new Set(['token', 'access_token', 'accept', 'charset']);
+
+/** Representations of which a value may be a list of values. */
+const listed: ReadonlySet<string> = new Set(['UI']);
+
+/** @throws BadParameterError for what is no search. */
+export function parseSearch(url: string): SearchQuery {
+  const start = url.indexOf('?');
+  const text = start < 0 ? '' : url.slice(start + 1);
+  if (text.split('&', maxMatches + maxValues + 2).length > maxMatches + maxValues + 1) throw tooMany();
+  const sent = Object.entries(parseQuery(text, '&', '=', { maxKeys: 0 })).map(([name, value]): [string, string[]] => [
+    name,
+    [value ?? ''].flat(),
+  ]);
+  const query: { -readonly [K in keyof SearchQuery]: SearchQuery[K] } = {
+    matches: [],
+    include: new Set(),
+    limit: maxResults,
+    offset: 0,
+    fuzzy: false,
+  };
+  const matches: Match[] = [];
+  for (const [name, values] of sent) {
+    const lower = name.toLowerCase();
+    if (otherNames.has(lower)) continue;
+    if (lower === 'limit') query.limit = Math.min(maxResults, count(name, values));
+    else if (lower === 'offset') query.offset = count(name, values);
+    else if (lower === 'fuzzymatching') query.fuzzy = truth(name, values);
+    else if (lower === 'includefield') query.include = fields(values);
+    else matches.push(readMatch(name, values));
+  }
+  if (matches.length > maxMatches) throw tooMany();
+  return { ...query, matches };
+}
+
+function tooMany(): BadParameterError {
+  return new BadParameterError(`A search may have at most ${maxMatches} conditions, and ${maxValues} values of one.`);
+}
+
+function count(name: string, values: readonly string[]): number {
+  const [value = ''] = values;
+  if (values.length !== 1 || !/^\d{1,15}$/.test(value))
+    throw new BadParameterError(`Parameter ${name} must be one whole number, 0 or more.`);
+  return Number(value);
+}
+
+function truth(name: string, values: readonly string[]): boolean {
+  const [value = ''] = values;
+  if (values.length !== 1 || !/^(?:true|false)$/i.test(value))
+    throw new BadParameterError(`Parameter ${name} must be true or false.`);
+  return value.toLowerCase() === 'true';
+}
+
+function fields(values: readonly string[]): ReadonlySet<string> | 'all' {
+  const names = values.flatMap((value) => value.split(',')).map((name) => name.trim());
+  if (names.length > maxValues) throw tooMany();
+  if (names.includes('all')) return 'all';
+  return new Set(names.map((name) => pathOf(name).path[0]!));
+}
+
+/** Tags of an attribute by keyword or tag, of one in a sequence with dots between. */
+function pathOf(name: string): { path: string[]; vr: string } {
+  const parts = name.split('.');
+  if (name.length > 200 || parts.length > 8) throw unknown(name);
+  const found = parts.map((part) => {
+    if (/^[\dA-F]{8}$/i.test(part)) {
+      const attribute = attributeByTag(part);
+      return { tag: part.toUpperCase(), vr: attribute?.vr ?? 'UN' };
+    }
+    const attribute = attributeOf(part);
+    if (attribute === null) throw unknown(name);
+    return attribute;
+  });
+  return { path: found.map(({ tag }) => tag), vr: found.at(-1)!.vr };
+}
+
+function unknown(name: string): BadParameterError {
+  const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
+  return new BadParameterError(`"${shown}" is no attribute of DICOM, and no parameter of a search.`);
+}
+
+function readMatch(name: string, sent: readonly string[]): Match {
+  const { path, vr } = pathOf(name);
+  const values = listed.has(vr) ? sent.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim()) : sent;
+  if (values.length > maxValues) throw tooMany();
+  const long = values.find((value) => value.length > maxValueLength);
+  if (long !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);
+  if (vr === 'UI') for (const value of values) checkUid(name, value);
+  if (vr === 'DA' || vr === 'TM' || vr === 'DT') for (const value of values) checkMoment(name, value);
+  return { path, vr, values: values.some((value) => value === '' || value === '*') ? [] : values };
+}
+
+/** Searches for UIDs may end with a star, although the standard does not ask for it. */
+function checkUid(name: string, value: string): void {
+  if (value.length > 64 || !/^(?:[\d.]*\*?)$/.test(value))
+    throw new BadParameterError(`A value of ${name} is no UID: at most 64 digits and dots.`);
+}
+
+function checkMoment(name: string, value: string): void {
+  if (/^(?:\*|[\d.:+]*(?:-[\d.:+]*)?)$/.test(value)) return;
+  throw new BadParameterError(`A value of ${name} is neither a date or time nor a range of them, such as 20240101-20241231.`);
+}

@@ -1,0 +1,125 @@
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import { toJson, type Attributes, valueText } from '../format/dataset.js';
+import type { ImageFacts } from '../images/image-facts.js';
+import type { ImageRecord } from '../images/image-record.js';
+import {
+  equipmentAttributes,
+  imageType,
+  pixelAttributes,
+  seriesDescription,
+  slideAttributes,
+  slideClass,
+  studyAttributes,
+} from '../images/slide-dataset.js';
+import { isAssociatedFile } from '../images/locator.js';
+import { seriesOf, type InstancePlan, type SeriesPlan } from '../images/structure.js';
+
+/** A series as searches return it, with its instances. */
+export interface SeriesRow {
+  uid: string;
+  modality: string;
+  attributes: DicomJson;
+  instances: readonly InstanceRow[];
+}
+
+/** An instance as searches return it. */
+export interface InstanceRow {
+  uid: string;
+  attributes: DicomJson;
+  /** Further attributes, which are made where a request wants them. */
+  all: () => DicomJson;
+}
+
+const studyTags = [
+  '00080005',
+  '00080020',
+  '00080030',
+  '00080050',
+  '00080090',
+  '00081030',
+  '00100010',
+  '00100020',
+  '00100030',
+  '00100040',
+  '0020000D',
+  '00200010',
+];
+const seriesTags = ['00080060', '0008103E', '0020000E', '00200011', '00080070', '00081010', '00081090'];
+
+function pick(dataset: DicomJson, tags: readonly string[]): DicomJson {
+  return Object.fromEntries(tags.flatMap((tag) => (dataset[tag] === undefined ? [] : [[tag, dataset[tag]]])));
+}
+
+/** Attributes of a study that its images give. */
+export function studyJson(record: ImageRecord): DicomJson {
+  const [file] = record.dicom?.files ?? [];
+  if (file !== undefined) return pick(file, studyTags);
+  return toJson({ SpecificCharacterSet: 'ISO_IR 192', ...studyAttributes(record) }, '');
+}
+
+/** The series of an image, without its annotations. @param isWhole whether label and overview are among them. */
+export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] {
+  const { facts, dicom } = record;
+  if (dicom !== null) return dicomSeries(isWhole ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
+  if (facts === null) return [];
+  const made = { ...record, facts };
+  return seriesOf(record.base, facts).map((series) => {
+    const instances = series.instances
+      .filter(({ shown }) => isWhole || shown.kind === 'level')
+      .map((plan) => slideRow(made, series, plan));
+    const attributes: Attributes = {
+      Modality: 'SM',
+      SeriesInstanceUID: series.uid,
+      SeriesNumber: series.number,
+      SeriesDescription: seriesDescription(record, series.label),
+      ...equipmentAttributes(record),
+    };
+    return { uid: series.uid, modality: 'SM', attributes: toJson(attributes, ''), instances };
+  });
+}
+
+function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPlan, plan: InstancePlan): InstanceRow {
+  const syntax = plan.syntaxes[0]!;
+  return {
+    uid: plan.uid,
+    attributes: toJson(
+      {
+        SOPClassUID: slideClass,
+        SOPInstanceUID: plan.uid,
+        InstanceNumber: plan.number,
+        ImageType: imageType(record.facts, plan),
+        TotalPixelMatrixColumns: plan.matrixColumns,
+        TotalPixelMatrixRows: plan.matrixRows,
+        ...pixelAttributes(record.facts, plan, syntax),
+        AvailableTransferSyntaxUID: [...plan.syntaxes],
+      },
+      '',
+    ),
+    all: () => toJson(slideAttributes(record, series, plan, { profile: null, ranges: null, syntax }), ''),
+  };
+}
+
+function dicomSeries(files: readonly DicomJson[]): SeriesRow[] {
+  const series = new Map<string, DicomJson[]>();
+  for (const file of files) {
+    const uid = valueText(file, '0020000E');
+    const own = series.get(uid) ?? [];
+    series.set(uid, own);
+    own.push(file);
+  }
+  return [...series].map(([uid, own]) => ({
+    uid,
+    modality: valueText(own[0], '00080060'),
+    attributes: pick(own[0]!, seriesTags),
+    instances: own.map((file) => ({
+      uid: valueText(file, '00080018'),
+      attributes: withoutStudy(file),
+      all: () => file,
+    })),
+  }));
+}
+
+function withoutStudy(file: DicomJson): DicomJson {
+  const upper = new Set([...studyTags, ...seriesTags]);
+  return Object.fromEntries(Object.entries(file).filter(([tag]) => !upper.has(tag)));
+}

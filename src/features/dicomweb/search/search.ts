@@ -1,0 +1,360 @@
+import type { HostAccess, Caller } from '../../../host.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import { callerName } from '../../../core/concurrency/queues.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { LargeImageError } from '../../../errors.js';
+import type { DicomJson } from '../../../tilesource/tile-source.js';
+import type { AnnotationServices } from '../../annotations/annotation-services.js';
+import type { Images } from '../../images/images.js';
+import { annotationRow } from '../annotations/annotation-plan.js';
+import { baseOf, uidOf } from '../format/uids.js';
+import { foldedName, type ImageIndex } from '../images/image-index.js';
+import { indexedKeys, type ImageRecord, type IndexedKey } from '../images/image-record.js';
+import type { ImageRecordModel, KeyCondition, Place } from '../images/image-record.model.js';
+import type { Asker } from '../visibility.js';
+import { meets } from './matching.js';
+import type { Match, SearchQuery } from './query.js';
+import { imageSeries, studyJson, type SeriesRow } from './rows.js';
+
+/** What is searched for. */
+export type SearchLevel = 'studies' | 'series' | 'instances';
+
+/** Images that one search looks at. */
+export const maxScanned = 100_000;
+/** Images that are read at a time. */
+const pageSize = 200;
+
+/** What {@link ImageSearch} works with. */
+export interface SearchParts {
+  records: HostRecords;
+  access: HostAccess;
+  images: Images;
+  index: ImageIndex;
+  model: ImageRecordModel;
+  annotations: AnnotationServices;
+  queue: WorkQueue;
+}
+
+/** The result of a search. */
+export interface Found {
+  rows: DicomJson[];
+  /** Whether there are more than these. */
+  hasMore: boolean;
+}
+
+/** A search with what its address says. */
+export interface SearchRequest {
+  level: SearchLevel;
+  query: SearchQuery;
+  study?: string;
+  series?: string;
+  /** Address that the addresses of results begin with. */
+  root: string;
+  asker: Asker;
+  signal: AbortSignal;
+}
+
+/** An image of a result, with its readable annotations. */
+interface Image {
+  record: ImageRecord;
+  series: SeriesRow[];
+}
+
+/** Searches the images that a caller may read. */
+export class ImageSearch {
+  constructor(private readonly parts: SearchParts) {}
+
+  /** @throws LargeImageError `too-large` where too many images would have to be looked at. */
+  async search(request: SearchRequest): Promise<Found> {
+    await this.parts.index.settled();
+    const { asker, signal } = request;
+    return this.parts.queue.run(() => this.#search(request), { caller: callerName(asker.caller), signal });
+  }
+
+  async #search(request: SearchRequest): Promise<Found> {
+    const { level, query } = request;
+    const matches = [...query.matches, ...ofAddress(request)];
+    const collected = new Collected(query);
+    if (query.limit === 0) return collected.found;
+    let group: Image[] = [];
+    const flush = async (): Promise<boolean> => {
+      if (group.length === 0) return true;
+      if (level === 'studies') group.push(...(await this.#othersOf(group, request)));
+      const goesOn = collected.add(rowsOf(group, level, request, matches));
+      group = [];
+      return goesOn;
+    };
+    for await (const image of this.#images(request, matches)) {
+      if (group[0] !== undefined && group[0].record.study !== image.record.study && !(await flush())) return collected.found;
+      group.push(image);
+      if (level !== 'studies' && !(await flush())) return collected.found;
+      if (isSliceOver()) await nextSlice(request.signal);
+    }
+    await flush();
+    return collected.found;
+  }
+
+  /** The other readable images of a study, which the conditions that the index has answered may have left out. */
+  async #othersOf(group: readonly Image[], request: SearchRequest): Promise<Image[]> {
+    const { study, base } = group[0]!.record;
+    if (study === uidOf(base, 'study')) return [];
+    const known = new Set(group.map(({ record }) => record.id));
+    const records = (await this.parts.model.ofUid(study, null, maxScanned)).filter(({ id }) => !known.has(id));
+    const filter = await this.parts.access.filter(request.asker.caller, 'item', 0);
+    const others: Image[] = [];
+    for await (const image of this.#readable(records, request, filter)) others.push(image);
+    return others;
+  }
+
+  /** Images that may have what is searched for, those of one study one after the other. */
+  async *#images(request: SearchRequest, matches: readonly Match[]): AsyncGenerator<Image> {
+    const { asker, signal } = request;
+    const filter = await this.parts.access.filter(asker.caller, 'item', 0);
+    if (asker.itemIds !== null) {
+      for await (const ids of asker.itemIds()) {
+        const records = (await this.parts.model.some(ids)).filter(({ reason }) => reason === null);
+        yield* this.#readable(records.toSorted(byStudy), request, filter);
+      }
+      return;
+    }
+    const byUid = await this.#ofUids(matches);
+    if (byUid !== null) {
+      yield* this.#readable(byUid, request, filter);
+      return;
+    }
+    const condition = conditionOf(request.query.fuzzy ? matches.filter(({ vr }) => vr !== 'PN') : matches);
+    let scanned = 0;
+    for (let after: Place | null = null; ;) {
+      signal.throwIfAborted();
+      const page: { id: string; place: Place }[] = await this.parts.model.page(condition, { after, limit: pageSize });
+      const records = new Map((await this.parts.model.some(page.map(({ id }) => id))).map((record) => [record.id, record]));
+      yield* this.#readable(
+        page.flatMap(({ id }) => records.get(id) ?? []),
+        request,
+        filter,
+      );
+      if (page.length < pageSize) return;
+      after = page.at(-1)!.place;
+      scanned += page.length;
+      if (scanned >= maxScanned) {
+        throw new LargeImageError(
+          'too-large',
+          `The search would look at more than ${maxScanned} images. Please search for less.`,
+        );
+      }
+    }
+  }
+
+  /** The images of the UIDs that are searched for; `null` where none are. */
+  async #ofUids(matches: readonly Match[]): Promise<ImageRecord[] | null> {
+    for (const tag of ['0020000D', '00080018', '0020000E']) {
+      const match = matches.find(({ path, values }) => path.length === 1 && path[0] === tag && values.length > 0);
+      if (match === undefined || match.values.some((value) => value.endsWith('*'))) continue;
+      const found = new Map<string, ImageRecord>();
+      for (const uid of new Set(match.values)) {
+        for (const record of await this.parts.model.ofUid(uid, baseOf(uid), maxScanned)) found.set(record.id, record);
+      }
+      // Series and instances of annotations cannot be found by their UIDs alone.
+      if (found.size === 0 && tag !== '0020000D') continue;
+      return [...found.values()].toSorted(byStudy);
+    }
+    return null;
+  }
+
+  /** The ones of some images that the caller may read, as they are now. */
+  async *#readable(
+    records: readonly ImageRecord[],
+    request: SearchRequest,
+    filter: Record<string, unknown>,
+  ): AsyncGenerator<Image> {
+    const { asker } = request;
+    const { caller } = asker;
+    if (records.length === 0) return;
+    const { records: host, index } = this.parts;
+    const items = new Map(
+      (
+        await host.findItems(
+          records.map(({ id }) => id),
+          filter,
+        )
+      ).map((item) => [item.id, item]),
+    );
+    const counts = items.size === 0 ? {} : await this.#annotationCounts([...items.keys()], caller);
+    for (const known of records) {
+      const item = items.get(known.id);
+      if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
+      const record = await index.current(item, known).catch(ignoreUnreadable);
+      if (record === null || record.reason !== null) continue;
+      const series = imageSeries(record, await asker.showsAssociated(item)).filter(({ instances }) => instances.length > 0);
+      if ((counts[item.id] ?? 0) > 0) series.push(...(await this.#annotationRows(record, caller)));
+      yield { record, series };
+    }
+  }
+
+  async #annotationCounts(ids: readonly string[], caller: Caller | null): Promise<Readonly<Record<string, number>>> {
+    const { counts } = await this.parts.annotations.lists.counts(ids, caller);
+    return counts instanceof Map ? Object.fromEntries(counts) : counts;
+  }
+
+  async #annotationRows(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
+    const rows: SeriesRow[] = [];
+    for await (const annotation of this.parts.annotations.lists.ofItem(record.id, caller)) {
+      rows.push(annotationRow(record, annotation, rows.length));
+    }
+    return rows;
+  }
+
+  /** Whether the caller may read all that an image is made of. */
+  async #mayReadParts({ id, largeImage }: ItemRecord, caller: Caller | null): Promise<boolean> {
+    const { images } = this.parts;
+    if (images.registry.get(largeImage?.sourceName ?? '')?.readsFolder === undefined) return true;
+    return (await images.load(id, caller).catch(ignoreUnreadable)) !== null;
+  }
+}
+
+function byStudy(a: ImageRecord, b: ImageRecord): number {
+  return a.study < b.study ? -1 : a.study > b.study ? 1 : 0;
+}
+
+function ignoreUnreadable(error: unknown): null {
+  if (error instanceof LargeImageError && ['access-denied', 'tile-source', 'no-large-image', 'unknown-id'].includes(error.code))
+    return null;
+  throw error;
+}
+
+function ofAddress({ study, series }: SearchRequest): Match[] {
+  const one = (tag: string, value: string | undefined) =>
+    value === undefined ? [] : [{ path: [tag], vr: 'UI', values: [value] }];
+  return [...one('0020000D', study), ...one('0020000E', series)];
+}
+
+/** The condition that the index answers best. */
+function conditionOf(matches: readonly Match[]): KeyCondition | null {
+  for (const kind of ['equals', 'prefix', 'range'] as const) {
+    for (const key of indexedKeys) {
+      const match = matches.find(({ path, values }) => path.length === 1 && path[0] === keyTags[key] && values.length > 0);
+      const condition = match && keyCondition(key, match, kind);
+      if (condition) return condition;
+    }
+  }
+  return null;
+}
+
+const keyTags: Readonly<Record<IndexedKey, string>> = {
+  PatientID: '00100020',
+  PatientName: '00100010',
+  AccessionNumber: '00080050',
+  StudyID: '00200010',
+  StudyDate: '00080020',
+  ReferringPhysicianName: '00080090',
+  PatientBirthDate: '00100030',
+};
+
+function keyCondition(key: IndexedKey, { vr, values }: Match, kind: 'equals' | 'prefix' | 'range'): KeyCondition | null {
+  const folded = vr === 'PN' ? values.map(foldedName) : values;
+  const [first = ''] = folded;
+  if (vr === 'DA') {
+    const [from = '', to] = first.split('-');
+    if (values.length > 1) return null;
+    if (to === undefined) return kind === 'equals' ? { key, equals: [from] } : null;
+    return kind === 'range' ? { key, ...(from !== '' && { from }), ...(to !== '' && { to: `${to}\u{10ffff}` }) } : null;
+  }
+  if (kind === 'equals') return folded.every((value) => !/[*?]/.test(value)) && vr !== 'PN' ? { key, equals: folded } : null;
+  if (kind !== 'prefix' || values.length > 1) return null;
+  const prefix = first.slice(0, first.search(/[*?]|$/));
+  return prefix === '' ? null : { key, prefix };
+}
+
+/** Rows of one study. */
+function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchRequest, matches: readonly Match[]): DicomJson[] {
+  const { query, root } = request;
+  const [first] = images;
+  if (first === undefined) return [];
+  const { study } = first.record;
+  const all = images.flatMap(({ series }) => series);
+  const url = `${root}/studies/${study}`;
+  const ofStudy: DicomJson = {
+    ...studyJson(first.record),
+    '00080056': { vr: 'CS', Value: ['ONLINE'] },
+    '00080061': { vr: 'CS', Value: [...new Set(all.map(({ modality }) => modality))] },
+    '00081190': { vr: 'UR', Value: [url] },
+    '00201206': { vr: 'IS', Value: [all.length] },
+    '00201208': { vr: 'IS', Value: [all.reduce((sum, { instances }) => sum + instances.length, 0)] },
+  };
+  if (level === 'studies') {
+    const deep = matches.every((match) => isOf(ofStudy, match));
+    // Conditions on series and instances hold for a study that has one of these.
+    const row = deep
+      ? ofStudy
+      : all
+          .flatMap((series) => series.instances.map((instance) => ({ ...instance.all(), ...series.attributes, ...ofStudy })))
+          .find((each) => meets(each, matches, query.fuzzy));
+    return row !== undefined && meets(row, matches, query.fuzzy) ? [shown(ofStudy, ofStudy, query)] : [];
+  }
+  return all.flatMap((series): DicomJson[] => {
+    const ofSeries: DicomJson = {
+      ...ofStudy,
+      ...series.attributes,
+      '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}`] },
+      '00201209': { vr: 'IS', Value: [series.instances.length] },
+    };
+    if (level === 'series') {
+      const row = matches.every((match) => isOf(ofSeries, match))
+        ? ofSeries
+        : series.instances
+            .map((instance) => ({ ...instance.all(), ...ofSeries }))
+            .find((each) => meets(each, matches, query.fuzzy));
+      return row !== undefined && meets(row, matches, query.fuzzy) ? [shown(ofSeries, ofSeries, query)] : [];
+    }
+    return series.instances.flatMap((instance) => {
+      const base: DicomJson = {
+        ...ofSeries,
+        ...instance.attributes,
+        '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
+      };
+      const needsAll = query.include === 'all' || query.include.size > 0 || !matches.every((match) => isOf(base, match));
+      const row = needsAll ? { ...instance.all(), ...base } : base;
+      return meets(row, matches, query.fuzzy) ? [shown(base, row, query)] : [];
+    });
+  });
+}
+
+function isOf(dataset: DicomJson, { path, values }: Match): boolean {
+  return values.length === 0 || dataset[path[0]!] !== undefined;
+}
+
+function shown(base: DicomJson, all: DicomJson, { include }: SearchQuery): DicomJson {
+  const more =
+    include === 'all'
+      ? all
+      : Object.fromEntries([...include].flatMap((tag) => (all[tag] === undefined ? [] : [[tag, all[tag]]])));
+  return Object.fromEntries(Object.entries({ ...more, ...base }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The rows of a page, as they are found. */
+class Collected {
+  readonly #rows: DicomJson[] = [];
+  #skipped = 0;
+  #hasMore = false;
+
+  constructor(private readonly query: Pick<SearchQuery, 'limit' | 'offset'>) {}
+
+  get found(): Found {
+    return { rows: this.#rows, hasMore: this.#hasMore };
+  }
+
+  /** @returns false when there is enough. */
+  add(rows: readonly DicomJson[]): boolean {
+    for (const row of rows) {
+      if (this.#skipped < this.query.offset) this.#skipped += 1;
+      else if (this.#rows.length < this.query.limit) this.#rows.push(row);
+      else {
+        this.#hasMore = true;
+        return false;
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,24 @@
+/** How the components of a JPEG 2000 code stream are transformed. */
+export interface Jpeg2000Coding {
+  /** Whether the first three components are mixed, as red, green and blue are. */
+  mixed: boolean;
+  /** Whether the wavelet is the reversible one. */
+  reversible: boolean;
+}
+
+/** Reads the COD marker segment (ISO 15444-1 A.6.1) of the main header; `null` where there is none. */
+export function jpeg2000Coding(bytes: Uint8Array): Jpeg2000Coding | null {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const start = view.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
+  if (start < 0) return null;
+  for (let at = start + 2; at + 4 <= view.length;) {
+    const marker = view.readUInt16BE(at);
+    // The main header ends with the first tile-part.
+    if (marker === 0xff_90 || marker < 0xff_00) return null;
+    if (marker === 0xff_52) {
+      return at + 14 <= view.length ? { mixed: view[at + 8] === 1, reversible: view[at + 13] === 1 } : null;
+    }
+    at += 2 + view.readUInt16BE(at + 2);
+  }
+  return null;
+}

@@ -1,0 +1,29 @@
+declare module 'dcmjs' {
+  interface Entry {
+    tag: string;
+    vr: string;
+    vm: string;
+    name: string;
+  }
+  interface Element {
+    vr: string;
+    Value?: unknown[];
+  }
+  type Dataset = Record<string, Element>;
+  class WriteBufferStream {
+    constructor(size: number, littleEndian?: boolean);
+    getBuffer(start?: number, end?: number): ArrayBuffer;
+    readonly size: number;
+  }
+  const data: {
+    DicomMetaDictionary: { nameMap: Readonly<Record<string, Entry>>; dictionary: Readonly<Record<string, Entry>> };
+    DicomMessage: {
+      write(dataset: Dataset, stream: WriteBufferStream, syntax: string, options: object): number;
+      readFile(bytes: ArrayBuffer, options?: object): { meta: Dataset; dict: Dataset };
+    };
+    WriteBufferStream: typeof WriteBufferStream;
+  };
+  const log: { setLevel(level: string): void };
+  const dcmjs: { data: typeof data; log: typeof log };
+  export default dcmjs;
+}

@@ -1,0 +1,76 @@
+import { createRequire } from 'node:module';
+import type dcmjs from 'dcmjs';
+import type { DicomJson, DicomJsonElement } from '../../tile-source.js';
+
+const require = createRequire(import.meta.url);
+let library: typeof dcmjs | null = null;
+
+/** The library, which threads that read no headers do not load. */
+function loaded(): typeof dcmjs {
+  if (library !== null) return library;
+  library = require('dcmjs') as typeof dcmjs;
+  // It warns on the console of what it repairs.
+  library.log.setLevel('silent');
+  return library;
+}
+
+function parse(bytes: Uint8Array): Record<string, Element> {
+  return loaded().data.DicomMessage.readFile(Uint8Array.from(bytes).buffer, { ignoreErrors: true }).dict;
+}
+
+/** An element as the library reads it. */
+interface Element {
+  vr: string;
+  Value?: unknown[];
+}
+
+const binary: ReadonlySet<string> = new Set(['OB', 'OW', 'OF', 'OD', 'OL', 'OV', 'UN']);
+const numeric: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
+
+/** Longest value that metadata hold themselves, in bytes. */
+const maxInline = 4096;
+
+/**
+ * The header of a file as JSON.
+ *
+ * @param bytes from the preamble up to the samples, which are not among them.
+ * @param bulkRoot address of the long values: a name below it is made of the tags, and of the numbers of items, that lead to the value, with dots between.
+ */
+export function headerToJson(bytes: Uint8Array, bulkRoot: string): DicomJson {
+  return readJson(parse(bytes), `${bulkRoot}/`);
+}
+
+function readJson(dict: Readonly<Record<string, Element>>, path: string): DicomJson {
+  const elements = Object.entries(dict)
+    .filter(([tag]) => /^[\dA-F]{8}$/i.test(tag) && !tag.startsWith('0002') && !tag.startsWith('7FE0'))
+    .map(([tag, element]): [string, DicomJsonElement] => [
+      tag.toUpperCase(),
+      readElement(element, `${path}${tag.toUpperCase()}`),
+    ]);
+  return Object.fromEntries(elements.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function readElement({ vr, Value: values = [] }: Element, path: string): DicomJsonElement {
+  if (binary.has(vr)) {
+    const [first] = values;
+    if (!(first instanceof ArrayBuffer) || first.byteLength === 0) return { vr };
+    return first.byteLength > maxInline ? { vr, BulkDataURI: path } : { vr, InlineBinary: Buffer.from(first).toString('base64') };
+  }
+  if (vr === 'SQ')
+    return { vr, Value: values.map((item, index) => readJson(item as Record<string, Element>, `${path}.${index}.`)) };
+  const present = values.filter((value) => value !== undefined && value !== null);
+  if (present.every((value) => value === '')) return { vr };
+  return { vr, Value: present.map((value) => (numeric.has(vr) && value !== '' ? Number(value) : value)) };
+}
+
+/** A long value of a header by the path that {@link headerToJson} has given it; `null` where there is none. */
+export function headerValue(bytes: Uint8Array, path: readonly string[]): Uint8Array | null {
+  let at: unknown = parse(bytes);
+  for (const [index, name] of path.entries()) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return null;
+    const next = (at as Record<string, unknown>)[name];
+    at = index === path.length - 1 || /^\d+$/.test(path[index + 1] ?? '') ? ((next as Element | undefined)?.Value ?? next) : next;
+  }
+  const [value] = Array.isArray(at) ? (at as unknown[]) : [];
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : null;
+}

@@ -1,0 +1,177 @@
+import { TileSourceError } from '../../../errors.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { adobeRgb, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
+import { jpeg2000Coding } from '../../codecs/jpeg2000-colours.js';
+import type { StoredColours, StoredLevel } from '../../tile-source.js';
+import { codeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
+import { yCbCrOf601 } from './decoding/stored-ycbcr.js';
+import { compressions, photometrics } from './file/tags.js';
+import type { ImageLayout } from './tiff-layout.js';
+import { chunkTable, storedChunk, type ChunkReader } from './region.js';
+
+const jpeg2000: ReadonlySet<number> = new Set([
+  compressions.jpeg2000YCbCr,
+  compressions.jpeg2000Lossy,
+  compressions.jpeg2000Rgb,
+  compressions.jpeg2000,
+]);
+
+/** Lengths that are looked at before the time is. */
+const lengthsAtOnce = 65_536;
+
+/** What the first tile of a level says about all of them. */
+interface TileForm {
+  encoding: StoredLevel['encoding'];
+  colours: StoredColours;
+  /** Bytes that take the place of the first `drop` bytes of each tile. */
+  prefix: Uint8Array;
+  drop: number;
+  /** Whether bytes are a complete tile of this form. */
+  isIntact(bytes: Uint8Array): boolean;
+}
+
+/**
+ * The tiles of a level as they are stored in the file, if they are all there in JPEG or JPEG 2000. Tables that the tiles of a TIFF share are put in front
+ * of each JPEG, and a marker that says so where its components are red, green and blue. All other bytes stay as they are.
+ */
+export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Promise<StoredLevel | null> {
+  const isPlain = layout.tiled && layout.planes === 1 && layout.orientation === 1 && layout.fillOrder !== 2;
+  if (!isPlain || layout.sampleFormat !== 1) return null;
+  const { offsets, lengths } = await chunkTable(reader, layout);
+  const count = layout.chunksAcross * layout.chunksDown;
+  if (offsets.length < count || lengths.length < count) return null;
+  for (let tile = 0; tile < count; tile++) {
+    if (tile % lengthsAtOnce === 0 && isSliceOver()) await nextSlice(reader.signal);
+    if (offsets[tile] === 0 || lengths[tile] === 0) return null;
+  }
+  const first = await storedChunk(reader, layout, 0);
+  const form = first && formOf(first, layout);
+  if (form === null) return null;
+  const { prefix, drop } = form;
+  return {
+    encoding: form.encoding,
+    colours: form.colours,
+    lengthOf: (tile) => lengths[tile]! - drop + prefix.length,
+    async read(tile, signal) {
+      const { signal: _first, ...always } = reader;
+      const stored = await storedChunk(signal === undefined ? always : { ...always, signal }, layout, tile);
+      if (stored === null || !form.isIntact(stored))
+        throw new TileSourceError(`Corrupt TIFF: tile ${tile} is no ${form.encoding}.`);
+      if (prefix.length === 0) return stored.subarray(drop);
+      const bytes = new Uint8Array(prefix.length + stored.length - drop);
+      bytes.set(prefix);
+      bytes.set(stored.subarray(drop), prefix.length);
+      return bytes;
+    },
+  };
+}
+
+function formOf(first: Uint8Array, layout: ImageLayout): TileForm | null {
+  if (layout.compression === compressions.jpeg) return jpegForm(first, layout);
+  return jpeg2000.has(layout.compression) ? jpeg2000Form(first, layout) : null;
+}
+
+interface JpegHeader {
+  marker: number;
+  components: number;
+  sampling: readonly number[];
+  /** Whether markers of the file say what the components are: `null` where they say nothing. */
+  saysRgb: boolean | null;
+  fits: boolean;
+}
+
+function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
+  const segments = jpegSegments(bytes);
+  if (segments === null || segments.at(-1)?.marker !== markers.scan || !isEnded(bytes)) return null;
+  const frame = segments.find(({ marker }) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker));
+  if (frame === undefined) return null;
+  const { body } = frame;
+  const components = body[5] ?? 0;
+  if (body.length < 6 + components * 3) return null;
+  const adobe = segments.find(({ marker, body: own }) => marker === markers.adobe && own.length >= 12 && own[0] === 0x41);
+  const isJfif = segments.some(({ marker, body: own }) => marker === markers.jfif && own[0] === 0x4a);
+  const width = ((body[3] ?? 0) << 8) + (body[4] ?? 0);
+  const height = ((body[1] ?? 0) << 8) + (body[2] ?? 0);
+  return {
+    marker: frame.marker,
+    components,
+    sampling: Array.from({ length: components }, (_, i) => body[7 + i * 3] ?? 0),
+    saysRgb: isJfif ? false : adobe === undefined ? null : adobe.body[11] === 0,
+    fits: body[0] === 8 && width === layout.chunkWidth && height === layout.chunkHeight && components === layout.samplesPerPixel,
+  };
+}
+
+/** Whether a JPEG has its last marker; some writers fill up with zeros behind it. */
+function isEnded(bytes: Uint8Array): boolean {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end -= 1;
+  return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === markers.endOfImage;
+}
+
+function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
+  if (layout.bits !== 8) return null;
+  const header = jpegHeader(first, layout);
+  // The transfer syntax of DICOM is for baseline JPEG.
+  if (header === null || !header.fits || header.marker !== markers.baselineFrame) return null;
+  const { photometric, samplesPerPixel } = layout;
+  const isGray = samplesPerPixel === 1 && photometric === photometrics.blackIsZero;
+  const isRgb = samplesPerPixel === 3 && photometric === photometrics.rgb;
+  const isUsual = layout.yCbCr.reference.every((value, index) => value === yCbCrOf601.reference[index]);
+  const isYCbCr = samplesPerPixel === 3 && photometric === photometrics.yCbCr && isUsual;
+  if (!isGray && !isRgb && !isYCbCr) return null;
+  if ((isRgb && header.saysRgb === false) || (isYCbCr && header.saysRgb === true)) return null;
+  const isSubsampled = header.sampling.some((each) => each !== header.sampling[0]);
+  if (isRgb && isSubsampled) return null;
+  const tables = layout.jpegTables === null ? new Uint8Array() : sharedTables(layout.jpegTables);
+  if (tables === null) return null;
+  const marker = isRgb && header.saysRgb === null ? adobeRgb : new Uint8Array();
+  const isWhole = tables.length + marker.length === 0;
+  return {
+    encoding: 'jpeg',
+    colours: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : isSubsampled ? 'YBR_FULL_422' : 'YBR_FULL',
+    prefix: isWhole ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
+    drop: isWhole ? 0 : 2,
+    isIntact: (bytes) => {
+      const own = jpegHeader(bytes, layout);
+      return own !== null && own.fits && own.marker === header.marker && own.saysRgb === header.saysRgb;
+    },
+  };
+}
+
+/** The tables without the markers around them; `null` where they are none. */
+function sharedTables(jpeg: Uint8Array): Uint8Array | null {
+  const segments = jpegSegments(jpeg);
+  const last = segments?.at(-1);
+  return last === undefined ? null : jpeg.subarray(2, last.end);
+}
+
+function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
+  if (layout.bits !== 8 && layout.bits !== 16) return null;
+  const isStream = (bytes: Uint8Array): boolean => {
+    const size = codeStreamSize(bytes);
+    return (
+      size !== null &&
+      bytes[0] === 0xff &&
+      bytes[1] === 0x4f &&
+      size.width === layout.chunkWidth &&
+      size.height === layout.chunkHeight &&
+      size.components.length === layout.bands &&
+      size.components.every(({ bits, dx, dy, signed }) => bits === layout.bits && dx === 1 && dy === 1 && !signed)
+    );
+  };
+  const size = codeStreamSize(first);
+  const coding = jpeg2000Coding(first);
+  if (size === null || coding === null || !isStream(first) || (layout.bands !== 1 && layout.bands !== 3)) return null;
+  if (layout.bands === 3 && layout.bits !== 8) return null;
+  const mixed = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
+  const plain = isYCbCr(first, layout, size) ? 'YBR_FULL' : 'RGB';
+  // Components that are mixed although they are YCbCr already have no name in DICOM.
+  if (layout.bands === 3 && coding.mixed && plain === 'YBR_FULL') return null;
+  return {
+    encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',
+    colours: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixed : plain,
+    prefix: new Uint8Array(),
+    drop: 0,
+    isIntact: isStream,
+  };
+}
