@@ -80,6 +80,8 @@ const exposedHeaders = [
   'Accept-Ranges',
   'Retry-After',
   'Large-Image-Corrupt-Tiles',
+  'Content-Location',
+  'Warning',
 ];
 
 /**
