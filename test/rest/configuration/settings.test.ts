@@ -120,10 +120,13 @@ describe('settings of the plugin', () => {
   const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
   const shown = () => started.anonymous.ok('GET', '/large_image/settings');
 
-  it('are the sixteen of the contract and that of annotations, under both names, with their defaults', async () => {
+  it('shows all public settings, under both names, with their defaults', async () => {
     const expected = {
       ...Object.fromEntries(Object.entries(table).map(([name, row]) => [name, row.byDefault])),
       annotation_history: true,
+      associated_images: 'READ',
+      links: 'READ',
+      links_without_end: false,
     };
     expect(Object.keys(table)).toHaveLength(16);
     const both = Object.entries(expected).flatMap(([name, value]) => [

@@ -42,6 +42,7 @@ const strange = shapes.map((shape, n): Json => ({
   ...shape,
   annotationId: 'e'.repeat(24),
   _version: n,
+  digest: `theirs ${n}`,
   key: `large_image.${n === 2 ? 'max_thumbnail_files' : n}`,
 }));
 
