@@ -55,7 +55,8 @@ function colours(
   const capacity = Math.floor((Math.min(start, head.length) - at) / entryBytes);
   const count = Math.min(stated === 0 ? 2 ** bits : stated, 2 ** bits, Math.max(0, capacity));
   if (count === 0) throw new TileSourceError('Corrupt BMP: it has no palette.');
-  const palette = new Uint8Array(count * 3);
+  // Indexes beyond the palette are black, as in browsers.
+  const palette = new Uint8Array(2 ** bits * 3);
   for (let i = 0; i < count; i++) {
     for (let band = 0; band < 3; band++) palette[i * 3 + band] = head[at + i * entryBytes + 2 - band]!;
   }

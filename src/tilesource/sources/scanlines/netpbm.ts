@@ -43,11 +43,12 @@ function pam(text: string): (Shape & { type: string }) | null {
   return { width, height, bands, most, start: end + 7, type: values.get('TUPLTYPE') ?? '' };
 }
 
-/** A converter for integers of one or two bytes, big-endian, which are scaled to the range of their type. */
-function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
+/** A converter for integers of one or two bytes, big-endian. Bytes are scaled to their range; of words the file states the white. */
+function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
   const bytes = most > 255 ? 2 : 1;
-  const factor = (bytes === 2 ? 65_535 : 255) / most;
+  const factor = bytes === 2 ? 1 : 255 / most;
   return {
+    ...(bytes === 2 && most < 65_535 ? { white: most } : {}),
     dtype: bytes === 2 ? 'uint16' : 'uint8',
     pixelBits: bands * bytes * 8,
     unpack: (row, { skip, count }, out, at) => {
@@ -57,7 +58,7 @@ function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBi
       }
       for (let i = 0; i < count * bands; i++) {
         const sample = bytes === 2 ? row.readUInt16BE((skip * bands + i) * 2) : row[skip * bands + i]!;
-        out[at + i] = factor === 1 ? sample : Math.round(Math.min(sample, most) * factor);
+        out[at + i] = factor === 1 ? Math.min(sample, most) : Math.round(Math.min(sample, most) * factor);
       }
     },
   };

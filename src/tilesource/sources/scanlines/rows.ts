@@ -7,6 +7,8 @@ export interface Rows {
   height: number;
   bands: number;
   dtype: SampleType;
+  /** The sample that is white, where it is less than the largest of `dtype`. */
+  white?: number;
   frames: number;
   /** Bits of a pixel in the file. With fewer than 8 the first pixel has the highest bits of a byte. */
   pixelBits: number;

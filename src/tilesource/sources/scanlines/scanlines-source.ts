@@ -48,6 +48,7 @@ class ScanlinesTileSource implements TileSource {
       mmX: null,
       mmY: null,
       dtype: rows.dtype,
+      ...(rows.white === undefined ? {} : { white: rows.white }),
       bandCount: rows.bands,
       ...(frames.length > 1 ? { frames } : {}),
     };

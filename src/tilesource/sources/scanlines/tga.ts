@@ -41,6 +41,8 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
 
 /** The bit of the image type that means run-length encoding: pixels are stored as runs of equal pixels and sequences of other pixels. */
 const packedFlag = 8;
+/** Red, green and blue in two bytes. */
+const fifteenBits = [0x7c_00, 0x3_e0, 0x1f].map(fieldOf);
 /** Most bytes of unpacked pixels. The whole picture is unpacked and kept, because positions of rows in packed data are unknown. */
 const mostUnpacked = 2 ** 26;
 /** How many bytes are unpacked before other work on the event loop may run. */
@@ -85,19 +87,17 @@ function colours(
     const hasAlpha = (descriptor & 15) > 0;
     return { bands: hasAlpha ? 4 : 3, unpack: bytewise(hasAlpha ? [2, 1, 0, 3] : [2, 1, 0], 4) };
   }
-  if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: fielded([0x7c_00, 0x3_e0, 0x1f].map(fieldOf), 2) };
-  const entryBytes = mapBits / 8;
-  if (
-    kind === 1 &&
-    bits === 8 &&
-    (entryBytes === 3 || entryBytes === 4) &&
-    mapLength > 0 &&
-    mapAt + mapLength * entryBytes <= head.length
-  ) {
-    const palette = new Uint8Array(mapLength * 3);
-    for (let i = 0; i < mapLength; i++) {
-      for (let band = 0; band < 3; band++) palette[i * 3 + band] = head[mapAt + i * entryBytes + 2 - band]!;
-    }
+  if (kind === 2 && (bits === 15 || bits === 16)) return { bands: 3, unpack: fielded(fifteenBits, 2) };
+  const entryBytes = Math.ceil(mapBits / 8);
+  // The palette may begin with a later index than 0. Indexes that it does not have are black.
+  const first = head.readUInt16LE(3);
+  const isKnown = [15, 16, 24, 32].includes(mapBits) && mapLength > 0 && mapAt + mapLength * entryBytes <= head.length;
+  if (kind === 1 && bits === 8 && isKnown) {
+    const palette = new Uint8Array(256 * 3);
+    const entries = head.subarray(mapAt, mapAt + mapLength * entryBytes);
+    const unpack = entryBytes === 2 ? fielded(fifteenBits, 2) : bytewise([2, 1, 0], entryBytes);
+    const count = Math.min(mapLength, 256 - first);
+    if (count > 0) unpack(entries, { skip: 0, count }, palette, first * 3);
     return indexed(palette, 8);
   }
   throw new TileSourceError(`The TGA has pixels of type ${kind} with ${bits} bits, which is not supported.`);

@@ -140,3 +140,38 @@ describe('pictures in rows', () => {
     expect(result.readable).toBeGreaterThan(result.files / 10);
   });
 });
+
+describe('palettes and depths', () => {
+  const samplesOf = async (file: Buffer, name: string) => {
+    const source = await scanlinesSource.open(memoryInput(file, name));
+    const { data } = await source.readTile({ level: 0, x: 0, y: 0, frame: 0 });
+    await source.close();
+    return { white: source.metadata.white, samples: [...data] };
+  };
+
+  it('TGA palettes of 16 bits, from any first index', async () => {
+    const head = Buffer.from([0, 1, 1, 2, 0, 2, 0, 16, 0, 0, 0, 0, 4, 0, 1, 0, 8, 0]);
+    const palette = Buffer.from([0x00, 0x7c, 0xe0, 0x83]);
+    const { samples } = await samplesOf(Buffer.concat([head, palette, Buffer.from([2, 3, 0, 255])]), 'a.tga');
+    expect(samples).toEqual([255, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0]);
+  });
+
+  it('BMP indexes beyond the palette are black', async () => {
+    const head = Buffer.alloc(54);
+    head.write('BM');
+    head.writeUInt32LE(62, 10);
+    head.writeUInt32LE(40, 14);
+    head.writeInt32LE(4, 18);
+    head.writeInt32LE(1, 22);
+    head.writeUInt16LE(8, 28);
+    head.writeUInt32LE(2, 46);
+    const file = Buffer.concat([head, Buffer.from([1, 2, 3, 0, 4, 5, 6, 0, 0, 1, 2, 255])]);
+    expect((await samplesOf(file, 'a.bmp')).samples).toEqual([3, 2, 1, 6, 5, 4, 0, 0, 0, 0, 0, 0]);
+  });
+
+  it('Netpbm of more than 8 bits is as stored, and states its white', async () => {
+    const words = Buffer.from([0, 0, 3, 255, 1, 244, 255, 255]);
+    const file = Buffer.concat([Buffer.from('P5 4 1 1000\n'), words]);
+    expect(await samplesOf(file, 'a.pgm')).toEqual({ white: 1000, samples: [0, 1000, 500, 1000] });
+  });
+});
