@@ -281,7 +281,11 @@ describe('CZI', () => {
     ['Zstandard that claims more than the sub-block', { compression: 5, data: compress(Buffer.alloc(1000), 1) }, '1000 bytes'],
     ['an unknown header of Zstandard', { compression: 6, data: Buffer.from([9, 1, 1]) }, 'unknown header'],
     ['JPEG XR that is cut short', { compression: 4, data: jpegXr.subarray(0, 700) }, 'not a complete JPEG XR'],
-    ['JPEG XR whose code stream is larger than its directory says', { compression: 4, data: largeJpegXr() }, 'not a complete JPEG XR'],
+    [
+      'JPEG XR whose code stream is larger than its directory says',
+      { compression: 4, data: largeJpegXr() },
+      'not a complete JPEG XR',
+    ],
     [
       'JPEG XR far larger than its sub-block',
       { compression: 4, data: largeJpegXr(5000) },
