@@ -44,8 +44,49 @@ async function chunkRange(reader: ChunkReader, layout: ImageLayout, index: numbe
   return { offset: offsets[index] ?? 0, length: lengths[index] ?? 0 };
 }
 
+/** Bytes of the file, with a name for messages. */
+interface ByteRange {
+  offset: number;
+  length: number;
+  name: string;
+}
+
+/** Ranges of the file that are at most this far apart are read together, as long as they have no more bytes than this in all. */
+const joinedGap = 4096;
+const joinedBytes = 2 ** 22;
+
+/** Reads ranges of the file. Neighbours are read together, because there may be a strip for every row, or for every pixel. */
+async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Promise<Uint8Array[]> {
+  const found: Uint8Array[] = [];
+  const order = ranges.map((_, index) => index).toSorted((a, b) => ranges[a]!.offset - ranges[b]!.offset);
+  for (let from = 0; from < order.length;) {
+    const { offset, length, name } = ranges[order[from]!]!;
+    let end = offset + length;
+    let to = from + 1;
+    for (; to < order.length; to += 1) {
+      const next = ranges[order[to]!]!;
+      const nextEnd = Math.max(end, next.offset + next.length);
+      // A range outside of the file is read by itself, so that the error names it.
+      if (next.offset - end > joinedGap || nextEnd - offset > joinedBytes || nextEnd > reader.file.size) break;
+      end = nextEnd;
+    }
+    const bytes = await reader.file.exactly(offset, end - offset, name, reader.signal);
+    for (; from < to; from += 1) {
+      const range = ranges[order[from]!]!;
+      found[order[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
+    }
+  }
+  return found;
+}
+
 /** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside of the file. */
 export async function storedChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
+  const range = await storedRange(reader, layout, index);
+  return range && reader.file.exactly(range.offset, range.length, range.name, reader.signal);
+}
+
+/** The position of a chunk in the file; `null` if it was never written. */
+async function storedRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<ByteRange | null> {
   const { offset, length: claimed } = await chunkRange(reader, layout, index);
   let length = claimed;
   if (offset === 0 || length === 0) return null;
@@ -59,7 +100,7 @@ export async function storedChunk(reader: ChunkReader, layout: ImageLayout, inde
       `Corrupt TIFF: tile or strip ${index} of ${layout.chunkWidth} by ${layout.chunkHeight} pixels claims ${length} bytes, more than ${limit}.`,
     );
   }
-  return reader.file.exactly(offset, length, `tile or strip ${index}`, reader.signal);
+  return { offset, length, name: `tile or strip ${index}` };
 }
 
 function copy(from: Raster, source: StoredRegion, to: Raster, left: number, top: number): void {
@@ -135,31 +176,48 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
   const rowBytes = Math.ceil((width * (planes > 1 ? 1 : layout.samplesPerPixel) * layout.bits) / 8);
   const { offsets, lengths } = await chunkTable(reader, layout);
   const end = Math.min(region.top + region.height, height);
-  for (let top = region.top; top < end;) {
+  const parts: { top: number; rows: number; ranges: (ByteRange | null)[] }[] = [];
+  for (let top = region.top; top < end; top += parts.at(-1)!.rows) {
     const strip = Math.floor(top / chunkHeight);
     const rows = Math.min(end, (strip + 1) * chunkHeight) - top;
     const skipped = (top - strip * chunkHeight) * rowBytes;
-    const stored = await Promise.all(
-      Array.from({ length: planes }, async (_, plane) => {
-        const [offset, length] = [offsets[plane * chunksDown + strip] ?? 0, lengths[plane * chunksDown + strip] ?? 0];
-        if (offset === 0 || length === 0) return null;
-        const present = Math.max(0, Math.min(length - skipped, rows * rowBytes));
-        return reader.file.exactly(offset + skipped, present, `strip ${strip}`, reader.signal);
-      }),
+    const ranges = Array.from({ length: planes }, (_, plane): ByteRange | null => {
+      const [offset, length] = [offsets[plane * chunksDown + strip] ?? 0, lengths[plane * chunksDown + strip] ?? 0];
+      if (offset === 0 || length === 0) return null;
+      return {
+        offset: offset + skipped,
+        length: Math.max(0, Math.min(length - skipped, rows * rowBytes)),
+        name: `strip ${strip}`,
+      };
+    });
+    parts.push({ top, rows, ranges });
+  }
+  const present = parts.filter(({ ranges }) => ranges.every((range) => range !== null));
+  const bytes = await readRanges(
+    reader,
+    present.flatMap(({ ranges }) => ranges.filter((range) => range !== null)),
+  );
+  // Complete strips that follow each other are decoded together, unless their bits are turned over, which libtiff does strip by strip.
+  const areJoined = layout.fillOrder !== 2;
+  for (let from = 0; from < present.length;) {
+    const { top } = present[from]!;
+    let rows = 0;
+    let to = from;
+    do {
+      rows += present[to]!.rows;
+      to += 1;
+    } while (areJoined && to < present.length && present[to]!.top === top + rows && isComplete(present[to - 1]!, rowBytes));
+    const stored = Array.from({ length: planes }, (_, plane) =>
+      Array.from({ length: to - from }, (_part, part) => bytes[(from + part) * planes + plane]!),
     );
-    const present = stored.filter((bytes) => bytes !== null);
-    if (present.length === planes) {
-      const decoded = await decodeChunks(
-        layout,
-        present.map((bytes) => [bytes]),
-        rows,
-        reader,
-      );
-      copyChunk(decoded, 0, top, target);
-    }
-    top += rows;
+    copyChunk(await decodeChunks(layout, stored, rows, reader), 0, top, target);
+    from = to;
   }
   return target.raster;
+}
+
+function isComplete({ rows, ranges }: { rows: number; ranges: readonly (ByteRange | null)[] }, rowBytes: number): boolean {
+  return ranges.every((range) => range?.length === rows * rowBytes);
 }
 
 /** Reads strips. Consecutive ones are decoded together, because there may be a strip for every row. */
@@ -180,10 +238,19 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
     }
     run = Array.from({ length: planes }, () => []);
   };
+  const ranges = await Promise.all(
+    Array.from({ length: (last - first + 1) * planes }, (_, index) =>
+      storedRange(reader, layout, (index % planes) * chunksDown + first + Math.floor(index / planes)),
+    ),
+  );
+  const read = await readRanges(
+    reader,
+    ranges.filter((range) => range !== null),
+  );
+  let taken = 0;
+  const chunks = ranges.map((range) => (range === null ? null : read[taken++]!));
   for (let strip = first; strip <= last; strip++) {
-    const stored = await Promise.all(
-      Array.from({ length: planes }, (_, plane) => storedChunk(reader, layout, plane * chunksDown + strip)),
-    );
+    const stored = chunks.slice((strip - first) * planes, (strip - first + 1) * planes);
     const present = stored.filter((bytes) => bytes !== null);
     if (present.length < planes) {
       await flush(strip);

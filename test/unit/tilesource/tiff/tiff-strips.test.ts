@@ -104,6 +104,38 @@ describe('large images in strips', () => {
     }
   });
 
+  it.each([
+    ['plain', false],
+    ['compressed', true],
+  ])('of single rows are read as seldom as large ones: %s', async (_, deflate) => {
+    const raster = samplesOf('uint8');
+    const count = async (rows: number) => {
+      const input = memoryInput(file(raster, { rows, deflate }), 'strips.tif');
+      let reads = 0;
+      const source = await tiffSource.open(
+        {
+          ...input,
+          open: async () => {
+            const reader = await input.open();
+            return {
+              size: reader.size,
+              close: () => reader.close(),
+              read: (...call: Parameters<typeof reader.read>) => {
+                reads += 1;
+                return reader.read(...call);
+              },
+            };
+          },
+        },
+        { maxSmallImageSize: 64, temporaryDirectory },
+      );
+      expect(worstDifference(await wholeLevel(source), raster.data)).toBe(0);
+      await source.close();
+      return reads;
+    };
+    expect(await count(1)).toBeLessThanOrEqual(2 * (await count(256)));
+  });
+
   it('keep all frames, and are shown upright', async () => {
     const frames = [0, 5, 10].map((from) => samplesOf('uint16', 1, from));
     const tags = { 274: { short: [6] } };
