@@ -100,7 +100,7 @@ describe.skipIf(executablePath === null)('a session on the page', () => {
     await button('Sign out').click();
     await page.getByText('Nothing public here yet').waitFor();
     await page.goto(address);
-    await page.getByRole('alert').getByText('Sign in to see this').waitFor();
+    await page.getByRole('alert').getByText('Sign in to view this').waitFor();
     expect(await page.locator('.stage').count()).toBe(0);
   });
 });

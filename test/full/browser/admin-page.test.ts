@@ -125,7 +125,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     const set = setting('large_image.auto_set').getByLabel('Open uploaded images automatically', { exact: true });
     await label.fill('-3');
     await set.selectOption('false');
-    await save('1 setting saved. 1 setting refused: See the reason below each.');
+    await save('1 setting saved. 1 setting refused. See the reason below each.');
     expect(await files.getByRole('alert').innerText()).toBe(
       'Max thumbnail files must be a non-negative integer. Allowed: a whole number, 0 or more; fractions are cut off.',
     );
@@ -185,7 +185,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     const sizes = page.getByLabel('Maximum sizes in pixels');
     await sizes.fill('100 by 100');
     await button('Create thumbnails').click();
-    await panel('Create thumbnails').getByRole('alert').getByText('Write sizes as width × height').waitFor();
+    await panel('Create thumbnails').getByRole('alert').getByText('Enter sizes as width × height').waitFor();
     await sizes.fill('100 × 100');
     const count = async () => Number(await page.getByTestId('count-thumbnails').innerText());
     const before = await count();

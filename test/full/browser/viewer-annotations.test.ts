@@ -332,9 +332,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const keep = (value: string) =>
       admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value } });
     await keep('false');
-    await remove('The annotation with its 5 shapes is removed for good: this server keeps no former versions.');
+    await remove('This deletes the annotation with its 5 shapes permanently: this server keeps no earlier versions.');
     await keep('true');
-    await page.getByTestId('annotation-message').getByText('Deleted Areas.').waitFor();
+    await page.getByTestId('annotation-message').getByText('Deleted Areas').waitFor();
     expect(await page.getByRole('button', { name: 'Restore it' }).count()).toBe(0);
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
