@@ -42,7 +42,7 @@ export function isRefused(error: unknown) {
 
 /** Whether another answer may come by itself: access may be given, and the server may come back. */
 export function mayPass(error: unknown) {
-  return error instanceof ApiError && ![400, 401, 404].includes(error.status);
+  return error instanceof ApiError && ![400, 401, 404, 422].includes(error.status);
 }
 
 /** The server does not accept the token that was sent. */

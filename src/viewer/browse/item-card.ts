@@ -48,7 +48,7 @@ export async function refusalOf(item: Item) {
     asking = asking.catch(() => undefined).then(() => fetchBlob(thumbnailUrl(item), null));
     await asking;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 400) return error.message;
+    if (error instanceof ApiError && [400, 422].includes(error.status)) return error.message;
   }
 }
 

@@ -265,13 +265,13 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   it('says in a list why an image cannot be shown that was taken for one', async () => {
     const isThumbnail = /\/tiles\/thumbnail/;
     const message = 'Corrupt file: its tiles cannot be decoded.';
-    await page.route(isThumbnail, (route) => route.fulfill({ status: 400, json: { message, type: 'rest' } }));
+    await page.route(isThumbnail, (route) => route.fulfill({ status: 422, json: { message, type: 'rest' } }));
     await page.reload();
     await card('late.png').getByText(`Not readable: ${message}`).waitFor();
     await page.unroute(isThumbnail);
     await page.reload();
     await card('late.png').locator('img.loaded').waitFor();
-    expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
+    expect(complaints.filter((text) => !text.includes('422'))).toEqual([]);
   });
 
   it('accepts files dropped on the page, and reports one that is not an image', async () => {
@@ -305,7 +305,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await writeFile(cut, writeTiff([{ tags, chunks: [Buffer.alloc(4096)] }]));
     await page.locator('input[type=file]').setInputFiles(cut);
     await upload('cut.tif')
-      .getByText(/^Uploaded, but not readable as an image\. .* tile or strip 1 should lie at byte 1000000/)
+      .getByText(/^Uploaded, but it cannot be read as an image\. .* tile or strip 1 should lie at byte 1000000/)
       .waitFor();
     await card('cut.tif').getByText('Not readable').waitFor();
     const part = join(folder, 'part.tif');
@@ -315,7 +315,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await writeFile(part, writeTiff([{ tags: full, chunks: [Buffer.alloc(2 ** 18, 90)] }, reduced]));
     await page.locator('input[type=file]').setInputFiles(part);
     await upload('part.tif')
-      .getByText(/^Uploaded, but the image is not complete\. The file is truncated: tile 3 of directory 0 ends at byte 3262144,/)
+      .getByText(/^Uploaded, but the image is incomplete\. The file is truncated: tile 3 of directory 0 ends at byte 3262144,/)
       .waitFor();
     await page.getByLabel('Select part.tif').check();
     await page.getByLabel('Select cut.tif').check();
@@ -323,7 +323,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await card('cut.tif').waitFor({ state: 'detached' });
     await card('part.tif').waitFor({ state: 'detached' });
-    complaints = complaints.filter((complaint) => !complaint.includes('400'));
+    complaints = complaints.filter((complaint) => !complaint.includes('422'));
     await page.locator('input[type=file]').setInputFiles(broken);
     await upload('broken.tif').getByText('Uploaded, but it cannot be read as an image.').waitFor();
     await card('broken.tif')
