@@ -323,6 +323,9 @@ export const openInTexts = {
 const changedTwice = (count: number) =>
   ` Both of you changed ${plural(count, 'shape')}: your ${count === 1 ? 'version was' : 'versions were'} added as new.`;
 
+const deletedAndChanged = (count: number) =>
+  ` Somebody changed ${plural(count, 'shape')} that you deleted: ${count === 1 ? 'it was' : 'they were'} kept.`;
+
 /** Texts about annotations. */
 export const annotationTexts = {
   addGroup: 'Add group',
@@ -331,9 +334,9 @@ export const annotationTexts = {
   area: 'Area',
   asItIs: 'Native (JSON)',
   bringBack: 'Restore it',
-  changedMeanwhile: (both: number, isAnyKept: boolean) =>
+  changedMeanwhile: ({ added, kept }: { added: number; kept: number }, isAnyKept: boolean) =>
     'Somebody else has changed this annotation. It has been reloaded.' +
-    `${both > 0 ? changedTwice(both) : ''}${isAnyKept ? ' Your changes are still here. Save again to keep them.' : ''}`,
+    `${added > 0 ? changedTwice(added) : ''}${kept > 0 ? deletedAndChanged(kept) : ''}${isAnyKept ? ' Your changes are still here. Save again to keep them.' : ''}`,
   create: 'Create annotation',
   created: (name: string) => `Created ${name}`,
   deleteAnnotation: 'Delete annotation',

@@ -1,6 +1,7 @@
 import { actions, button, fill, h, messageOf, tell } from '../dom.js';
 import { field } from '../forms.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
+import type { Conflicts } from './edits.js';
 import { nameOf, newId, type Element } from './model.js';
 import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
 import type { Sheet } from './sheet.js';
@@ -174,8 +175,8 @@ export function editAnnotation(options: {
     showStatus();
     report('');
     try {
-      const both = await merge();
-      if (both > 0) report(annotationTexts.changedMeanwhile(both, true));
+      const conflicts = await merge();
+      if (conflicts) report(annotationTexts.changedMeanwhile(conflicts, edits.size > 0));
       else tell(annotationTexts.savedNamed(nameOf(sheet.record)));
     } catch (error) {
       report(messageOf(error));
@@ -188,16 +189,16 @@ export function editAnnotation(options: {
   /**
    * Saves the changes on top of those of others. Nothing is saved if others have changed the same shapes.
    *
-   * @returns number of shapes that were changed there too
+   * @returns the shapes that were changed there too, if any
    */
-  async function merge(): Promise<number> {
+  async function merge(): Promise<Conflicts | undefined> {
     for (let attempt = 1; ; attempt += 1) {
-      const both = await edits.rebase(sheet.record);
-      if (both > 0) {
+      const conflicts = await edits.rebase(sheet.record);
+      if (conflicts.added > 0 || conflicts.kept > 0) {
         select(null);
-        return both;
+        return conflicts;
       }
-      if (edits.size === 0) return 0;
+      if (edits.size === 0) return undefined;
       // If shapes were drawn, they stay as they are; otherwise the server draws new tiles.
       const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
       try {
@@ -206,7 +207,7 @@ export function editAnnotation(options: {
         learned = _version;
         sheet.update(record, seen);
         onSaved();
-        return 0;
+        return undefined;
       } catch (error) {
         if (!isConflict(error) || attempt === maxAttempts) throw error;
         sheet.update(await reloadAnnotation(sheet.record));
@@ -215,19 +216,15 @@ export function editAnnotation(options: {
     }
   }
 
-  /**
-   * Shows the newest version with the unsaved changes.
-   *
-   * @returns number of shapes that were changed there too
-   */
-  async function reload(): Promise<number> {
+  /** Shows the newest version with the unsaved changes. */
+  async function reload(): Promise<Conflicts> {
     const record = await reloadAnnotation(sheet.record);
-    const both = await edits.rebase(record);
+    const conflicts = await edits.rebase(record);
     select(null);
     sheet.update(record);
     showStatus();
     onSaved();
-    return both;
+    return conflicts;
   }
 
   /**
@@ -237,8 +234,7 @@ export function editAnnotation(options: {
    */
   async function takeOver(): Promise<string> {
     try {
-      const both = await reload();
-      return annotationTexts.changedMeanwhile(both, edits.size > 0);
+      return annotationTexts.changedMeanwhile(await reload(), edits.size > 0);
     } catch (error) {
       return messageOf(error);
     }

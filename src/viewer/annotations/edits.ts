@@ -4,6 +4,14 @@ import { newId, type AnnotationRecord, type Element } from './model.js';
 /** The change of an element. `before` is `null` for a new one, `after` for a removed one. */
 export type Edit = { before: Element | null; after: Element | null };
 
+/** Numbers of elements that somebody else has changed too. */
+export interface Conflicts {
+  /** ours was changed, and is added as a new one */
+  added: number;
+  /** we deleted it, which is not done */
+  kept: number;
+}
+
 /** Largest number of steps that can be undone. */
 const maxSteps = 200;
 
@@ -117,14 +125,14 @@ export class Edits {
   }
 
   /**
-   * Applies the changes to a newer version, which somebody else has saved. If an element was changed there too, ours is added as a new one.
+   * Applies the changes to a newer version, which somebody else has saved. If an element was changed there too, ours is added as a new one, and
+   * a deletion of ours is dropped.
    *
    * @param record the newer version
-   * @returns number of elements that were added so
    */
-  async rebase(record: AnnotationRecord): Promise<number> {
-    if (this.#version === record._version) return 0;
-    let both = 0;
+  async rebase(record: AnnotationRecord): Promise<Conflicts> {
+    const conflicts: Conflicts = { added: 0, kept: 0 };
+    if (this.#version === record._version) return conflicts;
     let isChanged = false;
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
@@ -136,16 +144,20 @@ export class Edits {
       isChanged = true;
       this.#edits.delete(id);
       // It may be there already, if the answer to an earlier attempt was lost.
-      if (after === null || JSON.stringify(now) === JSON.stringify(after)) continue;
+      if (JSON.stringify(now) === JSON.stringify(after)) continue;
+      if (after === null) {
+        conflicts.kept += 1;
+        continue;
+      }
       const ours = { ...after, id: newId() };
       this.#edits.set(ours.id, { before: null, after: ours });
-      both += 1;
+      conflicts.added += 1;
     }
     this.#version = record._version;
     // Earlier steps would bring back elements that are not stored like this any more.
     if (isChanged) this.#forgetSteps();
     tellListeners();
-    return both;
+    return conflicts;
   }
 }
 

@@ -130,6 +130,25 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     expect(await page.locator('#announcer').isVisible()).toBe(true);
   });
 
+  it('keeps a shape that a colleague has changed, and says so, when the user has deleted it', async () => {
+    const id = 'c'.repeat(24);
+    const annotation = await annotate(slide, { name: 'Contested', elements: [{ ...box(512), id }] });
+    // The middle of the stage is on the left side of the shape.
+    await open(`item/${slide}?at=492,500,400`);
+    await edit('Contested');
+    await until('the shape is selected', async () => {
+      await stageOf(page).click(0, 0);
+      return page.getByRole('button', { name: 'Delete shape' }).isVisible();
+    });
+    await page.getByRole('button', { name: 'Delete shape' }).click();
+    await row('Contested').getByText('1 unsaved change', { exact: true }).waitFor();
+    await admin.ok('PATCH', `/annotation/${annotation}/elements/${id}`, { json: { width: 77 } });
+    const words = 'Somebody changed 1 shape that you deleted: it was kept.';
+    await page.getByTestId('annotation-message').getByText(words).waitFor();
+    await saved();
+    expect(await admin.ok('GET', `/annotation/${annotation}`)).toMatchObject({ annotation: { elements: [{ id, width: 77 }] } });
+  });
+
   it('lists 120 annotations in little space and with few requests, and finds them by name', async () => {
     for (let index = 0; index < manyAnnotations; index += 1)
       await annotate(crowded, { name: `Region ${index}`, elements: [box(10 + 8 * index)] });
