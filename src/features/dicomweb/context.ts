@@ -88,8 +88,9 @@ export async function mayRetrieve(
 export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
   const ofLinks = routes
-    .filter(({ path }) => path.startsWith('/dicomweb/'))
-    .map((route): RouteDefinition<DicomContext> => ({
+    .filter(({ method, path }) => method === 'get' && path.startsWith('/dicomweb/'))
+    // The token of a link has no scopes.
+    .map(({ scope: _scope, ...route }): RouteDefinition<DicomContext> => ({
       ...route,
       path: route.path.replace('/dicomweb/', '/dicomweb/t/:token/'),
       summary: `${route.summary.replace(/\.$/, '')}, with the token of a link.`,

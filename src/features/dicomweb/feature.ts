@@ -18,7 +18,7 @@ import { instanceRoutes } from './instances.routes.js';
 import { metadataRoutes } from './metadata.routes.js';
 import { renderedRoutes } from './rendered.routes.js';
 import { ImageSearch } from './search/search.js';
-import { searchRoutes } from './search.routes.js';
+import { searchRoutes } from './search/search.routes.js';
 
 /** What the feature needs. */
 interface DicomNeeds {

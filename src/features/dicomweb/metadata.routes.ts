@@ -20,7 +20,7 @@ import {
   type DicomContext,
 } from './context.js';
 import { askerOf } from './visibility.js';
-import { dicomJson, requireJson } from './search.routes.js';
+import { dicomJson, requireJson } from './search/search.routes.js';
 
 const returns = { schema: { type: 'array', items: { type: 'object', additionalProperties: true } }, types: [dicomJson] } as const;
 

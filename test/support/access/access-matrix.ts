@@ -180,6 +180,11 @@ const iiif = { params: { region: 'full', size: '8,', rotation: '0', file: 'defau
 const noLink = { linkId: '0'.repeat(24) };
 const zarr = { kind: 'zarr', scope: 'core.data.read' } as const;
 const link = { kind: 'link' } as const;
+const dicomUids = { study: '1.2.3', series: '1.2.4', instance: '1.2.5', frames: '1', name: 'icc' };
+const dicomSearch = { kind: 'public', scope: 'core.data.read', params: dicomUids } as const;
+const dicomGone = { ...dicomSearch, admitted: 404 } as const;
+const dicomLink = { ...link, params: dicomUids } as const;
+const dicomStore = { kind: 'public', scope: 'core.data.write', params: dicomUids, admitted: 501 } as const;
 const itemRead = { kind: 'read', scope: 'core.data.read' } as const;
 const itemWrite = { kind: 'write', scope: 'core.data.write' } as const;
 const everybody = { kind: 'public', scope: 'core.data.read' } as const;
@@ -241,6 +246,48 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /iiif/:identifier/manifest.json': itemRead,
   'GET /iiif/folder/:folderId/collection.json': itemRead,
   'GET /iiif/folder/:folderId/manifest.json': itemRead,
+  // Rights to UIDs that exist are tested in test/rest/dicomweb.
+  'GET /dicomweb/instances': dicomSearch,
+  'GET /dicomweb/t/:token/instances': dicomLink,
+  'GET /dicomweb/series': dicomSearch,
+  'GET /dicomweb/t/:token/series': dicomLink,
+  'GET /dicomweb/studies': dicomSearch,
+  'GET /dicomweb/t/:token/studies': dicomLink,
+  'GET /dicomweb/studies/:study': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study': dicomLink,
+  'GET /dicomweb/studies/:study/instances': dicomSearch,
+  'GET /dicomweb/t/:token/studies/:study/instances': dicomLink,
+  'GET /dicomweb/studies/:study/metadata': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/metadata': dicomLink,
+  'GET /dicomweb/studies/:study/series': dicomSearch,
+  'GET /dicomweb/t/:token/studies/:study/series': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances': dicomSearch,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/bulkdata/:name': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/bulkdata/:name': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/frames/:frames': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames/rendered': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/frames/:frames/rendered': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/metadata': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/metadata': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/rendered': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/rendered': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/thumbnail': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/thumbnail': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/metadata': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/metadata': dicomLink,
+  'GET /dicomweb/studies/:study/series/:series/thumbnail': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/series/:series/thumbnail': dicomLink,
+  'GET /dicomweb/studies/:study/thumbnail': dicomGone,
+  'GET /dicomweb/t/:token/studies/:study/thumbnail': dicomLink,
+  'POST /dicomweb/studies': dicomStore,
+  'POST /dicomweb/studies/:study': dicomStore,
+  'GET /item/:itemId/dicomweb': { ...itemRead, admitted: 409 },
   'GET /item/:itemId/zarr/*': { ...zarr, params: { '*': 'a.ome.zarr/zarr.json' } },
   'GET /item/:itemId/zarr2/*': { ...zarr, params: { '*': 'a.ome.zarr/.zgroup' } },
   'GET /folder/:folderId/zarr/*': { ...zarr, params: { '*': 'a.ome.zarr/zarr.json' } },

@@ -8,6 +8,11 @@ const iiif: Options = {
   params: ({ item }) => ({ identifier: item, region: 'full', size: '8,', rotation: '0', file: 'default.jpg' }),
 };
 const zarr: Options = { params: { '*': 'a.ome.zarr/zarr.json' }, denied: 401 };
+const dicomUids = { study: '1.2.3', series: '1.2.4', instance: '1.2.5', frames: '1', name: 'icc', token: 'none' };
+const dicomSearch: Options = { params: dicomUids };
+const dicomGone: Options = { params: dicomUids, admitted: [404] };
+const dicomLink: Options = { params: dicomUids, admitted: [401] };
+const dicomStore: Options = { params: dicomUids, admitted: [501] };
 const byLink: Options = { ...zarr, admitted: [401] };
 const element = { elementId: elementId(1) };
 const presets = { key: 'presets' };
@@ -212,6 +217,48 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /iiif/:identifier/manifest.json': read('item', iiif),
   'GET /iiif/folder/:folderId/collection.json': read('folder'),
   'GET /iiif/folder/:folderId/manifest.json': read('folder'),
+  // Rights to UIDs that exist are tested in test/rest/dicomweb.
+  'GET /dicomweb/instances': open(dicomSearch),
+  'GET /dicomweb/t/:token/instances': open(dicomLink),
+  'GET /dicomweb/series': open(dicomSearch),
+  'GET /dicomweb/t/:token/series': open(dicomLink),
+  'GET /dicomweb/studies': open(dicomSearch),
+  'GET /dicomweb/t/:token/studies': open(dicomLink),
+  'GET /dicomweb/studies/:study': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study': open(dicomLink),
+  'GET /dicomweb/studies/:study/instances': open(dicomSearch),
+  'GET /dicomweb/t/:token/studies/:study/instances': open(dicomLink),
+  'GET /dicomweb/studies/:study/metadata': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/metadata': open(dicomLink),
+  'GET /dicomweb/studies/:study/series': open(dicomSearch),
+  'GET /dicomweb/t/:token/studies/:study/series': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances': open(dicomSearch),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/bulkdata/:name': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/bulkdata/:name': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/frames/:frames': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames/rendered': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/frames/:frames/rendered': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/metadata': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/metadata': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/rendered': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/rendered': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/instances/:instance/thumbnail': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/instances/:instance/thumbnail': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/metadata': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/metadata': open(dicomLink),
+  'GET /dicomweb/studies/:study/series/:series/thumbnail': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/series/:series/thumbnail': open(dicomLink),
+  'GET /dicomweb/studies/:study/thumbnail': open(dicomGone),
+  'GET /dicomweb/t/:token/studies/:study/thumbnail': open(dicomLink),
+  'POST /dicomweb/studies': open(dicomStore),
+  'POST /dicomweb/studies/:study': open(dicomStore),
+  'GET /item/:itemId/dicomweb': read('item', { admitted: [200, 409] }),
   'GET /item/:itemId/zarr/*': read('item', zarr),
   'GET /item/:itemId/zarr2/*': read('item', zarr),
   'GET /folder/:folderId/zarr/*': read('folder', zarr),

@@ -240,7 +240,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       const { status, isLeak } = await send(route, row, caller, verdict === 'admitted');
       if (isLeak) return `${caller.role} with ${caller.token}: the answer names what they may not see`;
       const isRefusal = status === 401 || status === 403 || status === 429;
-      const isAdmitted = status < 500 && (!isRefusal || row.admitted.includes(status));
+      const isAdmitted = row.admitted.includes(status) || (status < 500 && !isRefusal);
       const isRight = verdict === 'admitted' ? isAdmitted : status === verdict;
       return isRight ? null : `${caller.role} with ${caller.token}: ${status} instead of ${verdict}`;
     }

@@ -1,13 +1,13 @@
-import type { RouteInput } from '../../http/route.js';
-import type { Parameters } from '../../http/parameters.js';
-import { Reply } from '../../http/reply.js';
-import { BadParameterError } from '../../errors.js';
-import { defineRoute, seriesPath, serviceRoot, shared, studyPath, type DicomContext } from './context.js';
-import { matchesType, notAcceptable, parseAccept } from './format/accept.js';
-import { isUid } from './format/uids.js';
-import { maxResults, parseSearch } from './search/query.js';
-import { askerOf, type Asker } from './visibility.js';
-import { maxScanned, type SearchLevel } from './search/search.js';
+import type { RouteInput } from '../../../http/route.js';
+import type { Parameters } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { BadParameterError } from '../../../errors.js';
+import { defineRoute, seriesPath, serviceRoot, shared, studyPath, type DicomContext } from '../context.js';
+import { matchesType, notAcceptable, parseAccept } from '../format/accept.js';
+import { isUid } from '../format/uids.js';
+import { maxResults, parseSearch } from './query.js';
+import { askerOf, type Asker } from '../visibility.js';
+import { maxScanned, type SearchLevel } from './search.js';
 
 export const dicomJson = 'application/dicom+json';
 
