@@ -1,7 +1,17 @@
-import { Reply } from '../../larger-host.js';
+import { integer, oneOf, Reply, withDefault } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { readFile, sizeOf } from './files.js';
+
+/** Parameters of downloads of one file. */
+export const downloadQuery = {
+  offset: withDefault(integer({ minimum: 0, description: 'First byte.' }), 0),
+  endByte: integer({ minimum: 0, description: 'Byte after the last one.' }),
+  contentDisposition: withDefault(
+    oneOf(['inline', 'attachment'], { description: 'Whether browsers show the file or save it.' }),
+    'attachment',
+  ),
+};
 
 /** Options for sending a file. */
 export interface DownloadRequest {

@@ -2,10 +2,9 @@ import { fileSchema } from '../http/schemas.js';
 import { id, InvalidError, required, text, UnknownIdError, type RouteDefinition } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { principalOf } from '../access/access.js';
-import { downloadFile } from './downloads.js';
+import { downloadFile, downloadQuery } from './downloads.js';
 import { copyFile, loadFile, removeFile, updateFile } from './files.js';
 import { loadItem } from '../tree/items.js';
-import { downloadQuery } from './download-query.js';
 import { byId, scopes } from '../http/parameters.js';
 import { fileView } from '../views.js';
 

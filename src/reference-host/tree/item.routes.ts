@@ -13,7 +13,7 @@ import {
 import { defineRoute, type HostContext } from '../context.js';
 import type { ItemDocument } from './item.model.js';
 import { itemAccessFilter, levelOn, principalOf, type Principal } from '../access/access.js';
-import { downloadFile } from '../files/downloads.js';
+import { downloadFile, downloadQuery } from '../files/downloads.js';
 import { ancestorsOf, loadTargetFolder } from './folders.js';
 import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from './items.js';
 import { listReply, pageReply, positionIn, viewsOf } from './lists.js';
@@ -21,7 +21,6 @@ import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { itemEntries, zipReply } from '../files/zip.js';
 import { downloadRoute, mayRead, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.routes.js';
-import { downloadQuery } from '../files/download-query.js';
 import { byId, byLowerName, byName, copyAnnotations, metadata, scopes, searchText } from '../http/parameters.js';
 import { fileView, itemView, resourceView } from '../views.js';
 
