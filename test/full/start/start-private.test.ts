@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -90,6 +90,23 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
     await start([]);
     expect(await collections()).toEqual([]);
     await stop();
+  });
+
+  it('notices files that come while it runs, by itself and when an administrator asks', async () => {
+    await start([]);
+    const picture = join(work, 'slides', 'red.png');
+    await copyFile(picture, join(work, 'slides', 'second.png'));
+    await until('the file is noticed', () => server.output().includes('Served files: 1 added'), 150_000);
+    await mkdir(join(work, 'slides', 'new'));
+    await copyFile(picture, join(work, 'slides', 'new', 'third.png'));
+    const { authToken } = (await (await redeem(linkIn(server.output())![2]!)).json()) as { authToken: { token: string } };
+    const rescan = (headers: Record<string, string>) => fetch(`${url}/api/v1/system/rescan`, { method: 'POST', headers });
+    expect((await rescan({})).status).toBe(401);
+    const answer = await rescan({ Authorization: `Bearer ${authToken.token}` });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { files: 3, missing: 0 }]);
+    await stop();
+    await rm(join(work, 'slides', 'second.png'));
+    await rm(join(work, 'slides', 'new'), { recursive: true });
   });
 
   it('prints no sign-in link when others than this machine can reach the server', async () => {
