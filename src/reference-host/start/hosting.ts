@@ -216,8 +216,7 @@ function scanOf(
 ): { scan(): Promise<ScanCounts>; folders(): ReadonlySet<string> } {
   const leftOut = (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
-  const progress = (done: number, total: number) =>
-    display.report({ text: `Registering ${done} of ${total} files`, fraction: done / total });
+  const progress = (done: number, total: number) => display.report({ text: 'Registering files', fraction: done / total });
   let served: ServedFiles | null = null;
   const seenInBuckets = new Set<string>();
   const scan = async ({ context }: ReferenceHost): Promise<ScanCounts> => {
