@@ -47,7 +47,10 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
       if (dataDirectory !== undefined) await rm(dataDirectory, { recursive: true, force: true });
       if (!isCounting) return;
       const all = Object.entries({ ...(JSON.parse(await readFile(countsFile, 'utf8')) as typeof known), ...counted });
-      await writeFile(countsFile, `${JSON.stringify(Object.fromEntries(all.toSorted()), null, 2)}\n`);
+      await writeFile(
+        countsFile,
+        `${JSON.stringify(Object.fromEntries(all.toSorted(([one], [other]) => (one < other ? -1 : 1))), null, 2)}\n`,
+      );
     });
 
     it.each([...rows])('%s', async (what, status, send) => {

@@ -39,6 +39,7 @@ if (isMainThread && process.send !== undefined && process.env.WATCH_LOOP === '1'
     } as typeof sender.postMessage;
   }
   const databasePort = Number(/:(\d+)(?:\/|$)/.exec(process.env.MONGODB_URI ?? '')?.[1]);
+  // oxlint-disable-next-line typescript/unbound-method -- called with its socket below
   const write = Socket.prototype.write as (...words: unknown[]) => boolean;
   Socket.prototype.write = function (this: Socket, ...words: unknown[]) {
     if (this.remotePort === databasePort) counts.commands += 1;

@@ -4,7 +4,7 @@
  */
 export async function slicesOf(work: () => Promise<unknown>): Promise<number> {
   const { setImmediate: later } = globalThis;
-  const clock = performance.now;
+  const clock = performance.now.bind(performance);
   let now = performance.now();
   let slices = 0;
   performance.now = () => (now += 1000);

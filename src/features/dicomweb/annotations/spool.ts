@@ -5,7 +5,7 @@ import { LargeImageError } from '../../../errors.js';
 import { graphicType, shapeLength, writeShape, type GraphicType } from './shapes.js';
 
 /** Most groups of shapes of an annotation, and most measurements of a group. */
-export const maxGroups = 256;
+const maxGroups = 256;
 const maxMeasurements = 16;
 /** Most columns of an annotation: each takes memory while they are filled. */
 const maxColumns = 1024;
@@ -79,7 +79,7 @@ class Column {
 }
 
 /** Values of one measurement of the shapes of a group. */
-export interface SpooledMeasurement {
+interface SpooledMeasurement {
   name: string;
   values: SpooledColumn;
   /** Numbers of the shapes that have one, from 1; `null` where all have. */

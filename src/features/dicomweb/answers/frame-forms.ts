@@ -23,7 +23,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 /** The media type of frames in a transfer syntax. */
-export function frameType(syntax: string): string {
+function frameType(syntax: string): string {
   return mediaTypes[syntax] ?? 'application/octet-stream';
 }
 

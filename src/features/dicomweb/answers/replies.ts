@@ -23,7 +23,7 @@ export function bytesReply(asked: Wanting, bytes: Uint8Array, type = 'applicatio
 }
 
 /** A range of bytes that a request asks for: `null` where it asks for all. @throws LargeImageError `unsatisfiable-range` */
-export function rangeOf({ headers }: Pick<RouteRequest, 'headers'>, size: number): { start: number; end: number } | null {
+function rangeOf({ headers }: Pick<RouteRequest, 'headers'>, size: number): { start: number; end: number } | null {
   const asked = /^bytes=(\d*)-(\d*)$/.exec(headers.range?.trim() ?? '');
   // Several ranges, and units that are not known, are answered with all.
   if (asked === null || (asked[1] === '' && asked[2] === '')) return null;

@@ -15,7 +15,7 @@ export class BulkValue {
 }
 
 /** A value of an attribute. */
-export type AttributeValue = string | number | BulkValue | Uint8Array | Attributes;
+type AttributeValue = string | number | BulkValue | Uint8Array | Attributes;
 
 /** Attributes by their keywords. A list has several values, or the items of a sequence; an empty one is an attribute without a value. */
 export interface Attributes {

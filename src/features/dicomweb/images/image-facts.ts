@@ -6,8 +6,8 @@ import type { SampleType } from '../../../tilesource/raster.js';
 import type { Images } from '../../images/images.js';
 
 /** Most planes of an image that is offered, and most files of one that is DICOM. */
-export const maxPlanes = 4000;
-export const maxDicomFiles = 1000;
+const maxPlanes = 4000;
+const maxDicomFiles = 1000;
 
 /** What an image is, as far as its instances depend on it. It is stored, so that searches open no image. */
 export interface ImageFacts {

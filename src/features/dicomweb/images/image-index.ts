@@ -16,8 +16,8 @@ import { stateName, type ImageRecordModel } from './image-record.model.js';
 import { mappedValues, plainText, valueAt, type MetadataMapping } from './mapping.js';
 
 /** Names of the settings on which records depend. */
-export const mappingSetting = 'large_image.dicomweb_metadata';
-export const studyKeySetting = 'large_image.dicomweb_study_key';
+const mappingSetting = 'large_image.dicomweb_metadata';
+const studyKeySetting = 'large_image.dicomweb_study_key';
 
 /** Version of what records hold. It is incremented when they are made otherwise. */
 const version = 1;

@@ -1,7 +1,7 @@
 import { attributeOf, decimal } from '../format/dataset.js';
 
 /** Attributes that the metadata of items may give, each by the key of the same name unless the setting names another. */
-export const mappedAttributes = [
+const mappedAttributes = [
   'PatientName',
   'PatientID',
   'PatientBirthDate',

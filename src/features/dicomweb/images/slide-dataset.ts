@@ -3,7 +3,7 @@ import { uidOf } from '../format/uids.js';
 import { spacingOf } from './image-index.js';
 import type { ImageRecord } from './image-record.js';
 import type { ImageFacts } from './image-facts.js';
-import { bitsOf, fixedRange, isColour, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
+import { bitsOf, isColour, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
 
 export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 /** Stands for what the standard requires and neither file nor metadata say. */
@@ -53,7 +53,7 @@ export function equipmentAttributes({ values, facts }: ImageRecord): Attributes 
 }
 
 /** Attributes of the specimen and of the glass that holds it. */
-export function specimenAttributes({ values, base }: ImageRecord): Attributes {
+function specimenAttributes({ values, base }: ImageRecord): Attributes {
   return {
     ContainerIdentifier: values.ContainerIdentifier ?? unknownText,
     IssuerOfTheContainerIdentifierSequence: [],
@@ -144,7 +144,7 @@ export function imageType(facts: ImageFacts, { shown }: Pick<InstancePlan, 'show
 }
 
 /** What the components of frames are in a transfer syntax. */
-export function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
+function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
   if (samples === 1) return 'MONOCHROME2';
   if (stored !== null && syntax === syntaxes[0]) return stored.colours;
   return syntax === transferSyntaxes.jpeg ? 'YBR_FULL' : 'RGB';
@@ -234,11 +234,6 @@ function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; 
       MeasurementUnitsCodeSequence: [code('1', 'UCUM', 'no units')],
     };
   });
-}
-
-/** Whether the samples of an image are scaled to those of frames. */
-export function isScaled(facts: ImageFacts): boolean {
-  return fixedRange(facts) !== null;
 }
 
 function pathSequence(facts: ImageFacts, plan: InstancePlan, profile: Uint8Array | null): Attributes[] {

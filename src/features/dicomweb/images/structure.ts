@@ -6,7 +6,7 @@ import { uidOf } from '../format/uids.js';
 import type { ImageFacts } from './image-facts.js';
 
 /** What an instance shows. */
-export type Shown =
+type Shown =
   | { kind: 'level'; level: number; isThumbnail: boolean }
   | { kind: 'associated'; name: string; flavor: 'LABEL' | 'OVERVIEW' | 'THUMBNAIL' };
 

@@ -60,7 +60,7 @@ function inRange(text: string, wanted: string): boolean {
 }
 
 /** Whether a text fits a pattern of `*` and `?`. The time is at most the product of both lengths. */
-export function fitsPattern(text: string, pattern: string): boolean {
+function fitsPattern(text: string, pattern: string): boolean {
   let [at, star, mark, i] = [0, -1, 0, 0];
   while (i < text.length) {
     if (at < pattern.length && pattern[at] === '*') {

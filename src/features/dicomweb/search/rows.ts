@@ -23,7 +23,7 @@ export interface SeriesRow {
 }
 
 /** An instance as searches return it. */
-export interface InstanceRow {
+interface InstanceRow {
   uid: string;
   attributes: DicomJson;
   /** Further attributes, which are made where a request wants them. */
