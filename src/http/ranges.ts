@@ -15,7 +15,7 @@ function requestedRange(
   { range, 'if-range': condition }: IncomingMessage['headers'],
   { size, tag }: { size: number; tag: string },
 ): ByteRange | 'unsatisfiable' | null {
-  const [, first, last] = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(range ?? '') ?? [];
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec((range ?? '').replaceAll(/\s/g, '')) ?? [];
   if (first === undefined || last === undefined || first + last === '') return null;
   if (typeof condition === 'string' && condition.trim() !== tag) return null;
   if (first === '') {

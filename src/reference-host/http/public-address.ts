@@ -5,7 +5,7 @@ import type { HostContext } from '../context.js';
 
 /** Reads the setting `core.server_root`: an address such as `https://host/images`, without a trailing slash; empty for none. */
 export function parseServerRoot(value: unknown): string {
-  const text = typeof value === 'string' ? value.trim().replace(/\/+$/, '') : value;
+  const text = typeof value === 'string' ? value.trim().replace(/(?<!\/)\/+$/, '') : value;
   if (text === '') return text;
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '' && !/[?#]/.test(String(text));

@@ -135,6 +135,8 @@ describe('files that are served in place', () => {
     expect(leftOut).toEqual([folder]);
     const missing = await item(_id);
     expect(missing.fileMissing).toMatch(/^\d{4}-/);
+    // For half a second the server may still know the file as it was.
+    await until('the file is missed', async () => (await admin.send('GET', `/item/${_id}/tiles`)).status === 400);
     const sentence = expect.stringContaining('a.tiff is missing: it is no longer in its place') as string;
     for (const [path, code] of [
       ['tiles', 400],

@@ -27,7 +27,7 @@ describe('a queue that is full', () => {
 
   it.each([
     ['regions', (n: number) => `region?width=${20 + n}`],
-    ['thumbnails', (n: number) => `thumbnail?width=${40 + n}`],
+    ['thumbnails', (n: number) => `thumbnail?width=${200 + n}`],
     ['histograms', (n: number) => `histogram?bins=${20 + n}`],
     ['pixels', (n: number) => `pixel?left=${n}&top=1`],
     ['tiles', (n: number) => `zxy/2/${n}/0?jpegQuality=${20 + n}`],

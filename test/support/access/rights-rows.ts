@@ -168,6 +168,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /oauth/provider': open(),
   'GET /worker/status': open(),
   'GET /system/check': open(),
+  'POST /system/rescan': open(),
   'GET /system/access_flag': open(),
   'GET /system/public_settings': open(),
   'GET /system/configuration': open(),

@@ -27,6 +27,8 @@ const atOnce = 2;
 const pageSize = 500;
 /** Changed images that a search waits for; when there are more, it answers with the records as they are. */
 const maxAwaited = 20;
+/** Changed images are looked at after this pause, in milliseconds, or when a search needs them: looking at a remote file fetches parts of it. */
+const pauseMs = 10_000;
 /** Blocks of a file that are a part of its UIDs, and their length in bytes. */
 const [blocks, blockBytes] = [64, 4096];
 
@@ -43,6 +45,7 @@ export class ImageIndex {
   readonly #changed = new Set<string>();
   readonly #closing = new AbortController();
   #working: Promise<void> | null = null;
+  #pause: NodeJS.Timeout | null = null;
   #comparing: Promise<void> | null = null;
 
   constructor(private readonly parts: IndexParts) {}
@@ -53,6 +56,7 @@ export class ImageIndex {
     const { events, records } = core;
     onClose(async () => {
       this.#closing.abort();
+      if (this.#pause !== null) clearTimeout(this.#pause);
       await this.#working;
       await this.#comparing;
     });
@@ -75,6 +79,7 @@ export class ImageIndex {
 
   /** Waits until the records of what has changed in this process are made, unless that is very much. */
   async settled(): Promise<void> {
+    this.#begin();
     while (this.#working !== null && this.#changed.size <= maxAwaited) await this.#working;
   }
 
@@ -209,6 +214,14 @@ export class ImageIndex {
   #noteChange(itemId: string): void {
     if (this.#closing.signal.aborted) return;
     this.#changed.add(itemId);
+    this.#pause ??= setTimeout(() => this.#begin(), pauseMs).unref();
+  }
+
+  /** Starts looking at the changed images, unless that is under way. */
+  #begin(): void {
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#pause = null;
+    if (this.#changed.size === 0 || this.#closing.signal.aborted) return;
     this.#working ??= this.#work().finally(() => {
       this.#working = null;
     });

@@ -1,5 +1,6 @@
 import type { Types } from 'mongoose';
 import type { Bucket, ListedObject } from '../../../s3/index.js';
+import { eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import { Buckets } from '../../files/buckets.js';
 import { registerFileInBucket } from '../../files/in-place.js';
@@ -127,9 +128,9 @@ function placeOf(key: string, trees: Set<string>): { names: string[]; name: stri
 /** Marks the items of objects below a prefix that were not listed. @returns how many there are */
 async function markMissing(context: HostContext, { bucket, prefix }: BucketPrefix, seen: ReadonlySet<string>): Promise<number> {
   const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
-  const cursor = context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean<FileInBucket[]>().cursor();
+  const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }));
   const gone: Types.ObjectId[] = [];
-  for await (const { itemId, storage } of cursor as AsyncIterable<FileInBucket>) {
+  for await (const { itemId, storage } of files) {
     if (itemId !== null && storage.path.startsWith(prefix) && !seen.has(storage.path)) gone.push(itemId);
   }
   await setMissing(context, gone, new Date());

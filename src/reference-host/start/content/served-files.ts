@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Types } from 'mongoose';
+import { eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
 import { digestOf, inodeOf, refreshFileInPlace, registerFileInPlace, type FileInPlace } from '../../files/in-place.js';
@@ -148,11 +149,8 @@ export class ServedFiles {
 async function knownFiles({ models }: HostContext): Promise<Map<string, Known[]>> {
   const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
   const known = new Map<string, Known[]>();
-  const cursor = models.file
-    .find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields)
-    .lean<Known[]>()
-    .cursor();
-  for await (const file of cursor as AsyncIterable<Known>) {
+  const files = models.file.find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields);
+  for await (const file of eachInSlices<Known>(files)) {
     const { path } = file.storage;
     const others = known.get(path);
     if (others === undefined) known.set(path, [file]);

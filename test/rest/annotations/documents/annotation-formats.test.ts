@@ -121,10 +121,9 @@ describe('formats of annotations', () => {
       nucleusGeometry: { coordinates: [ring] },
       properties: { objectType: 'cell', measurements },
     });
-    const solid = ring.map(([x, y]) => [x, y, 0]);
-    expect(features.map(({ geometry }) => geometry.type)).toEqual(sent.features.map(({ geometry }) => geometry.type));
-    expect(features[1]).toMatchObject({ id: sent.features[1]!.id, geometry: { coordinates: [[solid], [solid]] } });
-    expect(features[4]).toMatchObject({ geometry: { coordinates: solid }, properties: sent.features[4]!.properties });
+        expect(features.map(({ geometry }) => geometry.type)).toEqual(sent.features.map(({ geometry }) => geometry.type));
+    expect(features[1]).toMatchObject({ id: sent.features[1]!.id, geometry: { coordinates: [[ring], [ring]] } });
+    expect(features[4]).toMatchObject({ geometry: { coordinates: ring }, properties: sent.features[4]!.properties });
     const back = await at.annotate(answer.body);
     expect(elementsOf(back)).toEqual(elementsOf(made));
 

@@ -148,7 +148,7 @@ describe('a body', () => {
       ],
       ['{"elements":{}}', /elements: must be an array, not an object/],
       ['{"elements":null}', /elements: must be an array, not null/],
-      [`{"elements":[${point}],"elements":[${many}]}`, /stands twice/],
+      [`{"elements":[${point}],"elements":[${many}]}`, /is repeated/],
       [`[{"elements":[${many}]},{"elements":[{"type":"no"}]}]`, /elements\[0\]\.type: must be one of/],
       ['{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"Cube"}}]}', /GeoJSON feature 0/],
       [

@@ -157,7 +157,7 @@ describe('DICOM', () => {
     ['JPEG Lossless', { transferSyntax: '1.2.840.10008.1.2.4.70' }, 'JPEG Lossless'],
     ['files deflated as a whole', { transferSyntax: '1.2.840.10008.1.2.1.99' }, 'deflated'],
     ['samples of odd depths', { bits: 12 }, '12 bits'],
-    ['frames behind the end of the pixels', { rows: 4000, columns: 4000 }, 'behind the end'],
+    ['frames behind the end of the pixels', { rows: 4000, columns: 4000 }, 'beyond the end'],
     ['more frames than are', { claimedFrames: 9_000_000 }, 'planes'],
   ])('refuses %s with a clear message', async (_name, change, message) => {
     await expectRefused(dicomSource, memoryInput(writeDicom({ ...plain, ...change }).file, 'bad.dcm'), message);
