@@ -109,7 +109,7 @@ export const costlyImages: readonly CostlyRow[] = [
   ],
   [
     'OME-XML that places its planes a thousand times',
-    400,
+    200,
     ({ upload }, send) => {
       const sizes = 'Type="uint8" SizeX="256" SizeY="256" SizeC="1" SizeZ="100000" SizeT="1"';
       const xml = `<OME><Image><Pixels ${sizes}>${repeated('<TiffData IFD="0" PlaneCount="100000"/>', 32_000)}</Pixels></Image></OME>`;

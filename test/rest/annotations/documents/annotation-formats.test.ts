@@ -121,7 +121,7 @@ describe('formats of annotations', () => {
       nucleusGeometry: { coordinates: [ring] },
       properties: { objectType: 'cell', measurements },
     });
-        expect(features.map(({ geometry }) => geometry.type)).toEqual(sent.features.map(({ geometry }) => geometry.type));
+    expect(features.map(({ geometry }) => geometry.type)).toEqual(sent.features.map(({ geometry }) => geometry.type));
     expect(features[1]).toMatchObject({ id: sent.features[1]!.id, geometry: { coordinates: [[ring], [ring]] } });
     expect(features[4]).toMatchObject({ geometry: { coordinates: ring }, properties: sent.features[4]!.properties });
     const back = await at.annotate(answer.body);
