@@ -118,7 +118,7 @@ describe('pictures in rows', () => {
       'Truncated',
     ],
     ['a packed TGA of a gigabyte of pixels', 'a.tga', Buffer.from(packedTga).fill(0x50, 12, 16), 'at most 67108864'],
-    ['anything else', 'a.bmp', Buffer.from('GIF89a and so on'), 'no BMP'],
+    ['anything else', 'a.bmp', Buffer.from('GIF89a and so on'), 'not a BMP'],
   ])('refuses %s', async (_name, file, bytes, message) => {
     const input = memoryInput(bytes, file);
     await expectRefused(scanlinesSource, input, message);
