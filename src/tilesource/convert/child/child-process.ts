@@ -144,7 +144,7 @@ export async function runInChild(
           cause,
         });
         if (end === null || !stopSignals.has(end)) return reject(failure);
-        // The signal went to all processes, and the child had not yet ignored it (see `left-to-parent.ts`). The parent stops as well and
+        // The signal went to all processes, and the child had not yet ignored it (see `child-signals.ts`). The parent stops as well and
         // aborts the work, which therefore did not fail.
         setTimeout(() => reject(failure), stopMs).unref();
         signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
