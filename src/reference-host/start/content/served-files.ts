@@ -99,7 +99,7 @@ export class ServedFiles {
     { fresh, gone, counts }: { fresh: readonly OwnFile[]; gone: Set<Known>; counts: ScanCounts },
     signal: AbortSignal,
   ): Promise<void> {
-    const { creatorId, progress } = this.options;
+    const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
     const folderOf = (names: readonly string[]) => {
       const key = names.join('/');
@@ -132,7 +132,7 @@ export class ServedFiles {
           this.#leaveOut(own.path, (error as Error).message);
         }
         done += 1;
-        progress(done, fresh.length);
+        this.options.progress(done, fresh.length);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, work));
