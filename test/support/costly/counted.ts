@@ -60,11 +60,12 @@ export function countWorkOf(title: string, rows: readonly CostlyRow[]): void {
       expect(answer.status).toBe(status);
       counted[what] = counts;
       if (isCounting) return;
-      const { looks, toThreads, commands, bytesRead } = known[what]!;
+      const { looks, toThreads, commands } = known[what]!;
       if (looks >= fewLooks) expect(counts.looks).toBeGreaterThanOrEqual(looks * 0.8);
       if (toThreads > 1) expect(counts.toThreads).toBeGreaterThan(0);
-      expect(counts.commands).toBeLessThanOrEqual(Math.ceil(commands * 1.25) + 100);
-      if (status >= 400) expect(counts.bytesRead).toBeLessThanOrEqual(Math.ceil(bytesRead * 1.25) + 256 * 1024);
+      // Polls of the server itself are among them, more of them the longer a busy machine takes. Bytes are not compared: of a refused body the
+      // server drops as many as have come by then.
+      expect(counts.commands).toBeLessThanOrEqual(commands * 2 + 1000);
     });
   });
 }
