@@ -2,8 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, vi } from 'vitest';
 import './equal-bytes.js';
+
+// Every run tries the same cases; FUZZ_SEED tries others.
+fc.configureGlobal({ seed: Number(process.env.FUZZ_SEED ?? 20_261_126) });
 
 // Each test file has a folder for temporary files of its own, as do the processes it starts: files that run at the same time do not
 // see what the others have there, and nothing stays.
