@@ -11,7 +11,7 @@ import type { Images } from '../../images/images.js';
 import type { Settings } from '../../settings/settings.js';
 import { uidBase, uidOf } from '../format/uids.js';
 import { readFacts } from './image-facts.js';
-import { indexedKeys, type ImageRecord } from './image-record.js';
+import { indexedKeys, indexedTags, type ImageRecord } from './image-record.js';
 import { stateName, type ImageRecordModel } from './image-record.model.js';
 import { mappedValues, plainText, valueAt, type MetadataMapping } from './mapping.js';
 
@@ -312,19 +312,9 @@ export function foldedName(name: string): string {
 function keysOf(record: ImageRecord): ImageRecord['keys'] {
   const keys: ImageRecord['keys'] = {};
   for (const key of indexedKeys) {
-    const value = record.dicom === null ? record.values[key] : valueText(record.dicom.files[0], tagOf[key]);
+    const value = record.dicom === null ? record.values[key] : valueText(record.dicom.files[0], indexedTags[key]);
     if (value !== undefined && value !== '')
       keys[key] = key === 'PatientName' || key === 'ReferringPhysicianName' ? foldedName(value) : value;
   }
   return keys;
 }
-
-const tagOf: Readonly<Record<(typeof indexedKeys)[number], string>> = {
-  PatientID: '00100020',
-  PatientName: '00100010',
-  AccessionNumber: '00080050',
-  StudyID: '00200010',
-  StudyDate: '00080020',
-  ReferringPhysicianName: '00080090',
-  PatientBirthDate: '00100030',
-};

@@ -15,6 +15,17 @@ export const indexedKeys = [
 /** One of {@link indexedKeys}. */
 export type IndexedKey = (typeof indexedKeys)[number];
 
+/** The tags of the keys that records hold. */
+export const indexedTags: Readonly<Record<IndexedKey, string>> = {
+  PatientID: '00100020',
+  PatientName: '00100010',
+  AccessionNumber: '00080050',
+  StudyID: '00200010',
+  StudyDate: '00080020',
+  ReferringPhysicianName: '00080090',
+  PatientBirthDate: '00100030',
+};
+
 /** What is stored of each image, so that searches need neither items nor files. */
 export interface ImageRecord {
   /** Id of the item. */

@@ -11,7 +11,7 @@ import type { Images } from '../../images/images.js';
 import { annotationRow } from '../annotations/annotation-plan.js';
 import { baseOf, uidOf } from '../format/uids.js';
 import { foldedName, type ImageIndex } from '../images/image-index.js';
-import { indexedKeys, type ImageRecord, type IndexedKey } from '../images/image-record.js';
+import { indexedKeys, indexedTags, type ImageRecord, type IndexedKey } from '../images/image-record.js';
 import type { ImageRecordModel, KeyCondition, Place } from '../images/image-record.model.js';
 import type { Asker } from '../visibility.js';
 import { meets } from './matching.js';
@@ -234,23 +234,13 @@ function ofAddress({ study, series }: SearchRequest): Match[] {
 function conditionOf(matches: readonly Match[]): KeyCondition | null {
   for (const kind of ['equals', 'prefix', 'range'] as const) {
     for (const key of indexedKeys) {
-      const match = matches.find(({ path, values }) => path.length === 1 && path[0] === keyTags[key] && values.length > 0);
+      const match = matches.find(({ path, values }) => path.length === 1 && path[0] === indexedTags[key] && values.length > 0);
       const condition = match && keyCondition(key, match, kind);
       if (condition) return condition;
     }
   }
   return null;
 }
-
-const keyTags: Readonly<Record<IndexedKey, string>> = {
-  PatientID: '00100020',
-  PatientName: '00100010',
-  AccessionNumber: '00080050',
-  StudyID: '00200010',
-  StudyDate: '00080020',
-  ReferringPhysicianName: '00080090',
-  PatientBirthDate: '00100030',
-};
 
 function keyCondition(key: IndexedKey, { vr, values }: Match, kind: 'equals' | 'prefix' | 'range'): KeyCondition | null {
   const folded = vr === 'PN' ? values.map(foldedName) : values;
