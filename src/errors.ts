@@ -184,6 +184,13 @@ export class TooOftenError extends LargeImageError {
   }
 }
 
+/** A range of bytes that the content does not have: 416, with the length in `Content-Range`. */
+export class UnsatisfiableRangeError extends LargeImageError {
+  constructor(readonly size: number) {
+    super('unsatisfiable-range', `The requested range is outside of the content, which has ${size} bytes.`);
+  }
+}
+
 /** A queue is full; the same request may succeed in a moment: 503. */
 export class BusyError extends LargeImageError {
   constructor(message: string, retryAfterSeconds: number) {

@@ -52,6 +52,7 @@ export {
   TileOutsideError,
   TooOftenError,
   UnknownIdError,
+  UnsatisfiableRangeError,
   type ErrorType,
 } from './errors.js';
 
@@ -99,6 +100,7 @@ export {
   type Schema,
 } from './http/schemas.js';
 export { eventStream } from './http/event-stream.js';
+export { rangeHeaders, requestedRange, type ByteRange } from './http/ranges.js';
 export { Reply, type ReplyContent, type ReplyHeaders } from './http/reply.js';
 export {
   routeDefiner,

@@ -1,33 +1,55 @@
 import type { IncomingMessage } from 'node:http';
+import { UnsatisfiableRangeError } from '../errors.js';
 import { Reply, type ReplyHeaders } from './reply.js';
 
 /** Bytes from `start` up to, not including, `end`. */
-interface ByteRange {
+export interface ByteRange {
   start: number;
   end: number;
 }
 
+/** The form of a range in a header. `parseInt`, which range-parser uses, would read `1x` as 1. */
+const rangeForm = /^(\d*)-(\d*)$/;
+
 /**
- * The range that a request asks for. `null`: the whole, also for headers that are malformed, name several ranges, or depend on another state of the
- * content (`If-Range`), which RFC 9110 has servers ignore.
+ * The range that a request asks for (RFC 9110, 14.2); of several the first that the content has, because answers have one part. `null` means the whole
+ * content, also for headers that are malformed or whose range is reversed, and for a condition (`If-Range`) that names another state of the content.
+ *
+ * @param tag the strong entity tag of the content; `null` if it has none, so that no condition is met.
+ * @throws UnsatisfiableRangeError when the content has none of the ranges.
  */
-function requestedRange(
+export function requestedRange(
   { range, 'if-range': condition }: IncomingMessage['headers'],
-  { size, tag }: { size: number; tag: string },
-): ByteRange | 'unsatisfiable' | null {
-  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec((range ?? '').replaceAll(/\s/g, '')) ?? [];
-  if (first === undefined || last === undefined || first + last === '') return null;
-  if (typeof condition === 'string' && condition.trim() !== tag) return null;
-  if (first === '') {
-    const length = Number(last);
-    return length === 0 || size === 0 ? 'unsatisfiable' : { start: Math.max(0, size - length), end: size };
+  { size, tag }: { size: number; tag: string | null },
+): ByteRange | null {
+  if (range === undefined || (condition !== undefined && condition !== tag)) return null;
+  const [, list] = /^bytes=(.*)$/i.exec(range.trim()) ?? [];
+  if (list === undefined) return null;
+  let found: ByteRange | null = null;
+  let isListed = false;
+  for (const text of list.split(',')) {
+    if (text.trim() === '') continue;
+    const [, first, last] = rangeForm.exec(text.trim()) ?? [];
+    if (first === undefined || last === undefined || first + last === '') return null;
+    if (first !== '' && last !== '' && Number(last) < Number(first)) return null;
+    isListed = true;
+    const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+    const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
+    if (start < end) found ??= { start, end };
+    // `Content-Range` cannot name a part of an empty content, so its beginning and its end are the whole.
+    else if (size === 0 && (first === '' ? Number(last) > 0 : Number(first) === 0)) return null;
   }
-  const start = Number(first);
-  if (last !== '' && Number(last) < start) return null;
-  return start >= size ? 'unsatisfiable' : { start, end: last === '' ? size : Math.min(size, Number(last) + 1) };
+  if (isListed && found === null) throw new UnsatisfiableRangeError(size);
+  return found;
 }
 
-/** Answers with bytes, or the part of them that the request asks for. */
+/** The headers about ranges in the answer with a range, or with the whole content. */
+export function rangeHeaders(range: ByteRange | null, size: number): ReplyHeaders {
+  if (range === null) return { 'Accept-Ranges': 'bytes' };
+  return { 'Accept-Ranges': 'bytes', 'Content-Range': `bytes ${range.start}-${range.end - 1}/${size}` };
+}
+
+/** Answers with bytes, or the part of them that the request asks for. @throws UnsatisfiableRangeError */
 export function replyWithRange(
   request: IncomingMessage['headers'],
   bytes: Uint8Array,
@@ -35,13 +57,9 @@ export function replyWithRange(
 ): Reply {
   const size = bytes.length;
   const range = requestedRange(request, { size, tag });
-  if (range === 'unsatisfiable') {
-    const message = `The requested range is outside of the content, which has ${size} bytes.`;
-    return Reply.json({ message, type: 'rest' }, { status: 416, headers: { 'Content-Range': `bytes */${size}` } });
-  }
-  const whole = { ...headers, 'Accept-Ranges': 'bytes' };
-  if (range === null) return Reply.content(bytes, type, { headers: whole });
-  const { start, end } = range;
-  const partial = { ...whole, 'Content-Range': `bytes ${start}-${end - 1}/${size}` };
-  return Reply.content(bytes.subarray(start, end), type, { status: 206, headers: partial });
+  const content = range === null ? bytes : bytes.subarray(range.start, range.end);
+  return Reply.content(content, type, {
+    status: range === null ? 200 : 206,
+    headers: { ...headers, ...rangeHeaders(range, size) },
+  });
 }

@@ -62,6 +62,7 @@ const shared = {
     'tile-source',
     'corrupt-tile',
     'too-large',
+    'unsatisfiable-range',
     'busy',
     'unavailable',
   ],

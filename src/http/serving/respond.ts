@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { errorReplies, LargeImageError, type ErrorCode } from '../../errors.js';
+import { errorReplies, LargeImageError, UnsatisfiableRangeError, type ErrorCode } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
 import { outageOf } from '../../core/database/outage.js';
@@ -123,7 +123,10 @@ export function errorReply(
   const entry = errorReplies[error.code];
   const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
   const retryAfter = error.retryAfterSeconds ?? (status === 503 ? defaultPauseSeconds : null);
-  const headers: ReplyHeaders = retryAfter === null ? {} : { 'Retry-After': retryAfter };
+  const headers: ReplyHeaders = {
+    ...(retryAfter !== null && { 'Retry-After': retryAfter }),
+    ...(error instanceof UnsatisfiableRangeError && { 'Content-Range': `bytes */${error.size}` }),
+  };
   return Reply.json({ message: error.message, type: entry.type, ...error.details }, { status, headers });
 }
 

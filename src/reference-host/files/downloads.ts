@@ -1,4 +1,14 @@
-import { integer, oneOf, Reply, withDefault } from '../../larger-host.js';
+import type { IncomingMessage } from 'node:http';
+import {
+  integer,
+  oneOf,
+  rangeHeaders,
+  Reply,
+  requestedRange,
+  UnsatisfiableRangeError,
+  withDefault,
+  type ByteRange,
+} from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import { readFile, sizeOf } from './files.js';
@@ -15,8 +25,8 @@ export const downloadQuery = {
 
 /** Options for sending a file. */
 export interface DownloadRequest {
-  /** The header `Range`. */
-  range: string | undefined;
+  /** A header `Range` overrides `offset` and `endByte`. */
+  headers: IncomingMessage['headers'];
   offset: number;
   /** Exclusive. */
   endByte: number | undefined;
@@ -27,55 +37,30 @@ export interface DownloadRequest {
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
   const size = await sizeOf(file);
-  const asked = parseRange(request.range, size);
-  if (asked === 'unsatisfiable') return unsatisfiable(size);
-  const start = asked?.start ?? request.offset;
-  const end = Math.min(asked?.end ?? request.endByte ?? size, size);
-  // A range of parameters that ends before it begins is none, as one behind the end of the file.
-  if (asked === null && ((start > 0 && start >= size) || (request.endByte ?? Infinity) < request.offset))
-    return unsatisfiable(size);
-  const isPartial = size > 0 && (asked !== null || start > 0 || end < size);
-  const body = await readFile(context, file, { start, end: Math.max(start, end) });
+  const asked = requestedRange(request.headers, { size, tag: null }) ?? rangeOfParameters(request, size);
+  const { start, end } = asked ?? { start: 0, end: size };
+  const body = await readFile(context, file, { start, end });
   return Reply.stream(body, contentTypeOf(file.mimeType), {
-    status: isPartial ? 206 : 200,
+    status: asked === null ? 200 : 206,
     headers: {
-      'Accept-Ranges': 'bytes',
-      'Content-Length': Math.max(0, end - start),
+      ...rangeHeaders(asked, size),
+      'Content-Length': end - start,
       'Content-Disposition': contentDisposition(file.name, request.disposition),
       // Stored files come from users, so browsers must not show them as pages of this site.
       'X-Content-Type-Options': 'nosniff',
       ...(request.disposition === 'inline' && {
         'Content-Security-Policy': "sandbox; default-src 'none'; style-src 'unsafe-inline'",
       }),
-      ...(isPartial && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
     },
   });
 }
 
-function unsatisfiable(size: number): Reply {
-  const message = `The requested range is outside of the file, which has ${size} bytes.`;
-  return Reply.json({ message, type: 'rest' }, { status: 416, headers: { 'Content-Range': `bytes */${size}` } });
-}
-
-/** The first range of a header, with `end` exclusive; `null` if there is none, or a malformed one, which HTTP requires to be ignored. */
-export function parseRange(header: string | undefined, size: number): { start: number; end: number } | 'unsatisfiable' | null {
-  const [unit, ranges, ...further] = (header ?? '').split('=').map((part) => part.trim());
-  if (unit?.toLowerCase() !== 'bytes' || ranges === undefined || further.length > 0) return null;
-  const [first, last, ...others] = ranges
-    .split(',', 1)[0]!
-    .split('-')
-    .map((part) => part.trim());
-  if (first === undefined || last === undefined || others.length > 0 || !/^\d*$/.test(first + last)) return null;
-  if (first === '' && last === '') return null;
-  if (size === 0) return first === '' || Number(first) === 0 ? null : 'unsatisfiable';
-  if (first === '') {
-    const length = Number(last);
-    return length === 0 ? 'unsatisfiable' : { start: Math.max(0, size - length), end: size };
-  }
-  const start = Number(first);
-  if (last !== '' && Number(last) < start) return null;
-  if (start >= size) return 'unsatisfiable';
-  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
+/** The bytes between `offset` and `endByte`; `null` if these are all. @throws UnsatisfiableRangeError */
+function rangeOfParameters({ offset, endByte = Infinity }: DownloadRequest, size: number): ByteRange | null {
+  const end = Math.min(endByte, size);
+  if (offset === 0 && end === size) return null;
+  if (offset >= end) throw new UnsatisfiableRangeError(size);
+  return { start: offset, end };
 }
 
 function contentTypeOf(mimeType: string): string {

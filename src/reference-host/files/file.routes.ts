@@ -85,10 +85,10 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
       params: path.endsWith(':name') ? { ...byId, name: text() } : byId,
       query: downloadQuery,
       returns: { types: ['application/octet-stream'] },
-      errors: ['unknown-id', 'access-denied', 'not-found'],
+      errors: ['unknown-id', 'access-denied', 'not-found', 'unsatisfiable-range'],
       authorize: async ({ params, caller }, context) => loadFile(context, params.id, await principalOf(context, caller), 0),
       handle({ query, granted: file, headers }, context) {
-        return downloadFile(context, file, { ...query, range: headers.range, disposition: query.contentDisposition });
+        return downloadFile(context, file, { ...query, headers, disposition: query.contentDisposition });
       },
     }),
   ),

@@ -199,13 +199,14 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     ...downloadRoute,
     path: '/item/:id/download',
     summary: 'Download an item: its only file, or an archive.',
+    errors: [...downloadRoute.errors, 'unsatisfiable-range'],
     query: { ...downloadQuery, format: oneOf(['zip', '']) },
     returns: { types: ['application/octet-stream', 'application/zip'] },
     authorize: readable,
     async handle({ query, granted: { document: item }, caller, headers }, context) {
       const files = await filesOf(context, item);
       if (files.length === 1 && query.format !== 'zip') {
-        return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
+        return downloadFile(context, files[0]!, { ...query, headers, disposition: query.contentDisposition });
       }
       return zipReply(context, caller, item.name, itemEntries(context, item));
     },

@@ -173,6 +173,16 @@ describe('DICOMweb', () => {
         expect(range.status).toBe(206);
         expect(range.bytes).toEqual(whole.bytes.subarray(start, end + 1));
       }
+      const size = whole.bytes.length;
+      for (const [Range, status, contentRange] of [
+        [`bytes=${size}-`, 416, `bytes */${size}`],
+        ['bytes=9-1', 200, null],
+      ] as const) {
+        const answer = await admin.send('GET', `/dicomweb${instance(number)}`, {
+          headers: { Accept: 'application/dicom', Range },
+        });
+        expect([answer.status, answer.headers.get('content-range')]).toEqual([status, contentRange]);
+      }
     }
     const encoded = await get(
       instance(1),

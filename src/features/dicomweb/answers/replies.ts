@@ -1,4 +1,4 @@
-import { LargeImageError } from '../../../errors.js';
+import { rangeHeaders, requestedRange } from '../../../http/ranges.js';
 import { Reply, type ReplyHeaders } from '../../../http/reply.js';
 import type { RouteRequest } from '../../../http/route.js';
 import { matchesType, notAcceptable, parseAccept, type Accepted } from '../format/accept.js';
@@ -22,27 +22,16 @@ export function bytesReply(asked: Wanting, bytes: Uint8Array, type = 'applicatio
   return Reply.content(singlePart({ type, body: bytes }, boundary), multipartType(type, boundary));
 }
 
-/** A range of bytes that a request asks for: `null` where it asks for all. @throws LargeImageError `unsatisfiable-range` */
-function rangeOf({ headers }: Pick<RouteRequest, 'headers'>, size: number): { start: number; end: number } | null {
-  const asked = /^bytes=(\d*)-(\d*)$/.exec(headers.range?.trim() ?? '');
-  // Several ranges, and units that are not known, are answered with all.
-  if (asked === null || (asked[1] === '' && asked[2] === '')) return null;
-  const [first, last] = [asked[1]!, asked[2]!];
-  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
-  const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
-  if (start < end) return { start, end };
-  throw new LargeImageError('unsatisfiable-range', `The file has ${size} bytes.`);
-}
-
-/** A file in a stream, or the asked range of it. */
+/** A file in a stream, or the requested range of it. @throws UnsatisfiableRangeError */
 export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFile, type: string, headers: ReplyHeaders): Reply {
   const size = sizeOf(file);
   if (size === null) return Reply.stream(streamOf(bytesOf(file)), type, { headers });
-  const range = rangeOf(asked, size);
+  const range = requestedRange(asked.headers, { size, tag: null });
   const { start, end } = range ?? { start: 0, end: size };
-  const more: Record<string, string | number> = { ...headers, 'Accept-Ranges': 'bytes', 'Content-Length': end - start };
-  if (range !== null) more['Content-Range'] = `bytes ${start}-${end - 1}/${size}`;
-  return Reply.stream(streamOf(bytesOf(file, start, end)), type, { status: range === null ? 200 : 206, headers: more });
+  return Reply.stream(streamOf(bytesOf(file, start, end)), type, {
+    status: range === null ? 200 : 206,
+    headers: { ...headers, ...rangeHeaders(range, size), 'Content-Length': end - start },
+  });
 }
 
 /** A long value in a stream, as it is or as the only part of several. @throws LargeImageError `not-acceptable` */
