@@ -50,7 +50,9 @@ async function describeElement(): Promise<void> {
 
 /** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */
 async function collectLicences(): Promise<void> {
-  const names = new Set(['openseadragon', 'swagger-ui-dist']);
+  // The file of dcmjs that is built in has its dependencies in it.
+  const { dependencies } = JSON.parse(await readFile('node_modules/dcmjs/package.json', 'utf8')) as { dependencies: object };
+  const names = new Set(['openseadragon', 'swagger-ui-dist', 'core-js-pure', ...Object.keys(dependencies)]);
   const path = 'dist/metafile-esm.json';
   const { outputs } = JSON.parse(await readFile(path, 'utf8')) as {
     outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
@@ -122,6 +124,7 @@ export const packageBuild = {
   esbuildOptions(options) {
     // Names stay as they are, so that an operator can read where an error came from.
     options.minifyWhitespace = true;
+    options.minifySyntax = true;
     options.lineLimit = 160;
   },
   async onSuccess() {

@@ -1,9 +1,5 @@
-import dcmjs from 'dcmjs';
+import { DicomMessage, DicomMetaDictionary, WriteBufferStream } from '../../../tilesource/sources/dicom/dicom-library.js';
 import type { DicomJson, DicomJsonElement } from '../../../tilesource/tile-source.js';
-
-const { DicomMessage, DicomMetaDictionary, WriteBufferStream } = dcmjs.data;
-// The library warns on the console of what it repairs.
-dcmjs.log.setLevel('silent');
 
 /** A value that is not sent with the metadata, but under an address of its own. */
 export class BulkValue {

@@ -15,7 +15,7 @@ declare module 'dcmjs' {
     getBuffer(start?: number, end?: number): ArrayBuffer;
     readonly size: number;
   }
-  const data: {
+  export const data: {
     DicomMetaDictionary: { nameMap: Readonly<Record<string, Entry>>; dictionary: Readonly<Record<string, Entry>> };
     DicomMessage: {
       write(dataset: Dataset, stream: WriteBufferStream, syntax: string, options: object): number;
@@ -23,7 +23,5 @@ declare module 'dcmjs' {
     };
     WriteBufferStream: typeof WriteBufferStream;
   };
-  const log: { setLevel(level: string): void };
-  const dcmjs: { data: typeof data; log: typeof log };
-  export default dcmjs;
+  export const log: { setLevel(level: string): void };
 }

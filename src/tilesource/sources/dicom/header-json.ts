@@ -1,21 +1,9 @@
-import { createRequire } from 'node:module';
-import type dcmjs from 'dcmjs';
 import type { DicomJson, DicomJsonElement } from '../../tile-source.js';
 
-const require = createRequire(import.meta.url);
-let library: typeof dcmjs | null = null;
-
-/** The library, which threads that read no headers do not load. */
-function loaded(): typeof dcmjs {
-  if (library !== null) return library;
-  library = require('dcmjs') as typeof dcmjs;
-  // It warns on the console of what it repairs.
-  library.log.setLevel('silent');
-  return library;
-}
-
-function parse(bytes: Uint8Array): Record<string, Element> {
-  return loaded().data.DicomMessage.readFile(Uint8Array.from(bytes).buffer, { ignoreErrors: true }).dict;
+/** The elements of a header. The library is loaded when it is needed, because most threads never read a header. */
+async function parse(bytes: Uint8Array): Promise<Record<string, Element>> {
+  const { DicomMessage } = await import('./dicom-library.js');
+  return DicomMessage.readFile(Uint8Array.from(bytes).buffer, { ignoreErrors: true }).dict;
 }
 
 /** An element as the library reads it. */
@@ -36,8 +24,8 @@ const maxInline = 4096;
  * @param bytes from the preamble up to the samples, which are not among them.
  * @param bulkRoot address of the long values: a name below it is made of the tags, and of the numbers of items, that lead to the value, with dots between.
  */
-export function headerToJson(bytes: Uint8Array, bulkRoot: string): DicomJson {
-  return readJson(parse(bytes), `${bulkRoot}/`);
+export async function headerToJson(bytes: Uint8Array, bulkRoot: string): Promise<DicomJson> {
+  return readJson(await parse(bytes), `${bulkRoot}/`);
 }
 
 function readJson(dict: Readonly<Record<string, Element>>, path: string): DicomJson {
@@ -64,8 +52,8 @@ function readElement({ vr, Value: values = [] }: Element, path: string): DicomJs
 }
 
 /** A long value of a header by the path that {@link headerToJson} has given it; `null` where there is none. */
-export function headerValue(bytes: Uint8Array, path: readonly string[]): Uint8Array | null {
-  let at: unknown = parse(bytes);
+export async function headerValue(bytes: Uint8Array, path: readonly string[]): Promise<Uint8Array | null> {
+  let at: unknown = await parse(bytes);
   for (const [index, name] of path.entries()) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return null;
     const next = (at as Record<string, unknown>)[name];
