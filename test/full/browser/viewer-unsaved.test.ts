@@ -143,6 +143,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.getByRole('button', { name: 'Delete shape' }).click();
     await row('Contested').getByText('1 unsaved change', { exact: true }).waitFor();
     await admin.ok('PATCH', `/annotation/${annotation}/elements/${id}`, { json: { width: 77 } });
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
     const words = 'Somebody changed 1 shape that you deleted: it was kept.';
     await page.getByTestId('annotation-message').getByText(words).waitFor();
     await saved();

@@ -300,12 +300,12 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const broken = join(folder, 'broken.tif');
     await writeFile(broken, 'II*\0 and nothing more');
     const cut = join(folder, 'cut.tif');
-    // Its second tile lies beyond its end.
-    const tags = { ...grayTags(128, 64, 64), 324: { long: [8, 1_000_000] }, 325: { long: [4096, 4096] } };
+    // Its only tile begins behind its end.
+    const tags = { ...grayTags(64, 64, 64), 324: { long: [1_000_000] }, 325: { long: [4096] } };
     await writeFile(cut, writeTiff([{ tags, chunks: [Buffer.alloc(4096)] }]));
     await page.locator('input[type=file]').setInputFiles(cut);
     await upload('cut.tif')
-      .getByText(/^Uploaded, but it cannot be read as an image\. .* tile or strip 1 should lie at byte 1000000/)
+      .getByText(/^Uploaded, but it cannot be read as an image\. .* tile or strip 0 should lie at byte 1000000/)
       .waitFor();
     await card('cut.tif').getByText('Not readable').waitFor();
     const part = join(folder, 'part.tif');

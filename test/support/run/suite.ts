@@ -2,7 +2,7 @@
  * `npm test` and `npm run test:full -- [GROUP…] [words for Vitest]`: runs groups of tests (`groups.ts`), all but `core` where none is named.
  * The group `database` runs last and by itself, on a database of its own.
  */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -28,6 +28,8 @@ async function run(names: readonly Group[], env: Record<string, string> = {}): P
   if (code !== 0) process.exitCode = 1;
 }
 
+// Two files of this group pack the package at the same time, so it is built before.
+if (asked.includes('package')) execFileSync('npm', ['run', 'build'], { stdio: 'inherit' });
 await run(asked.filter((name) => name !== 'database'));
 if (asked.includes('database')) {
   const database = await startDurableDatabase();
