@@ -32,7 +32,7 @@ function work(dtype: SampleType): Record<string, () => unknown> {
     memo: new StyleMemo(),
   };
   return {
-    'half the size': () => halve(raster, false),
+    'half the size': () => halve(raster, {}),
     'every second pixel': () => decimate(raster, 2),
     'nearest pixels': () => resizeNearest(raster, { width: 300, height: 300 }),
     'facts of bands': () => bandStatistics([raster]),

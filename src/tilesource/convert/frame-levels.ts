@@ -120,6 +120,8 @@ async function makeLevels(
     tileSide,
     blockSide: BlockReader.blockSide(metadata, tileSide),
     nearest,
+    // Converted samples no longer have the value that means nothing.
+    nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.geo?.nodata ?? null) : null,
     onlyReductions: from?.reductions,
     encode: (tile) => packTile(tile, packing),
     progress: (pixels) => progress(pixels / (width * height)),

@@ -4,7 +4,8 @@ import type { ImageMetadata, TileAddress, TileSource } from '../tile-source.js';
 import { levelScale, preferredLevel, type Box } from '../geometry.js';
 import { createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 import { TileReader } from '../render/compose.js';
-import { hasAlpha, isPicture } from '../render/pixels.js';
+import { averageSamples, largestFloat } from '../pyramid/average.js';
+import { hasAlpha } from '../render/pixels.js';
 import { inverseOf, type Bounds, type GeoReference, type Point } from './georeference.js';
 import { halfWorld, positionOnMap, type MapPosition } from './map-position.js';
 
@@ -84,7 +85,7 @@ interface Positions {
 /** Sets the tile's pixel of this index to the samples at a position in the original image. */
 type Sample = (pixel: number, x: number, y: number) => void;
 
-/** Projects tiles of another source. Pixels of 8 bits are interpolated between four; other samples are measurements, so the nearest is taken. */
+/** Projects tiles of another source. Pixels are interpolated between four, and averaged where those of a tile cover more. */
 class WebMercatorSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -137,24 +138,30 @@ class WebMercatorSource implements TileSource {
       (sample: Sample): Sample =>
       (to, px, py) =>
         sample(to, px / scale - read.left, py / scale - read.top);
-    if (isPicked || !isPicture(raster)) {
+    if (isPicked) {
       const out = this.#empty(tileSide);
       await this.#fill({ positions, side: tileSide, sample: toRead(this.#nearest(out, raster)) }, signal);
       return out;
     }
-    // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice the size and halved.
+    // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice the size and averaged.
     const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
     const out = this.#empty(side);
     await this.#fill({ positions, side, sample: toRead(this.#mixed(out, raster)) }, signal);
-    return side === tileSide ? out : halved(out);
+    return side === tileSide ? out : averageSamples(out, { width: tileSide, height: tileSide }, { nodata: this.#nodata, signal });
   }
 
-  /** A transparent square. */
+  get #nodata(): number | null {
+    return this.original.metadata.geo?.nodata ?? null;
+  }
+
+  /** A transparent square, without values where the samples can say so. Values around it are averaged without it. */
   #empty(side: number): Raster {
     const { bandCount: bands, dtype } = this.metadata;
     const out = createRaster({ width: side, height: side, bands, dtype });
+    const nothing = this.#nodata ?? (dtype.startsWith('float') ? NaN : 0);
+    if (nothing !== 0) out.data.fill(nothing);
     const transparent = leastValue(dtype);
-    if (this.#alpha !== null && transparent !== 0) {
+    if (this.#alpha !== null && (nothing !== 0 || transparent !== 0)) {
       for (let at = this.#alpha; at < out.data.length; at += bands) out.data[at] = transparent;
     }
     return out;
@@ -263,16 +270,21 @@ class WebMercatorSource implements TileSource {
     };
   }
 
-  /** Interpolates between the four pixels around a position. If one of them is transparent or has no data, the nearest is copied instead. */
+  /** Interpolates between the four pixels around a position. If one of them is transparent or has no value, the nearest is copied instead. */
   #mixed(out: Raster, raster: Raster): Sample {
     const pick = this.#nearest(out, raster);
-    const { data, bands } = raster;
-    const nodata = this.original.metadata.geo?.nodata ?? null;
-    const isPlain = nodata === null && !hasAlpha(raster);
-    const isOpaque = (at: number) => {
-      if (hasAlpha(raster) && data[at + bands - 1] !== 255) return false;
-      for (let band = 0; nodata !== null && band < bands; band++) if (data[at + band] !== nodata) return true;
-      return nodata === null;
+    const { data, bands, dtype } = raster;
+    const nodata = this.#nodata;
+    const isFloat = dtype.startsWith('float');
+    const opaque = opaqueValue(dtype);
+    const alpha = hasAlpha(raster) && !isFloat ? bands - 1 : null;
+    const isPlain = nodata === null && alpha === null && !isFloat;
+    const isComplete = (at: number) => {
+      if (alpha !== null && data[at + alpha] !== opaque) return false;
+      for (let band = 0; band < bands; band++) {
+        if (band !== alpha && (data[at + band] === nodata || !(Math.abs(data[at + band]!) < largestFloat))) return false;
+      }
+      return true;
     };
     return (pixel, x, y) => {
       const left = Math.min(raster.width - 1, Math.max(0, x - 0.5));
@@ -282,18 +294,19 @@ class WebMercatorSource implements TileSource {
       const b = column + 1 < raster.width ? a + bands : a;
       const down = row + 1 < raster.height ? raster.width * bands : 0;
       const [c, d] = [a + down, b + down];
-      if (!isPlain && !(isOpaque(a) && isOpaque(b) && isOpaque(c) && isOpaque(d))) return pick(pixel, x, y);
+      if (!isPlain && !(isComplete(a) && isComplete(b) && isComplete(c) && isComplete(d))) return pick(pixel, x, y);
       const [u, v] = [left - column, top - row];
       const to = pixel * out.bands;
       for (let band = 0; band < bands; band++) {
-        out.data[to + band] = mix(mix(data[a + band]!, data[b + band]!, u), mix(data[c + band]!, data[d + band]!, u), v) + 0.5;
+        const value = mix(mix(data[a + band]!, data[b + band]!, u), mix(data[c + band]!, data[d + band]!, u), v);
+        out.data[to + band] = isFloat ? value : Math.floor(value + 0.5);
       }
-      if (bands < out.bands) out.data[to + bands] = 255;
+      if (bands < out.bands) out.data[to + bands] = opaque;
     };
   }
 
   #copy(out: Raster, at: number, { raster, from, opaque }: { raster: Raster; from: number; opaque: number }): void {
-    const nodata = this.original.metadata.geo?.nodata ?? null;
+    const nodata = this.#nodata;
     let isNothing = nodata !== null;
     for (let band = 0; band < raster.bands; band++) {
       const value = raster.data[from + band]!;
@@ -324,25 +337,4 @@ function opaqueValue(dtype: SampleType): number {
 
 function mix(a: number, b: number, part: number): number {
   return a + (b - a) * part;
-}
-
-/** Halves the size of a raster of bytes with alpha as its last band. Colours are weighted by their alpha. */
-function halved({ data, width, bands }: Raster): Raster {
-  const side = width / 2;
-  const out = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
-  const corners = [0, bands, width * bands, (width + 1) * bands];
-  const alpha = bands - 1;
-  for (let to = 0, pixel = 0; pixel < side * side; pixel++, to += bands) {
-    const from = (Math.floor(pixel / side) * 2 * width + (pixel % side) * 2) * bands;
-    let opacity = 0;
-    for (const corner of corners) opacity += data[from + corner + alpha]!;
-    if (opacity === 0) continue;
-    for (let band = 0; band < alpha; band++) {
-      let sum = 0;
-      for (const corner of corners) sum += data[from + corner + band]! * data[from + corner + alpha]!;
-      out.data[to + band] = sum / opacity + 0.5;
-    }
-    out.data[to + alpha] = opacity / 4 + 0.5;
-  }
-  return out;
 }

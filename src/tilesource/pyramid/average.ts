@@ -9,6 +9,8 @@ export interface AverageOptions {
   window?: Window;
   /** The sample by which the file states that there is no value. It counts in no mean. */
   nodata?: number | null;
+  /** Further samples without a value, of each band; default none. */
+  bandNodata?: readonly (number | null)[] | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -66,12 +68,12 @@ function spansOf(limit: number, start: number, length: number, output: number): 
  *
  * @param size of the result, in pixels.
  */
-export async function averageSamples(raster: Raster, size: Size, options: AverageOptions = {}): Promise<Raster> {
-  const { window = { left: 0, top: 0, width: raster.width, height: raster.height }, nodata = null, signal } = options;
+export async function averageSamples<R extends Raster>(raster: R, size: Size, options: AverageOptions = {}): Promise<R> {
+  const { window = { left: 0, top: 0, width: raster.width, height: raster.height }, signal } = options;
   const out = createRaster({ ...raster, width: size.width, height: size.height });
   const down = spansOf(raster.height, window.top, window.height, size.height);
   const across = spansOf(raster.width, window.left, window.width, size.width);
-  const average = averager(raster, across, nodata);
+  const average = averager(raster, across, options);
   const rowLength = size.width * raster.bands;
   const rows = Math.max(1, Math.floor(samplesAtOnce / (down.taps * raster.width * raster.bands)));
   const made = new Float64Array(rowLength);
@@ -87,16 +89,22 @@ export async function averageSamples(raster: Raster, size: Size, options: Averag
     },
     signal,
   );
-  return out;
+  return { ...raster, ...out };
 }
 
 /** Averages some rows, from the first on, into a row of the result. */
 type RowAverager = (first: number, weights: Float64Array, made: Float64Array) => void;
 
-function averager(raster: Raster, across: Spans, nodata: number | null): RowAverager {
+function averager(raster: Raster, across: Spans, { nodata = null, bandNodata = [] }: AverageOptions): RowAverager {
   const isFloat = raster.dtype.startsWith('float');
-  if (isFloat || nodata !== null) return withoutMissing(raster, across, { nodata: sampleOf(nodata, raster), isFloat });
-  return hasAlpha(raster) && !isOpaque(raster) ? byOpacity(raster, across) : ofAll(raster, across);
+  const isTransparent = !isFloat && hasAlpha(raster) && !isOpaque(raster);
+  if (isFloat || nodata !== null || bandNodata.some((each) => each !== null)) {
+    const missing = Array.from({ length: raster.bands }, (_, band) =>
+      [nodata, bandNodata[band] ?? null].map((each) => sampleOf(each, raster) ?? Number.NaN),
+    );
+    return withoutMissing(raster, across, { missing, isTransparent });
+  }
+  return isTransparent ? byOpacity(raster, across) : ofAll(raster, across);
 }
 
 /** The number as samples of this type hold it. */
@@ -268,17 +276,26 @@ function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAve
   };
 }
 
-/** Leaves out samples without a value, of each band for itself. */
+/**
+ * Leaves out samples without a value, of each band for itself.
+ *
+ * @param options `missing`: the two samples of each band that mean no value, or NaN; `isTransparent`: the last band is alpha, by which colours
+ *   count. It is never without a value.
+ */
 function withoutMissing(
-  { data, width, bands }: Raster,
+  { data, width, bands, dtype }: Raster,
   { firsts, counts, weights: columns, taps }: Spans,
-  { nodata, isFloat }: { nodata: number | null; isFloat: boolean },
+  { missing, isTransparent }: { missing: readonly (readonly number[])[]; isTransparent: boolean },
 ): RowAverager {
   const stride = width * bands;
+  const isFloat = dtype.startsWith('float');
+  const least = leastValue(dtype);
+  const span = fullValue(dtype) - least;
   const row = new Float64Array(stride);
   const sums = new Float64Array(stride);
   const valid = new Float64Array(stride);
-  const missing = nodata ?? Number.NaN;
+  const colours = hasAlpha({ bands }) && !isFloat ? bands - 1 : bands;
+  const opacity = new Float64Array(width).fill(1);
   return (first, weights, made) => {
     sums.fill(0);
     valid.fill(0);
@@ -286,12 +303,21 @@ function withoutMissing(
       const start = (first + each) * stride;
       const weight = weights[each]!;
       row.set(data.subarray(start, start + stride));
-      for (let at = 0; at < stride; at += 1) {
-        const sample = row[at]!;
-        // Both comparisons are false for NaN.
-        if (sample < largestFloat && sample > -largestFloat && sample !== missing) {
-          sums[at]! += sample * weight;
-          valid[at]! += weight;
+      for (let at = colours, x = 0; colours < bands && at < stride; at += bands, x += 1) {
+        if (isTransparent) opacity[x] = (row[at]! - least) / span;
+        sums[at]! += row[at]! * weight;
+        valid[at]! += weight;
+      }
+      for (let band = 0; band < colours; band += 1) {
+        const [one = Number.NaN, other = Number.NaN] = missing[band]!;
+        for (let at = band, x = 0; at < stride; at += bands, x += 1) {
+          const sample = row[at]!;
+          // Both comparisons are false for NaN.
+          if (sample < largestFloat && sample > -largestFloat && sample !== one && sample !== other) {
+            const part = weight * opacity[x]!;
+            sums[at]! += sample * part;
+            valid[at]! += part;
+          }
         }
       }
     }
@@ -306,8 +332,14 @@ function withoutMissing(
           weight += valid[at]! * part;
         }
         if (weight === 0) made[to] = data[first * stride + start + band]!;
-        else made[to] = isFloat ? sum / weight : Math.floor(sum / weight + 0.5);
+        else made[to] = isFloat ? withoutHair(sum / weight) : Math.floor(sum / weight + 0.5);
       }
     }
   };
+}
+
+/** Rounding errors must not make 99.99999999999999 of samples of 100, because pictures show whole numbers without the fraction. */
+function withoutHair(mean: number): number {
+  const whole = Math.round(mean);
+  return Math.abs(mean - whole) < Math.abs(whole) * 1e-13 ? whole : mean;
 }

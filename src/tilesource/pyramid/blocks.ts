@@ -20,6 +20,8 @@ export interface PyramidOptions {
   blockSide: number;
   /** Whether a reduced pixel is the first of four pixels instead of their mean, for labels and other values that must not be mixed. */
   nearest: boolean;
+  /** The sample by which the image states that there is no value. It counts in no mean. */
+  nodata?: number | null;
   /** If given, only this many reduced levels are written, without the image itself. Otherwise all levels are written. */
   onlyReductions?: number | undefined;
   /** Encodes a tile. Tiles at the right and bottom are padded to full size. */
@@ -69,7 +71,7 @@ export class PyramidWriter {
   async #build(level: number, column: number, row: number): Promise<Raster> {
     this.#options.signal?.throwIfAborted();
     this.#queue.check();
-    const { blockSide, nearest } = this.#options;
+    const { blockSide, nearest, nodata = null } = this.#options;
     const size = this.#level(level);
     const box: Box = {
       left: column * blockSide,
@@ -90,7 +92,7 @@ export class PyramidWriter {
         for (const x of childBlocks(column, size.width, finer.width, blockSide)) {
           const child = await this.#build(level - 1, x, y);
           const at = { left: ((x - column * 2) * blockSide) / 2, top: ((y - row * 2) * blockSide) / 2 };
-          blit(block, halve(child, nearest), at);
+          blit(block, await halve(child, { nearest, nodata }), at);
         }
       }
     }

@@ -49,12 +49,14 @@ export interface LevelBox {
   box: Box;
   /** Pixels of levels that the file does not hold are picked, and not averaged. */
   nearest?: boolean;
+  /** Samples that mean no value to the picture, of each band: see {@link AverageOptions}. */
+  bandNodata?: readonly (number | null)[];
   /** Gets the corrupt tiles, which are left empty. Without it, reading fails with the first of them. */
   corrupt?: CorruptTiles | undefined;
 }
 
 /** A tile as it is read: see {@link LevelBox}. */
-type AskedTile = TileAddress & Pick<LevelBox, 'nearest' | 'corrupt'>;
+type WantedTile = TileAddress & Pick<LevelBox, 'nearest' | 'bandNodata' | 'corrupt'>;
 
 /** Reads decoded tiles of every level, also of those that the file does not hold, and rectangles of any level. */
 export class TileReader {
@@ -79,12 +81,12 @@ export class TileReader {
   }
 
   /** The content of a tile; partial pixels at the border count as whole ones. The address has been checked. */
-  async readTile(address: AskedTile, signal?: AbortSignal): Promise<Raster> {
-    const { level, frame, x, y, nearest = false, corrupt } = address;
+  async readTile(address: WantedTile, signal?: AbortSignal): Promise<Raster> {
+    const { level, frame, x, y, nearest = false, bandNodata, corrupt } = address;
     if (this.#source.populatedLevels.includes(level)) {
       return this.#readStored({ level, frame, x, y }, { nearest, signal, corrupt });
     }
-    const key = `${tileKey(address)}${nearest ? '/nearest' : ''}`;
+    const key = `${tileKey(address)}${nearest ? '/nearest' : bandNodata ? `/${bandNodata.join()}` : ''}`;
     const cached = this.#cache.get(key);
     corrupt?.addGood(cached ? 1 : 0);
     if (cached) return cached;
@@ -131,8 +133,8 @@ export class TileReader {
   }
 
   /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
-  #tilesOf({ level, frame, box, nearest, corrupt }: LevelBox): {
-    tiles: AskedTile[];
+  #tilesOf({ level, frame, box, nearest, bandNodata, corrupt }: LevelBox): {
+    tiles: WantedTile[];
     columns: number;
     offset: Box;
   } {
@@ -143,9 +145,10 @@ export class TileReader {
       y: Math.floor((box.top + box.height - 1) / tileHeight),
     };
     this.#checkCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
-    const tiles: AskedTile[] = [];
+    const tiles: WantedTile[] = [];
     for (let y = first.y; y <= last.y; y += 1) {
-      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y, corrupt, ...(nearest && { nearest }) });
+      for (let x = first.x; x <= last.x; x += 1)
+        tiles.push({ level, frame, x, y, corrupt, ...(nearest && { nearest }), ...(bandNodata && { bandNodata }) });
     }
     const offset = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
     return { tiles, columns: last.x - first.x + 1, offset };
@@ -242,17 +245,18 @@ export class TileReader {
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
-  async #compose(address: AskedTile, signal?: AbortSignal): Promise<Raster> {
+  async #compose(address: WantedTile, signal?: AbortSignal): Promise<Raster> {
     const { metadata } = this.#source;
     this.#checkCount({ columns: 1, rows: 1 }, address.level);
     const content = tileContent(metadata, address);
     if (address.nearest === true) return this.#picked(address, content, signal);
     const { level, box } = this.#mosaicOf(address);
     const factor = 2 ** (level - address.level);
-    const mosaic = await this.readBox({ level, frame: address.frame, box, corrupt: address.corrupt }, signal);
+    const { frame, bandNodata, corrupt } = address;
+    const mosaic = await this.readBox({ level, frame, box, corrupt, ...(bandNodata && { bandNodata }) }, signal);
     // Partial pixels at the border are means of those that there are.
     const window = { left: 0, top: 0, width: content.width * factor, height: content.height * factor };
-    return averageSamples(mosaic, content, { window, nodata: metadata.geo?.nodata ?? null, signal });
+    return averageSamples(mosaic, content, { window, nodata: metadata.geo?.nodata ?? null, bandNodata, signal });
   }
 
   /** The level and the pixels of it from which a tile is made in one step. */
@@ -276,7 +280,7 @@ export class TileReader {
   }
 
   /** Makes a tile of every n-th pixel of a finer level. Tiles are read one by one, so that those of large steps need little memory. */
-  async #picked(address: AskedTile, content: Size, signal?: AbortSignal): Promise<Raster> {
+  async #picked(address: WantedTile, content: Size, signal?: AbortSignal): Promise<Raster> {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
     const level = finerLevel(populatedLevels, address.level);

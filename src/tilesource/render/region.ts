@@ -20,7 +20,7 @@ import {
 } from '../geometry.js';
 import { pictureDefaults } from '../picture-parameters.js';
 import type { Raster } from '../raster.js';
-import type { Kernel } from './resample.js';
+import type { Kernel, Scale } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
 import { completeBlock, isShown, resizeNearest, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
@@ -130,7 +130,7 @@ export class RegionMaker {
     const { box, output } = wanted;
     const level = preferredLevel(populatedLevels, neededLevel(metadata, box, output));
     const window = windowAtLevel(metadata, box, level);
-    const kernel = isPicked(appearance.style) ? 'nearest' : defaultKernel(window, output);
+    const kernel = isPicked(appearance.style) ? 'nearest' : this.#usualScale(window, output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output, kernel });
     const drawing = { level, frame, appearance, scaling };
     const background = backgroundOf(appearance);
@@ -169,9 +169,24 @@ export class RegionMaker {
     const isFinest = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
     const level = isFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
-    const kernel = wanted ?? defaultKernel(window, plan.output);
+    const kernel = wanted ?? this.#usualScale(window, plan.output, appearance, frame);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
     return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
+  }
+
+  /** How a region is scaled when the request does not say. */
+  #usualScale(window: Size, output: Size, appearance: Appearance, frame: number): Scale {
+    const isReduced = output.width <= window.width && output.height <= window.height && !sameSize(window, output);
+    return isReduced && this.#renderer.mayMissValues(appearance, frame) ? 'average' : defaultKernel(window, output);
+  }
+
+  /** A rectangle of a level, scaled. */
+  async #scaled(drawing: Drawing, corrupt: CorruptTiles | undefined, signal: AbortSignal | undefined): Promise<Picture> {
+    const { appearance, scaling } = drawing;
+    const { kernel, output, window } = scaling;
+    const where = { ...placed(drawing), corrupt };
+    if (kernel === 'average') return this.#renderer.reduced(where, { size: output, window }, appearance, signal);
+    return scalePicture(await this.#renderer.box(where, appearance, signal), scaling, signal);
   }
 
   /** The picture of a prepared region, scaled, without what it is completed with. */
@@ -181,8 +196,7 @@ export class RegionMaker {
 
   /** A rectangle of a level, scaled, with holes where tiles are corrupt. */
   async #drawn(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
-    const picture = await this.#renderer.box({ ...placed(drawing), corrupt }, drawing.appearance, signal);
-    return this.#withHoles(await scalePicture(picture, drawing.scaling, signal), drawing, corrupt);
+    return this.#withHoles(await this.#scaled(drawing, corrupt, signal), drawing, corrupt);
   }
 
   /** Draws the holes into a scaled picture. */
@@ -251,10 +265,12 @@ export class RegionMaker {
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
     const corrupt = new CorruptTiles();
-    const drawn = await this.#renderer.box({ ...where, corrupt }, appearance, signal);
+    const drawn = isDirect
+      ? await this.#renderer.box({ ...where, corrupt }, appearance, signal)
+      : await this.#scaled(drawing, corrupt, signal);
     signal?.throwIfAborted();
     const isUnscaled = isDirect && corrupt.count === 0;
-    const scaled = isUnscaled ? drawn : await scalePicture(drawn, scaling, signal);
+    const scaled = isDirect && !isUnscaled ? await scalePicture(drawn, scaling, signal) : drawn;
     const picture = await this.#withHoles(scaled, drawing, corrupt);
     const painted = isPainted ? await withColor(picture) : picture;
     const rest = isUnscaled ? steps : { ...further, signal };
@@ -303,8 +319,7 @@ export class RegionMaker {
   /** A block of the scaled region. */
   async #scaledPart(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Picture> {
     const partial = this.#partOf(prepared, block);
-    const picture = await this.#renderer.box(placed({ ...prepared, scaling: partial }), prepared.appearance, signal);
-    return scalePicture(picture, partial, signal);
+    return this.#scaled({ ...prepared, scaling: partial }, undefined, signal);
   }
 
   /** A block of the region as the source has it, each pixel the nearest one. */

@@ -5,7 +5,7 @@ import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
-import type { Kernel } from './resample.js';
+import { averageSamples } from '../pyramid/average.js';
 import {
   boxAtLevel,
   levelScale,
@@ -17,11 +17,12 @@ import {
   type RegionPlan,
   type Size,
   type RegionBounds,
+  type Window,
 } from '../geometry.js';
 import { extremeBoxes, measuredBoxes, tileBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
 import type { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
-import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
+import { blit, isPicture, toPicture, type Picture } from './pixels.js';
 import type { Rgba } from '../color.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionOutput } from '../requests.js';
@@ -31,7 +32,7 @@ import { applyFunctions, functionReach } from '../style/functions.js';
 import { parseStyle, type Style } from '../style/parse.js';
 import { StyleMemo } from '../style/color-table.js';
 import { surveySamples, type FrameSurvey } from '../style/range.js';
-import { styleFrames, styleRaster, type StyleInputs } from '../style/render.js';
+import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../style/render.js';
 
 /** How samples become visible: a style, or as they are; with corrected colours or without. */
 export interface Appearance {
@@ -174,7 +175,60 @@ export class Renderer {
       const box = { left: tile.x * tileWidth, top: tile.y * tileHeight, ...tileContent(this.metadata, tile) };
       return this.box({ level: tile.level, frame: tile.frame, box, corrupt: tile.corrupt }, appearance, signal);
     }
-    return this.#show((frame) => this.#reader.readTile({ ...tile, frame, nearest }, signal), tile.frame, appearance, signal);
+    const read = (frame: number) => {
+      const missing = this.#missing(appearance, tile.frame, frame);
+      return this.#reader.readTile({ ...tile, frame, nearest, ...missing }, signal);
+    };
+    return this.#show(read, tile.frame, appearance, signal);
+  }
+
+  /** The samples that mean no value to a style, where they are not those that the image states. Colours that a profile changes have none. */
+  #missing(appearance: Appearance, frame: number, shown: number): Pick<LevelBox, 'bandNodata'> {
+    const { style } = appearance;
+    const { bandCount, geo } = this.metadata;
+    if (style === null || isPicked(style) || this.profileFor(shown, appearance) !== null) return {};
+    const bandNodata = styleNodata(style, { frame, shown, bandCount });
+    return bandNodata.every((each) => each === null || each === geo?.nodata) ? {} : { bandNodata };
+  }
+
+  /** Whether samples may be without a value, so that pictures are scaled by {@link Renderer.reduced}. */
+  mayMissValues(appearance: Appearance, frame: number): boolean {
+    if (isPicked(appearance.style)) return false;
+    const { geo, dtype } = this.metadata;
+    if (dtype.startsWith('float') || (geo?.nodata ?? null) !== null) return true;
+    return styleFrames(appearance.style ?? { bands: [] }, frame).some(
+      (shown) => this.#missing(appearance, frame, shown).bandNodata !== undefined,
+    );
+  }
+
+  /** A rectangle of a level, averaged to a size before it gets its colours, so that samples without a value count in no mean. */
+  async reduced(
+    where: LevelBox,
+    { size, window }: { size: Size; window: Window },
+    appearance: Appearance,
+    signal?: AbortSignal,
+  ): Promise<Picture> {
+    const { style } = appearance;
+    if (style !== null && (style.functions.length > 0 || this.#stripRows(where, style) < where.box.height)) {
+      return averageSamples(await this.box(where, appearance, signal), size, { window, signal });
+    }
+    const nodata = this.metadata.geo?.nodata ?? null;
+    const read = async (frame: number) => {
+      const missing = this.#missing(appearance, where.frame, frame);
+      return averageSamples(await this.#reader.readBox({ ...where, frame, ...missing }, signal), size, {
+        window,
+        nodata,
+        ...missing,
+        signal,
+      });
+    };
+    return this.#show(read, where.frame, appearance, signal);
+  }
+
+  /** How many rows of a rectangle are mixed at once. */
+  #stripRows({ frame, box }: LevelBox, style: Style): number {
+    const frames = new Set([frame, ...styleFrames(style, frame)]).size;
+    return frames === 1 ? Infinity : Math.max(leastRows, Math.floor(mixedPixels / (frames * box.width)));
   }
 
   /** A rectangle of a level, in its pixels. */
@@ -182,9 +236,8 @@ export class Renderer {
     const { style } = appearance;
     if (!style) return this.#shownBox(where, appearance, signal);
     const { box, level } = where;
-    const frames = new Set([where.frame, ...styleFrames(style, where.frame)]).size;
-    const rows = Math.max(leastRows, Math.floor(mixedPixels / (frames * box.width)));
-    if (frames === 1 || rows >= box.height) return this.#styledBox(where, appearance, signal);
+    const rows = this.#stripRows(where, style);
+    if (rows >= box.height) return this.#styledBox(where, appearance, signal);
     return this.#inStrips(box, rows, (strip) =>
       // Whether a strip is opaque must not depend on which it is.
       this.#styledBox({ ...where, level, box: strip }, { ...appearance, opaque: false }, signal),
@@ -222,7 +275,11 @@ export class Renderer {
 
   #shownBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
     const nearest = where.nearest === true || isPicked(appearance.style);
-    return this.#show((frame) => this.#reader.readBox({ ...where, frame, nearest }, signal), where.frame, appearance, signal);
+    const read = (frame: number) => {
+      const missing = this.#missing(appearance, where.frame, frame);
+      return this.#reader.readBox({ ...where, frame, nearest, ...missing }, signal);
+    };
+    return this.#show(read, where.frame, appearance, signal);
   }
 
   /**
@@ -245,10 +302,11 @@ export class Renderer {
     return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), readLimit);
   }
 
-  /** Samples of a region, scaled to its output size: bytes mixed (signed ones as unsigned), others taken from the nearest pixel. */
+  /** Samples of a region, mixed to its output size. */
   async mixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
     const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
-    return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, signal);
+    const nodata = this.metadata.geo?.nodata ?? null;
+    return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, nodata, signal);
   }
 
   /** Samples for a rectangle of the finest level, picked and not mixed; colored if the appearance says so. */
@@ -389,9 +447,8 @@ export function backgroundOf({ style }: Appearance): Rgba {
   return isMixed ? [0, 0, 0, 255] : [255, 255, 255, 255];
 }
 
-async function resample(raster: Raster, size: Size, signal: AbortSignal | undefined): Promise<Raster> {
-  const kernel: Kernel = defaultKernel(raster, size);
-  if (isPicture(raster)) return resizePicture(raster, { ...size, kernel }, signal);
-  if (raster.dtype === 'int8' && raster.bands <= 4) return resizePicture(await toPicture(raster), { ...size, kernel }, signal);
-  return resizeNearest(raster, size);
+/** Pictures are scaled by libvips. Others, and those with missing values, are averaged. */
+async function resample(raster: Raster, size: Size, nodata: number | null, signal: AbortSignal | undefined): Promise<Raster> {
+  if (!isPicture(raster) || nodata !== null) return averageSamples(raster, size, { nodata, signal });
+  return resizePicture(raster, { ...size, kernel: defaultKernel(raster, size) }, signal);
 }

@@ -3,6 +3,9 @@ import type { Size, Window } from '../geometry.js';
 /** Ways to scale, by libvips name. */
 export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
 
+/** How a region is scaled: by a kernel of libvips, or so that samples without a value are left out of means. */
+export type Scale = Kernel | 'average';
+
 /** Rows of a picture to be made out of rows of another. */
 export interface ResampleTask {
   /** 1 to 4 bands; the last of 2 and 4 is alpha. */
@@ -32,8 +35,8 @@ const kernels: Readonly<Record<ResampleTask['kernel'], (distance: number) => num
 };
 
 /** How far beyond a window pixels are needed, in pixels of the source, when so many of them become one. */
-export function reach(kernel: Kernel, ratio: number): number {
-  return kernel === 'nearest' ? 0 : supports[kernel] * Math.max(1, ratio);
+export function reach(kernel: Scale, ratio: number): number {
+  return kernel === 'nearest' || kernel === 'average' ? 0 : supports[kernel] * Math.max(1, ratio);
 }
 
 /** The mixture for each pixel along one axis: `count` sources from `first` on, with `weights` from `at` on. */

@@ -2,8 +2,9 @@ import { codecThreads } from '../codecs/threads/codec-threads.js';
 import { levelScale, levelSize, sameSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { resizePicture } from './encode.js';
+import { averageSamples } from '../pyramid/average.js';
 import { resizeNearest, type Picture } from './pixels.js';
-import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask } from './resample.js';
+import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type Scale } from './resample.js';
 
 /** Maximum error of an edge's position, in pixels of the result, when libvips scales whole pixels only. */
 const tolerance = 0.02;
@@ -22,7 +23,7 @@ export interface Scaling {
   /** The window of the picture, in pixels of the box. */
   window: Window;
   output: Size;
-  kernel: Kernel;
+  kernel: Scale;
   /** Whether the window is the box, as nearly as can be seen. */
   isWhole: boolean;
 }
@@ -38,7 +39,7 @@ export function planScaling(
   shape: PyramidShape,
   level: number,
   window: Window,
-  { output, kernel, isPart = false }: { output: Size; kernel: Kernel; isPart?: boolean },
+  { output, kernel, isPart = false }: { output: Size; kernel: Scale; isPart?: boolean },
 ): Scaling {
   const size = levelSize(shape, level);
   const x = side(window.left, window.width, size.width, output.width, kernel);
@@ -56,12 +57,13 @@ export function planScaling(
   };
 }
 
-function side(start: number, length: number, limit: number, output: number, kernel: Kernel) {
+function side(start: number, length: number, limit: number, output: number, kernel: Scale) {
   const ratio = length / output;
   const first = Math.min(limit - 1, Math.max(0, Math.round(start)));
   const whole = { from: first, to: Math.min(limit, Math.max(first + 1, Math.round(start + length))) };
   const off = Math.max(Math.abs(whole.from - start), Math.abs(whole.to - start - length)) / ratio;
-  const margin = reach(kernel, ratio) + (kernel === 'nearest' ? 0 : 1);
+  const reached = reach(kernel, ratio);
+  const margin = reached === 0 ? 0 : reached + 1;
   const from = Math.min(limit - 1, Math.max(0, Math.floor(start - margin)));
   const needed = { from, to: Math.min(limit, Math.max(from + 1, Math.ceil(start + length + margin))) };
   return { whole, needed, isWhole: off <= tolerance };
@@ -71,7 +73,9 @@ function side(start: number, length: number, limit: number, output: number, kern
  * Whether libvips scales it correctly: whole pixels that are not enlarged. It would shift enlarged pixels by half a pixel, and pick
  * pixels at the corners of their areas.
  */
-export function isForLibvips({ isWhole, window, output, kernel }: Scaling): boolean {
+export function isForLibvips(scaling: Scaling): scaling is Scaling & { kernel: Kernel } {
+  const { isWhole, window, output, kernel } = scaling;
+  if (kernel === 'average') return false;
   const isSame = sameSize(window, output);
   return isWhole && (isSame || (kernel !== 'nearest' && output.width <= window.width && output.height <= window.height));
 }
@@ -79,6 +83,7 @@ export function isForLibvips({ isWhole, window, output, kernel }: Scaling): bool
 /** Scales the picture of the box. */
 export async function scalePicture(picture: Picture, scaling: Scaling, signal?: AbortSignal): Promise<Picture> {
   const { window, output, kernel } = scaling;
+  if (kernel === 'average') return averageSamples(picture, output, { window, signal });
   if (isForLibvips(scaling)) return resizePicture(picture, { ...output, kernel }, signal);
   if (kernel === 'nearest') return resizeNearest(picture, output, window);
   const { width, height, bands } = picture;

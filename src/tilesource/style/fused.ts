@@ -47,7 +47,7 @@ function lookupOf(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null
   if (second?.multiply && third === undefined) return product(base, second, memo);
   if (layers.some(({ multiply }) => multiply) || !shareNothing(layers)) return null;
   if (second === undefined) return (first, count, to, at) => lookUp(base, { first, count }, to, at);
-  const together = sumOfBytes([base, second, third ?? { ...base, table: nothing }]);
+  const together = sumOfBytes([base, second, third ?? { ...base, table: nothingFor(base.table) }]);
   if (together) return together;
   return (first, count, to, at) => {
     lookUp(base, { first, count }, to, at);
@@ -78,8 +78,14 @@ function packTriples(
   }
 }
 
-/** Adds nothing to other colours. */
-const nothing: ColorTable = { offset: 0, words: new Int32Array(256), planes: [], lows: [0, 0, 0, 0], highs: [0, 0, 0, 0] };
+/** Adds nothing to other colours, whatever the samples are: it is looked up with those of the other table, which may be negative. */
+const nothingFor = ({ offset }: ColorTable): ColorTable => ({
+  offset,
+  words: new Int32Array(256),
+  planes: [],
+  lows: [0, 0, 0, 0],
+  highs: [0, 0, 0, 0],
+});
 
 /** Whether the larger of the bytes of all layers is their union, in each channel: all but one are 0, or one is 255. */
 function shareNothing(layers: readonly FusedLayer[]): boolean {

@@ -40,8 +40,25 @@ export interface StyleInputs {
 }
 
 /** Frames that a style reads when `frame` is requested. */
-export function styleFrames(style: Style, frame: number): number[] {
+export function styleFrames(style: Pick<Style, 'bands'>, frame: number): number[] {
   return [...new Set(style.bands.map((band) => frameOf(band, frame)))];
+}
+
+/**
+ * The samples of each band of a frame that mean no value to a style; empty where there are none. Where it shows a band several times,
+ * its entries must agree.
+ *
+ * @param frame the requested frame; `shown` is the one that is read.
+ */
+export function styleNodata(
+  style: Style,
+  { frame, shown, bandCount }: { frame: number; shown: number; bandCount: number },
+): (number | null)[] {
+  const found = Array.from({ length: bandCount }, (_, index): number | null => {
+    const uses = style.bands.filter((band) => frameOf(band, frame) === shown && chooseBand(band.band, bandCount) === index);
+    return uses.every(({ nodata }) => nodata === uses[0]?.nodata) ? (uses[0]?.nodata ?? null) : null;
+  });
+  return found.some((each) => each !== null) ? found : [];
 }
 
 function frameOf(band: BandStyle, frame: number): number {

@@ -2,6 +2,8 @@ import { inRuns } from '../../../core/concurrency/slices.js';
 import type { BorrowedImage, StoredLevel } from '../../../tilesource/tile-source.js';
 import { levelSize, tileGrid } from '../../../tilesource/geometry.js';
 import { createRaster, type Raster } from '../../../tilesource/raster.js';
+import { averageSamples } from '../../../tilesource/pyramid/average.js';
+import { decimate } from '../../../tilesource/render/pixels.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
 import { transferSyntaxes } from '../format/dataset.js';
 import type { ImageFacts } from '../images/image-facts.js';
@@ -131,26 +133,9 @@ async function halved(image: BorrowedImage, facts: ImageFacts, frame: number, si
   const size = levelSize(facts, 0);
   const full = await image.samples({ level: 0, frame, box: { left: 0, top: 0, ...size } }, signal);
   const [width, height] = [Math.ceil(size.width / 2), Math.ceil(size.height / 2)];
-  const out = createRaster({ ...full, width, height });
-  const { bands, data } = full;
-  await inRuns(height, Math.ceil(pixelsAtOnce / width), (from, to) => {
-    for (let y = from; y < to; y++) {
-      const [upper, lower] = [2 * y, Math.min(2 * y + 1, full.height - 1)];
-      for (let x = 0; x < width; x++) {
-        const [left, right] = [2 * x, Math.min(2 * x + 1, full.width - 1)];
-        for (let band = 0; band < bands; band++) {
-          const at = (column: number, row: number) => data[(row * full.width + column) * bands + band]!;
-          const mean = (at(left, upper) + at(right, upper) + at(left, lower) + at(right, lower)) / 4;
-          out.data[(y * width + x) * bands + band] = facts.indexed
-            ? at(left, upper)
-            : facts.dtype.startsWith('float')
-              ? mean
-              : Math.round(mean);
-        }
-      }
-    }
-  });
-  return out;
+  if (facts.indexed) return decimate(full, 2);
+  const window = { left: 0, top: 0, width: width * 2, height: height * 2 };
+  return averageSamples(full, { width, height }, { window, nodata: image.source.metadata.geo?.nodata ?? null, signal });
 }
 
 interface Selection {

@@ -31,6 +31,8 @@ export interface StripFile {
   layout(frame: number): Promise<ImageLayout>;
   chunks(signal: AbortSignal): ChunkReader;
   levels: number;
+  /** The sample by which the file states that there is no value. */
+  nodata: number | null;
   maxPixels: number;
   /** Folder for temporary files. */
   directory: string;
@@ -154,7 +156,7 @@ export class StripPyramids {
       const container = new TiffContainer(file);
       const writer = new RowPyramidWriter(
         container,
-        { width, height, bands, dtype, levels: this.#file.levels },
+        { width, height, bands, dtype, levels: this.#file.levels, nodata: this.#file.nodata },
         { tileSide: stripTileSide, encode: (tile) => processed(() => packTile(tile, packing), signal) },
       );
       try {

@@ -23,14 +23,19 @@ export class RowPyramidWriter {
   readonly #tileSide: number;
   readonly #bands: Band[] = [];
   readonly #queue: TileQueue;
+  readonly #nodata: number | null;
 
-  /** @param shape size and samples of the image; `levels` is the number of levels to make, whatever their size. */
+  /**
+   * @param shape size and samples of the image; `nodata` is the sample that means no value, and `levels` the number of levels to make,
+   * whatever their size.
+   */
   constructor(
     container: TiffContainer,
-    shape: Size & { bands: number; dtype: SampleType; levels: number },
+    shape: Size & { bands: number; dtype: SampleType; levels: number; nodata: number | null },
     options: { tileSide: number; encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array },
   ) {
     this.#tileSide = options.tileSide;
+    this.#nodata = shape.nodata;
     this.#queue = new TileQueue(container, options.encode);
     let size: Size = shape;
     for (let level = 0; level < shape.levels; level += 1, size = halfSize(size)) {
@@ -85,7 +90,7 @@ export class RowPyramidWriter {
       if (half) {
         const part = createRaster({ ...pixels, width: Math.min(side, band.width - left), height: filled });
         blit(part, tile, { left: 0, top: 0 });
-        blit(half, halve(part, false), { left: left / 2, top: 0 });
+        blit(half, await halve(part, { nodata: this.#nodata }), { left: left / 2, top: 0 });
       }
       // Gives other work on the event loop its turn.
       await nextSlice();

@@ -148,6 +148,7 @@ class TiffTileSource implements TileSource {
       },
       chunks: (signal) => this.#chunks(signal),
       levels: this.metadata.levels,
+      nodata: this.metadata.geo?.nodata ?? null,
       maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
       directory: options.temporaryDirectory ?? tmpdir(),
       open: (path) => tiffSource.open(fileInput(path)),

@@ -87,4 +87,25 @@ describe('averageSamples', () => {
       expect([...made]).toEqual([100, 110, 120, Math.floor((full + least) / 2 + 0.5)]);
     },
   );
+
+  it.each<SampleType>(['uint8', 'int16'])('counts opacity of %s also where samples have no value', async (dtype) => {
+    const [least, full] = [leastValue(dtype), fullValue(dtype)];
+    // Alpha is never without a value, even where it has the sample of no data.
+    const data = new sampleArrays[dtype]([100, 7, 120, full, 50, 60, 70, least, 20, 30, 7, full, 7, 7, 7, full]);
+    const raster: Raster = { data, width: 4, height: 1, bands: 4, dtype };
+    for (const nodata of [7, full]) {
+      const { data: made } = await averageSamples(raster, { width: 1, height: 1 }, { nodata });
+      const colours = nodata === 7 ? [60, 30, 120] : [42, 15, 45];
+      expect([...made]).toEqual([...colours, Math.floor((full * 3 + least) / 4 + 0.5)]);
+    }
+  });
+
+  it('leaves out a sample of one band', async () => {
+    const raster: Raster = { data: Uint16Array.of(5, 5, 9, 9), width: 2, height: 1, bands: 2 + 0, dtype: 'uint16' };
+    const wide: Raster = { data: Uint16Array.of(5, 5, 1, 1, 1, 9, 9, 1, 1, 1), width: 2, height: 1, bands: 5, dtype: 'uint16' };
+    expect([...(await averageSamples(wide, { width: 1, height: 1 }, { bandNodata: [5, null, null, null, 1] })).data]).toEqual([
+      9, 7, 1, 1, 1,
+    ]);
+    expect([...(await averageSamples(raster, { width: 1, height: 1 }, { bandNodata: [5, 5] })).data]).toEqual([9, 7]);
+  });
 });

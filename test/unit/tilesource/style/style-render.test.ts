@@ -150,6 +150,21 @@ describe('styles, against the rule pixel by pixel', () => {
     }
   });
 
+  it.each(['int8', 'uint8', 'int16'] as const)(
+    'shows the least sample of %s in two bands that share no channel',
+    async (dtype) => {
+      const [least] = levels[dtype] as [number];
+      const raster = createRaster({ width: 4, height: 1, bands: 3, dtype });
+      raster.data.fill(least);
+      const bands = [
+        { band: 1, min: 127, max: 127, palette: ['#00000000', '#f00'], clamp: false, nodata: least },
+        { band: 2, min: least, max: least, palette: ['#f00', '#00000100'] },
+      ];
+      const { data } = await styleRaster((await parseStyle({ bands }))!, inputsOf(raster), { opaque: true });
+      expect([...data.subarray(0, 4)]).toEqual([255, 0, 0, 255]);
+    },
+  );
+
   it('leaves alpha away only where everything is opaque', async () => {
     const raster = createRaster({ width: 4, height: 1, bands: 3, dtype: 'uint8' });
     const bands = async (style: object) =>
