@@ -102,6 +102,7 @@ export const itemSchema = component('Item', {
       copyOfItem: idText,
       lowerName: orNull(anyText),
       largeImage: orNull(markerSchema),
+      largeImageRefused: { ...anyText, description: 'Why its file is not a large image.' },
       _modelType: { const: 'item' },
     },
   ),

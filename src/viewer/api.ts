@@ -1,3 +1,4 @@
+import type { AnswerTo } from './answers.js';
 import { formatBytes } from './format.js';
 import { accountTexts } from './texts.js';
 
@@ -133,18 +134,28 @@ export interface RequestOptions {
  * Sends a request and reads the JSON answer.
  *
  * @param path below the API root, without a leading slash
- * @returns the answer of the route, whose shape the caller knows; `null` for an empty one
+ * @returns the answer of the route; `null` for an empty one
  * @throws ApiError for every error answer; the abort error of `signal`
  */
-export async function request<T = unknown>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+export async function request<M extends Method, P extends string>(
+  method: M,
+  path: P,
+  options: RequestOptions = {},
+): Promise<AnswerTo<M, P>> {
   const response = await send(method, path, options);
-  return (response.status === 204 ? null : await response.json()) as T;
+  const answer: unknown = response.status === 204 ? null : await response.json();
+  return answer as AnswerTo<M, P>;
 }
 
+type EntryOf<List> = List extends readonly (infer Entry)[] ? Entry : never;
+
 /** One page of a list, and how many entries there are in all. */
-export async function list<T>(path: string, options: RequestOptions = {}): Promise<{ entries: T[]; total: number }> {
+export async function list<P extends string>(
+  path: P,
+  options: RequestOptions = {},
+): Promise<{ entries: EntryOf<AnswerTo<'GET', P>>[]; total: number }> {
   const response = await send('GET', path, options);
-  const entries = await response.json();
+  const entries = (await response.json()) as EntryOf<AnswerTo<'GET', P>>[];
   const total = Number(response.headers.get('Girder-Total-Count') ?? entries.length);
   return { entries, total };
 }

@@ -1,12 +1,7 @@
 import { onRefusedToken, onTokenChange, request, setToken, token } from './api.js';
+import type { Documents } from './answers.js';
 
-export interface User {
-  _id: string;
-  login: string;
-  firstName: string;
-  lastName: string;
-  admin: boolean;
-}
+export type User = Documents['User'];
 
 let user: User | null = null;
 
@@ -48,7 +43,7 @@ function become(next: User | null) {
 
 /** Continues the session of an earlier visit. A token that is not valid any more is removed. */
 export async function resumeSession() {
-  const kept = token() === null ? null : await request<User | null>('GET', 'user/me');
+  const kept = token() === null ? null : await request('GET', 'user/me');
   if (kept === null) setToken(null);
   become(kept);
 }
@@ -82,8 +77,9 @@ export function followOtherTabs(report: (error: unknown) => void) {
 }
 
 /** The public settings; empty if they cannot be read. */
-export function publicSettings() {
-  return request<Record<string, string>>('GET', 'system/public_settings').catch((): Record<string, string> => ({}));
+export async function publicSettings() {
+  const settings = await request('GET', 'system/public_settings').catch(() => ({}));
+  return settings as Record<string, string>;
 }
 
 /** @param login login or e-mail address */
@@ -91,7 +87,7 @@ export async function signIn(login: string, password: string) {
   // Basic authentication is defined over bytes; `btoa` takes one character per byte.
   const bytes = new TextEncoder().encode(`${login}:${password}`);
   const credentials = btoa(String.fromCharCode(...bytes));
-  const answer = await request<{ authToken: { token: string }; user: User }>('GET', 'user/authentication', {
+  const answer = await request('GET', 'user/authentication', {
     headers: { Authorization: `Basic ${credentials}` },
   });
   setToken(answer.authToken.token);
@@ -100,7 +96,7 @@ export async function signIn(login: string, password: string) {
 
 /** Signs in with the link that the server printed when it started. */
 export async function enterByLink(link: string) {
-  const answer = await request<{ authToken: { token: string }; user: User }>('POST', 'user/authentication/link', {
+  const answer = await request('POST', 'user/authentication/link', {
     form: { link },
   });
   setToken(answer.authToken.token);
@@ -108,7 +104,7 @@ export async function enterByLink(link: string) {
 }
 
 export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
-  const { authToken, ...created } = await request<User & { authToken?: { token: string } }>('POST', 'user', { form: fields });
+  const { authToken, ...created } = await request('POST', 'user', { form: fields });
   // The server gives no token if the email address must be verified or an administrator must approve the account.
   if (!authToken) return null;
   setToken(authToken.token);

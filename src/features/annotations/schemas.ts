@@ -81,7 +81,11 @@ const stored = {
   },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
   _annotationId: { ...idText, description: 'On former versions: of which annotation.' },
-  _elementQuery: { ...anyObject, description: 'The query, and the number of returned elements.' },
+  _elementQuery: {
+    ...objectOf({}, { returned: anyInteger, details: anyInteger, orders: listOf(anyInteger) }),
+    additionalProperties: true,
+    description: 'The query, and the number of returned elements and of their points.',
+  },
   _accessLevel: shownAccess,
   _modelType: { const: 'annotation' },
 } satisfies Record<string, Schema>;

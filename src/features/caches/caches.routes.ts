@@ -45,6 +45,7 @@ const clear = defineRoute({
     schema: {
       type: 'object',
       properties: { cacheCleared: { type: 'string', format: 'date-time' }, before: report, after: report },
+      required: ['cacheCleared', 'before', 'after'],
     },
   },
   errors: ['access-denied'],

@@ -33,6 +33,7 @@ const read = defineRoute({
         },
         canRestart: { type: 'boolean', description: 'Whether the server can restart itself.' },
       },
+      required: ['path', 'exists', 'text', 'version', 'backups', 'canRestart'],
     },
   },
   errors: ['access-denied', 'unavailable', 'conflict'],
@@ -54,7 +55,11 @@ const validate = defineRoute({
   returns: {
     schema: {
       type: 'array',
-      items: { type: 'object', properties: { line: { type: 'integer' }, message: { type: 'string' } } },
+      items: {
+        type: 'object',
+        properties: { line: { type: 'integer' }, message: { type: 'string' } },
+        required: ['line', 'message'],
+      },
     },
   },
   errors: ['access-denied', 'bad-parameter', 'too-large'],

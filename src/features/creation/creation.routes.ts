@@ -101,6 +101,7 @@ const refused = defineRoute({
           name: { type: 'string' },
           reason: { type: 'string' },
         },
+        required: ['itemId', 'folderId', 'name', 'reason'],
       },
     },
   },

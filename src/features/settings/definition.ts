@@ -1,3 +1,5 @@
+import type { Schema } from '../../http/schemas.js';
+
 /** One setting: its name, its allowed values, and its default. */
 export interface SettingDefinition<T = unknown> {
   /** Dotted key, as on the wire. */
@@ -9,6 +11,11 @@ export interface SettingDefinition<T = unknown> {
   description: string;
   /** The allowed values, in words, for the documentation. */
   allowed: string;
+  /**
+   * The type of its values, from which pages make the input: a JSON schema. `x-unit` names the unit of a number, and `format: json` is the text of
+   * a JSON object.
+   */
+  schema: Schema;
   /** Checks a value and converts it to the form that is stored. @throws InvalidError with field `value` when it is not allowed. */
   parse(value: unknown): T | Promise<T>;
 }

@@ -24,13 +24,14 @@ function booleanSetting(name: string, byDefault: boolean, description: string): 
     public: true,
     description,
     allowed: 'true or false; empty text means true',
+    schema: { type: 'boolean' },
     parse: (value) => parseBooleanSetting(value, `${key} must be a boolean.`),
   };
 }
 
 const decimal = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i;
 
-function countSetting(name: string, byDefault: number, description: string): SettingDefinition {
+function countSetting(name: string, byDefault: number, description: string, unit?: string): SettingDefinition {
   const key = prefix + name;
   return {
     key,
@@ -38,6 +39,7 @@ function countSetting(name: string, byDefault: number, description: string): Set
     public: true,
     description,
     allowed: 'a whole number, 0 or more; fractions are cut off',
+    schema: { type: 'integer', minimum: 0, ...(unit !== undefined && { 'x-unit': unit }) },
     parse(value) {
       // `Number()` would also accept other notations, and an empty text.
       const usable = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
@@ -57,6 +59,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
     public: true,
     description,
     allowed: 'JSON text of an object such as {"images": ["label", "macro"]}, or empty',
+    schema: { type: 'string', format: 'json' },
     parse(value) {
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return spacedJson(value);
       if (typeof value !== 'string') throw wrong();
@@ -83,6 +86,7 @@ function wordSetting(name: string, words: readonly [string, ...string[]], descri
     public: true,
     description,
     allowed,
+    schema: { type: 'string', enum: words },
     parse(value) {
       const found = words.find((known) => known.toLowerCase() === word(value));
       if (found === undefined) throw new InvalidError(`${key} must be one of ${allowed}.`, 'value');
@@ -129,6 +133,7 @@ export function settingDefinitions(
       public: true,
       description: 'Default viewer.',
       allowed: 'text',
+      schema: { type: 'string' },
       parse: (value) => (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
     },
     {
@@ -137,6 +142,7 @@ export function settingDefinitions(
       public: true,
       description: 'Turn uploads with a known extension or type into large images automatically; `all` tries every file.',
       allowed: 'true, false or "all"; empty text means true',
+      schema: { enum: [true, false, 'all'] },
       parse(value) {
         if (value === 'all') return 'all';
         // peer: only the exact word is kept; the same word in other case is a truthy one.
@@ -156,6 +162,7 @@ export function settingDefinitions(
       public: true,
       description: 'Convert colors to sRGB with the ICC profile of the file. `true` uses the perceptual intent.',
       allowed: `true, false, ${intents.join(', ')}; empty text means true`,
+      schema: { enum: [true, false, ...intents] },
       parse(value) {
         const intent = intents.find((known) => known.toLowerCase() === word(value));
         return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
@@ -211,6 +218,7 @@ export function settingDefinitions(
       description:
         'Metadata key whose equal values make the images of several items one study of DICOM. Empty: each item is a study.',
       allowed: 'a key, or a path of keys with dots between; or empty',
+      schema: { type: 'string', maxLength: 200 },
       parse(value) {
         if (typeof value === 'string' && value.length <= 200) return value.trim();
         throw new InvalidError(`${prefix}dicomweb_study_key must be a text of at most 200 characters.`, 'value');
@@ -222,6 +230,7 @@ export function settingDefinitions(
       public: true,
       description: 'Default configuration folder.',
       allowed: 'the id of a folder, or empty',
+      schema: { type: 'string' },
       async parse(value) {
         if (value === '' || value === false || value === 0) return null;
         const text = typeof value === 'string' ? value : JSON.stringify(value);

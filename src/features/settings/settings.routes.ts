@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { Settings } from './settings.js';
 import { constantName } from './definition.js';
 import { routeDefiner } from '../../http/route.js';
-import { anything } from '../../http/schemas.js';
+import { anyInteger, anyNumber, anyText, anything, listOf, objectOf } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { json, required, text, type Parameter } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
@@ -126,6 +126,23 @@ const remove = defineRoute({
   },
 });
 
+/** The schemas of settings use only these words, so that pages can make inputs from them. */
+const settingSchema = {
+  description: 'The type of its values, as a JSON schema.',
+  ...objectOf(
+    {},
+    {
+      type: { ...anyText, enum: ['boolean', 'integer', 'number', 'string', 'object'] },
+      enum: { ...listOf(anything), description: 'All values.' },
+      minimum: anyNumber,
+      maximum: anyNumber,
+      maxLength: anyInteger,
+      format: { ...anyText, description: 'json: the text of a JSON object.' },
+      'x-unit': { ...anyText, description: 'The unit of a number, such as bytes or seconds.' },
+    },
+  ),
+};
+
 const definitions = defineRoute({
   method: 'get',
   path: '/system/setting/definitions',
@@ -133,25 +150,22 @@ const definitions = defineRoute({
   access: 'admin',
   scope: scopes.readSettings,
   returns: {
-    schema: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          key: { type: 'string' },
-          description: { type: 'string' },
-          allowed: { type: 'string', description: 'What may be written, in words.' },
-          default: anything,
-          value: anything,
-        },
-      },
-    },
+    schema: listOf(
+      objectOf({
+        key: anyText,
+        description: anyText,
+        allowed: { ...anyText, description: 'The allowed values, in words.' },
+        schema: settingSchema,
+        default: anything,
+        value: anything,
+      }),
+    ),
   },
   errors: ['access-denied'],
   async handle(_input, { settings }) {
     const found: Record<string, unknown>[] = [];
-    for (const { key, description, allowed, default: byDefault } of settings.definitions) {
-      found.push({ key, description, allowed, default: byDefault ?? null, value: await settings.get(key) });
+    for (const { key, description, allowed, schema, default: byDefault } of settings.definitions) {
+      found.push({ key, description, allowed, schema, default: byDefault ?? null, value: await settings.get(key) });
     }
     return found;
   },

@@ -1,4 +1,4 @@
-import { groupSchema, resourceSchema } from '../http/schemas.js';
+import { collectionSchema, folderSchema, groupSchema, resourceSchema, userSchema } from '../http/schemas.js';
 import { AccessDeniedError } from '../../index.js';
 import {
   BadParameterError,
@@ -7,6 +7,7 @@ import {
   id,
   integer,
   InvalidError,
+  itemSchema,
   json,
   oneOf,
   required,
@@ -42,6 +43,19 @@ import { collectionView, folderView, groupView, itemView, resourceView, userView
 
 /** Most documents that a request may move or copy. Each needs several writes, one after the other, and clients do not wait longer. */
 const maxMoved = 500;
+
+/** Documents that a search has found, by their types. */
+const foundSchema = {
+  type: 'object',
+  properties: {
+    collection: listOf(collectionSchema),
+    folder: listOf(folderSchema),
+    item: listOf(itemSchema),
+    user: listOf(userSchema),
+    group: listOf(groupSchema),
+  },
+  additionalProperties: listOf({ anyOf: [resourceSchema, groupSchema] }),
+};
 
 const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
 const progress = boolean({ description: 'Accepted for the sake of existing clients.' });
@@ -156,7 +170,7 @@ const finding: RouteDefinition<HostContext>[] = [
       limit: withDefault(integer({ minimum: 0 }), 10),
       offset: withDefault(integer({ minimum: 0 }), 0),
     },
-    returns: { schema: { anyOf: [mapOf(listOf({ anyOf: [resourceSchema, groupSchema] })), listOf(nothing)] } },
+    returns: { schema: { anyOf: [foundSchema, listOf(nothing)] } },
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);

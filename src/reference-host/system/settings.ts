@@ -50,41 +50,66 @@ function define<K extends keyof CoreSettings>(
   fallback: CoreSettings[K],
   allowed: string,
   description: string,
-  parse: (value: unknown) => CoreSettings[K],
+  { schema, parse }: ValueType<CoreSettings[K]>,
 ): Definition<K> {
-  return { key, default: fallback, public: false, allowed, description, parse };
+  return { key, default: fallback, public: false, allowed, description, schema, parse };
 }
+
+/** A type of values, and how values of other types are converted to it or refused. */
+type ValueType<T> = Pick<SettingDefinition<T>, 'schema'> & { parse: (value: unknown) => T };
 
 const parseText = (value: unknown): string => {
   if (typeof value === 'string') return value.trim();
   throw new InvalidError('The value must be text.', 'value');
 };
 
-const parseTrueOrFalse = (value: unknown): boolean => {
-  if (typeof value === 'boolean') return value;
-  throw new InvalidError('The value must be true or false.', 'value');
+/** Texts that `parse` checks further. */
+function textLike(parse: (value: unknown) => string): ValueType<string> {
+  return { schema: { type: 'string' }, parse };
+}
+
+const anyText = textLike(parseText);
+
+const trueOrFalse: ValueType<boolean> = {
+  schema: { type: 'boolean' },
+  parse(value) {
+    if (typeof value === 'boolean') return value;
+    throw new InvalidError('The value must be true or false.', 'value');
+  },
 };
 
-function parseWord<const W extends string>(...words: W[]): (value: unknown) => W {
-  return (value) => {
-    const found = words.find((word) => word === value);
-    if (found !== undefined) return found;
-    throw new InvalidError(`The value must be one of ${words.join(', ')}.`, 'value');
+function oneOf<const W extends string>(...words: W[]): ValueType<W> {
+  return {
+    schema: { type: 'string', enum: words },
+    parse(value) {
+      const found = words.find((word) => word === value);
+      if (found !== undefined) return found;
+      throw new InvalidError(`The value must be one of ${words.join(', ')}.`, 'value');
+    },
   };
 }
 
-function parseNumber(
-  value: unknown,
-  { minimum, maximum, integer }: { minimum: number; maximum: number; integer: boolean },
-): number {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  if (typeof number === 'number' && number >= minimum && number <= maximum && (!integer || Number.isInteger(number))) {
-    return number;
-  }
-  throw new InvalidError(`The value must be ${integer ? 'an integer' : 'a number'} from ${minimum} to ${maximum}.`, 'value');
+interface NumberRange {
+  type?: 'integer' | 'number';
+  minimum?: number;
+  maximum?: number;
+  unit?: 'bytes' | 'seconds' | 'days';
 }
 
-const parseCount = (value: unknown): number => parseNumber(value, { minimum: 0, maximum: 1_000_000, integer: true });
+function numberIn({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_INTEGER, unit }: NumberRange): ValueType<number> {
+  return {
+    schema: { type, minimum, maximum, ...(unit !== undefined && { 'x-unit': unit }) },
+    parse(value) {
+      const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+      const isInside = typeof number === 'number' && number >= minimum && number <= maximum;
+      if (isInside && (type === 'number' || Number.isInteger(number))) return number;
+      const words = type === 'integer' ? 'an integer' : 'a number';
+      throw new InvalidError(`The value must be ${words} from ${minimum} to ${maximum}.`, 'value');
+    },
+  };
+}
+
+const count = numberIn({ maximum: 1_000_000 });
 
 /** A list separated by commas, entries trimmed, without the slash that copied addresses end in. */
 function parseOrigins(value: unknown): string {
@@ -93,6 +118,17 @@ function parseOrigins(value: unknown): string {
     .map((entry) => entry.trim().replace(/(?<!\/)\/+$/, ''))
     .filter((entry) => entry !== '')
     .join(',');
+}
+
+function parseColor(value: unknown): string {
+  const color = parseText(value).toLowerCase();
+  if (/^#([0-9a-f]{3}|[0-9a-f]{6})$/.test(color)) return color;
+  throw new InvalidError('The value must be a color such as #3f3b3b.', 'value');
+}
+
+function parseNoAnonymousAccess(value: unknown): false {
+  if (value === false) return value;
+  throw new InvalidError('The value must be false: access lists decide what can be seen without an account.', 'value');
 }
 
 function parseCreatePolicy(value: unknown): CollectionCreatePolicy {
@@ -113,182 +149,179 @@ export const longestTokenDays = 36_500;
 
 /** The host's settings, kept in the plugin's store and served by its routes. */
 export const coreSettingDefinitions = [
-  define('core.cookie_lifetime', 180, 'a number of days above 0', 'How long a sign-in lasts, in days.', (value) =>
-    parseNumber(value, { minimum: 1 / 1440, maximum: longestTokenDays, integer: false }),
+  define(
+    'core.cookie_lifetime',
+    180,
+    'a number of days above 0',
+    'How long a sign-in lasts, in days.',
+    numberIn({ type: 'number', minimum: 1 / 1440, maximum: longestTokenDays, unit: 'days' }),
   ),
-  define('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for this host only.', parseText),
+  define('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for this host only.', anyText),
   define(
     'core.cors.allow_origin',
     '',
     'origins separated by commas; * and ? match any text and any character',
     'Origins that may call this server from their pages; empty for none.',
-    parseOrigins,
+    textLike(parseOrigins),
   ),
   define(
     'core.cors.allow_methods',
     'GET, POST, PUT, HEAD, DELETE',
     'HTTP methods separated by commas',
     'HTTP methods allowed for other origins.',
-    parseText,
+    anyText,
   ),
   define(
     'core.cors.allow_headers',
     'Accept-Encoding, Authorization, Content-Disposition, Content-Type, Cookie, Girder-Authorization, Girder-OTP, Girder-Token',
     'header names separated by commas',
     'Request headers allowed for other origins.',
-    parseText,
+    anyText,
   ),
   define(
     'core.cors.expose_headers',
     'Girder-Total-Count, Content-Disposition',
     'header names separated by commas',
     'Response headers exposed to other origins.',
-    parseText,
+    anyText,
   ),
   define(
     'core.registration_policy',
     'open',
     'open, closed or approve',
     'Who can register: anyone (open), no one (closed), or anyone, after approval by an administrator (approve).',
-    parseWord('open', 'closed', 'approve'),
+    oneOf('open', 'closed', 'approve'),
   ),
   define(
     'core.registrations_per_address',
     500,
     'an integer; 0 for no limit',
     'Maximum number of accounts and anonymous sessions that one network can create per hour without signing in.',
-    parseCount,
+    count,
   ),
-  define('core.enable_password_login', true, 'true or false', 'Let users sign in with passwords.', parseTrueOrFalse),
+  define('core.enable_password_login', true, 'true or false', 'Let users sign in with passwords.', trueOrFalse),
   define(
     'core.sign_in_window',
     900,
     'a number of seconds from 1 to 86400',
     'How long failed sign-ins count, in seconds from the first one.',
-    (value) => parseNumber(value, { minimum: 1, maximum: 86_400, integer: true }),
+    numberIn({ minimum: 1, maximum: 86_400, unit: 'seconds' }),
   ),
   define(
     'core.sign_in_failures_per_login_and_address',
     10,
     'an integer; 0 for no limit',
     'Maximum number of wrong passwords for one login from one network.',
-    parseCount,
+    count,
   ),
   define(
     'core.sign_in_failures_per_login',
     100,
     'an integer; 0 for no limit',
     'Maximum number of wrong passwords for one login from all networks where its user has not signed in for 21 days.',
-    parseCount,
+    count,
   ),
   define(
     'core.sign_in_failures_per_address',
     100,
     'an integer; 0 for no limit',
     'Maximum number of wrong passwords (for any login) and of wrong API keys from one network.',
-    parseCount,
+    count,
   ),
   define(
     'core.email_verification',
     'disabled',
     'disabled, optional or required',
     'Whether users can sign in before an administrator has marked their email address as verified.',
-    parseWord('disabled', 'optional', 'required'),
+    oneOf('disabled', 'optional', 'required'),
   ),
-  define('core.api_keys', true, 'true or false', 'Allow API keys.', parseTrueOrFalse),
+  define('core.api_keys', true, 'true or false', 'Allow API keys.', trueOrFalse),
   define(
     'core.collection_create_policy',
     { open: false, groups: [], users: [] },
     'an object {open, groups, users}',
     'Who can create collections, in addition to administrators: everyone, or these groups and users.',
-    parseCreatePolicy,
+    { schema: { type: 'object' }, parse: parseCreatePolicy },
   ),
   define(
     'core.user_default_folders',
     'public_private',
     'public_private or none',
     'Folders created for a new user.',
-    parseWord('public_private', 'none'),
+    oneOf('public_private', 'none'),
   ),
   define(
     'core.upload_minimum_chunk_size',
     5 * 1024 * 1024,
     'a number of bytes, 0 or more',
     'Minimum size of upload chunks, except the last.',
-    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+    numberIn({ unit: 'bytes' }),
   ),
   define(
     'core.upload_maximum_size',
     100 * 1024 ** 3,
     'a number of bytes; 0 for no limit',
     'Maximum size of an uploaded file.',
-    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+    numberIn({ unit: 'bytes' }),
   ),
   define(
     'core.user_maximum_uploads',
     100,
     'an integer; 0 for no limit',
     'Maximum number of unfinished uploads per user.',
-    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+    numberIn({}),
   ),
   define(
     'core.user_quota',
     1024 ** 4,
     'a number of bytes; 0 for no limit',
     'Maximum total size of a user’s uploads (finished or not) and of the files that jobs created for the user.',
-    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+    numberIn({ unit: 'bytes' }),
   ),
   define(
     'core.server_root',
     '',
     'an address such as https://host/images, or empty',
     'Public address of the server, with its path if a proxy serves it below one. Addresses in answers begin with it.',
-    parseServerRoot,
+    textLike(parseServerRoot),
   ),
   define(
     'core.brand_name',
     'Girder',
     'text',
     'Name of the server on its pages. “Large image” is shown until you set one.',
-    parseText,
+    anyText,
   ),
-  define('core.contact_email_address', '', 'text', 'Email address of the administrator.', parseText),
-  define('core.privacy_notice', '', 'text', 'Link to the privacy notice in web clients.', parseText),
-  define('core.banner_color', '#3f3b3b', 'a color such as #3f3b3b', 'Banner color of web clients.', (value) => {
-    const color = parseText(value).toLowerCase();
-    if (/^#([0-9a-f]{3}|[0-9a-f]{6})$/.test(color)) return color;
-    throw new InvalidError('The value must be a color such as #3f3b3b.', 'value');
-  }),
+  define('core.contact_email_address', '', 'text', 'Email address of the administrator.', anyText),
+  define('core.privacy_notice', '', 'text', 'Link to the privacy notice in web clients.', anyText),
+  define('core.banner_color', '#3f3b3b', 'a color such as #3f3b3b', 'Banner color of web clients.', textLike(parseColor)),
   define(
     'core.show_download',
     'all',
     'all, user, admin or none',
     'Who sees download buttons in web clients. Access lists decide who can download.',
-    parseWord('all', 'user', 'admin', 'none'),
+    oneOf('all', 'user', 'admin', 'none'),
   ),
   define(
     'core.disable_anonymous_access',
     false,
     'false',
     'Sent by web clients. Access lists decide what can be seen without an account.',
-    (value) => {
-      if (value === false) return value;
-      throw new InvalidError('The value must be false: access lists decide what can be seen without an account.', 'value');
-    },
+    { schema: { type: 'boolean', enum: [false] }, parse: parseNoAnonymousAccess },
   ),
-  define('core.smtp.encryption', 'none', 'none', 'Sent by web clients. This server does not send email.', parseWord('none')),
+  define('core.smtp.encryption', 'none', 'none', 'Sent by web clients. This server does not send email.', oneOf('none')),
   define(
     'core.add_to_group_policy',
     'never',
     'never, yesadmin or yesmod',
     'Whether group administrators (yesadmin), or moderators too (yesmod), can add members without inviting them.',
-    parseWord('never', 'yesadmin', 'yesmod'),
+    oneOf('never', 'yesadmin', 'yesmod'),
   ),
   define(
     'core.enable_notification_stream',
     true,
     'true or false',
     'Offer notifications as an event stream. Turning this off closes open streams.',
-    parseTrueOrFalse,
+    trueOrFalse,
   ),
 ] as const;

@@ -1,32 +1,18 @@
 import { ApiError, request } from '../api.js';
+import type { Answer } from '../answers.js';
 import { actions, debounced, fill, h, newestOnly } from '../dom.js';
 import { checkbox } from '../forms.js';
 import { codeEditor } from './code-editor.js';
 import { outcome, panel, type Section } from './parts.js';
-import { untilRestarted, type ServerVersion } from './restart.js';
+import { untilRestarted } from './restart.js';
 import { adminTexts } from '../texts.js';
 
-interface Replaced {
-  status: string;
-  restarted?: boolean;
-  [more: string]: unknown;
-}
-
-interface ConfigurationFile {
-  path: string;
-  exists: boolean;
-  text: string;
-  version: string;
-  backups: string[];
-  canRestart: boolean;
-}
-
 /** `line` counts from 0 */
-type Problem = { line: number; message: string };
+type Problem = Answer<'POST large_image/config/validate'>[number];
 
 /** The configuration file of the server. */
 export async function configurationSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
-  let file: ConfigurationFile = await request('GET', 'large_image/config', { signal });
+  let file = await request('GET', 'large_image/config', { signal });
   const said = outcome();
   const problems = h('div', { role: 'alert' });
   const path = h('p.quiet-text.break');
@@ -68,7 +54,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   /** @returns whether the text is valid */
   async function check(): Promise<boolean> {
     const isNewest = begin();
-    const found: Problem[] = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
+    const found = await request('POST', 'large_image/config/validate', { text: editor.text(), signal });
     if (isNewest()) showProblems(found);
     return found.length === 0;
   }
@@ -92,7 +78,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   async function format() {
     await demandValid();
     const before = editor.text();
-    const formatted = await request<string>('POST', 'large_image/config/format', { text: before });
+    const formatted = await request('POST', 'large_image/config/format', { text: before });
     editor.setText(formatted);
     await check();
     said.good(formatted === before ? adminTexts.formattedAlready : adminTexts.formatted);
@@ -108,10 +94,10 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
   async function replace() {
     await demandValid();
     const isRestart = restart.input.checked;
-    const started = isRestart ? (await request<ServerVersion>('GET', 'system/version')).serverStartDate : '';
+    const started = isRestart ? (await request('GET', 'system/version')).serverStartDate : '';
     const query = { restart: isRestart, expected: file.version };
     const former = file.backups;
-    const answer = await request<Replaced>('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explain);
+    const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explain);
     if (answer.status === 'no change') return said.good(adminTexts.noChange);
     if (answer.restarted) {
       said.good(adminTexts.restarting);

@@ -1,19 +1,15 @@
 import { list, request } from '../api.js';
+import type { Documents } from '../answers.js';
 import { askToRemove, nameFields, removeAt } from '../browse/create-dialog.js';
 import { personSearch, type Found } from '../browse/person-search.js';
 import { pageOf } from '../browse/paging.js';
 import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
 import { ask, checkbox } from '../forms.js';
-import { nameOf, type User } from '../session.js';
+import { nameOf } from '../session.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
-interface Group {
-  _id: string;
-  name: string;
-  description: string;
-  public: boolean;
-}
+type Group = Documents['Group'];
 
 /** The groups and their members. */
 export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
@@ -25,7 +21,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   return [panel(commonTexts.groups, actions(create), said.element, place)];
 
   async function show() {
-    const { entries, total } = await list<Group>('group', { query: { ...page.query, sort: 'lowerName' }, signal });
+    const { entries, total } = await list('group', { query: { ...page.query, sort: 'lowerName' }, signal });
     const columns = [commonTexts.name, commonTexts.description, commonTexts.edit];
     if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
     else fill(place, table(columns, entries.map(row), commonTexts.groups), page.links(total));
@@ -91,9 +87,9 @@ function membersDialog({ _id: id, name }: Group) {
       await change();
       const query = { limit: 0 };
       const [members, invited, { requests }] = await Promise.all([
-        list<User>(`group/${id}/member`, { query }),
-        list<User>(`group/${id}/invitation`, { query }),
-        request<{ requests: { id: string; name: string }[] }>('GET', `group/${id}/access`),
+        list(`group/${id}/member`, { query }),
+        list(`group/${id}/invitation`, { query }),
+        request('GET', `group/${id}/access`),
       ]);
       fill(
         people,

@@ -4,7 +4,6 @@ import { routeHash } from '../router.js';
 import { formatCount } from '../format.js';
 import { folderPicker } from '../browse/folder-picker.js';
 import { checkbox, choice, field } from '../forms.js';
-import { retryLabel } from '../browse/model.js';
 import { outcome, panel, table, type Section } from './parts.js';
 import { adminTexts, browseTexts, commonTexts } from '../texts.js';
 
@@ -28,9 +27,8 @@ function refusedPanel(signal: AbortSignal) {
 
   async function load() {
     const asked = { query: { limit: maxRefused }, signal };
-    const found = await request<{ itemId: string; name: string; reason: string }[]>('GET', 'large_image/tiles/refused', asked);
+    const found = await request('GET', 'large_image/tiles/refused', asked);
     const rows = found.map(({ itemId, name, reason }) => {
-      const label = retryLabel(reason);
       const run = async () => {
         try {
           await request('POST', `item/${itemId}/tiles`);
@@ -39,7 +37,7 @@ function refusedPanel(signal: AbortSignal) {
           await load();
         }
       };
-      const again = said.button(label, run, { name: adminTexts.tryNamed(label, name) });
+      const again = said.button(commonTexts.tryAgain, run, { name: adminTexts.tryNamed(commonTexts.tryAgain, name) });
       return [h('a', { href: routeHash('item', itemId) }, name), h('span.amber', reason), again];
     });
     const more = found.length === maxRefused && h('p.quiet-text', adminTexts.newestListed(maxRefused));
@@ -61,10 +59,10 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     const folder = picker.chosen();
     const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
     const form = { createJobs: createJobs.value, ...flags };
-    const answer = await request<Record<string, number>>('PUT', `large_image/folder/${folder._id}/tiles`, { form });
-    const rows = Object.entries(adminTexts.counters).map(([name, words]) => [words, formatCount(answer[name] ?? 0)]);
+    const answer = await request('PUT', `large_image/folder/${folder._id}/tiles`, { form });
+    const rows = adminTexts.counters.map(([name, words]) => [words, formatCount(answer[name])]);
     fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
-    said.good(adminTexts.done(answer.totalItems ?? 0, folder.name));
+    said.good(adminTexts.done(answer.totalItems, folder.name));
     await onDone();
   };
   return panel(
@@ -81,7 +79,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
 function incompletePanel() {
   const said = outcome();
   const remove = async () => {
-    const { removed, message } = await request<{ removed: number; message?: string }>('DELETE', 'large_image/tiles/incomplete');
+    const { removed, message } = await request('DELETE', 'large_image/tiles/incomplete');
     const words = adminTexts.removed(removed, 'incomplete large image');
     if (message) said.bad(`${words} ${message}`);
     else said.good(words);

@@ -1,17 +1,12 @@
 import { apiUrl, request } from '../api.js';
+import type { Documents } from '../answers.js';
 import { h } from '../dom.js';
 import { formatDate } from '../format.js';
 import { adminTexts } from '../texts.js';
 import { outcome } from './parts.js';
 
-export interface Job {
-  _id: string;
-  title: string;
-  type: string;
-  status: number;
-  created: string;
-  progress?: { total: number | null; current: number | null; message: string | null } | null;
-}
+/** A job, as far as the page shows it. */
+export type Job = Pick<Documents['Job'], '_id' | 'title' | 'type' | 'status' | 'created' | 'progress'>;
 
 export function isFinished(status: number) {
   return status === 3 || status === 4 || status === 5;
@@ -59,8 +54,7 @@ export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; 
     onStatus?.(document.status);
   }
 
-  function showProgress(options: { total?: number | null; current?: number | null; message?: string | null }) {
-    const { total, current, message: text } = options;
+  function showProgress({ total, current, message: text }: NonNullable<Job['progress']>) {
     bar.hidden = false;
     if (typeof total === 'number' && total > 0) {
       bar.max = total;

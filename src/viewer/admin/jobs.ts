@@ -43,7 +43,7 @@ export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnTyp
 
   async function newest(limit: number, offset: number): Promise<Job[]> {
     const query = { limit, offset, sort: 'created', sortdir: -1 };
-    return (await list<Job>('job/all', { query, signal })).entries;
+    return (await list('job/all', { query, signal })).entries;
   }
 }
 
@@ -68,6 +68,6 @@ function row(job: Job, signal: AbortSignal): Row {
     details.querySelector('.job')?.remove();
     if (!details.open || signal.aborted) return;
     leaving = new AbortController();
-    details.append(jobPanel({ ...job, status: made.status }, { signal: leaving.signal, onStatus: show }));
+    details.append(jobPanel({ ...job, status: made.status as Job['status'] }, { signal: leaving.signal, onStatus: show }));
   }
 }

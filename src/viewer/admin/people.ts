@@ -9,9 +9,6 @@ import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js'
 import { registerFields } from '../views/account.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
-/** A user as administrators see them. */
-type Account = User & { email?: string; status?: string };
-
 /** The users: administrators make, change, enable and disable accounts here, and set passwords. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
   const page = pageOf(route.query, { size: 50, what: 'people' });
@@ -31,14 +28,14 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     const words = search.value.trim();
     const { entries, total } =
       words === ''
-        ? await list<Account>('user', { query: { ...page.query, sort: 'lastName' }, signal })
+        ? await list('user', { query: { ...page.query, sort: 'lastName' }, signal })
         : { entries: (await findNamed(words, ['user'])).user, total: 0 };
     if (search.value.trim() !== words) return;
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
-    fill(place, table(columns, (entries as Account[]).map(row), adminTexts.people), words === '' && page.links(total));
+    fill(place, table(columns, entries.map(row), adminTexts.people), words === '' && page.links(total));
   }
 
-  function row(user: Account) {
+  function row(user: User) {
     const name = nameOf(user);
     const state = [user.admin && adminTexts.administrator, adminTexts.states[user.status ?? 'enabled']]
       .filter(Boolean)
@@ -66,7 +63,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     });
   }
 
-  function editUser(user: Account) {
+  function editUser(user: User) {
     const name = nameOf(user);
     const other = (label: string, next: () => void) => button(label, () => (dialog.close(), next()));
     const isSelf = user._id === currentUser()?._id;
@@ -92,7 +89,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     });
   }
 
-  function resetPassword(user: Account) {
+  function resetPassword(user: User) {
     const password = { name: 'password', label: accountTexts.newPassword, minlength: 6, required: true };
     ask({
       title: adminTexts.passwordOf(nameOf(user)),
@@ -106,7 +103,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     });
   }
 
-  function removeUser(user: Account) {
+  function removeUser(user: User) {
     askToRemove({
       title: browseTexts.deleteNamed(nameOf(user)),
       text: adminTexts.deleteUserText,

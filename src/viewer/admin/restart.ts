@@ -4,8 +4,6 @@ import { adminTexts } from '../texts.js';
 const patienceMs = 60_000;
 const pollMs = 500;
 
-export type ServerVersion = { serverStartDate: string };
-
 /**
  * Waits until the server has restarted.
  *
@@ -18,7 +16,7 @@ export async function untilRestarted(formerStart: string, signal: AbortSignal) {
     await pause(pollMs, signal);
     signal.throwIfAborted();
     try {
-      const { serverStartDate } = await request<ServerVersion>('GET', 'system/version', { signal });
+      const { serverStartDate } = await request('GET', 'system/version', { signal });
       if (serverStartDate !== formerStart) return;
     } catch (error) {
       // While the server restarts, requests fail with an ApiError.

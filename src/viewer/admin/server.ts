@@ -1,26 +1,12 @@
 import { request } from '../api.js';
+import type { Answer } from '../answers.js';
 import { actions, fill, h } from '../dom.js';
 import { formatBytes, formatCount, formatDate, plural } from '../format.js';
 import { factList } from '../image/facts.js';
 import { adminTexts, commonTexts } from '../texts.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
-interface CacheReport {
-  maxsize: number;
-  used: number;
-  items?: number;
-  processes?: number;
-  available?: boolean;
-  errors?: number;
-  error?: string;
-}
-
-type CacheReports = Record<string, CacheReport>;
-
-interface Store {
-  root: string;
-  capacity: { free: number; total: number } | null;
-}
+type CacheReports = Answer<'GET large_image/cache'>;
 
 /** Share of free bytes of the disk below which a warning is shown. */
 const lowShare = 0.05;
@@ -32,9 +18,9 @@ export async function serverSection({ signal }: Parameters<Section>[0]): ReturnT
 
 async function statePanel(signal: AbortSignal) {
   const [check, stores, uploads] = await Promise.all([
-    request<{ bootTime: string; database: string }>('GET', 'system/check', { signal }),
-    request<Store[]>('GET', 'assetstore', { signal }),
-    request<unknown[]>('GET', 'system/uploads', { query: { limit: 1000 }, signal }),
+    request('GET', 'system/check', { signal }),
+    request('GET', 'assetstore', { signal }),
+    request('GET', 'system/uploads', { query: { limit: 1000 }, signal }),
   ]);
   const { serverFacts } = adminTexts;
   const capacity = stores[0]?.capacity;
@@ -50,7 +36,7 @@ async function statePanel(signal: AbortSignal) {
   const low = share < lowShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
   const said = outcome();
   const rescan = said.button(adminTexts.rescan, async () => {
-    const counts = await request<Parameters<typeof adminTexts.rescanned>[0]>('POST', 'system/rescan');
+    const counts = await request('POST', 'system/rescan');
     said.good(adminTexts.rescanned(counts));
   });
   return panel(adminTexts.sections[''] ?? '', facts, low, actions(rescan), said.element);
@@ -62,7 +48,7 @@ async function cachePanel(signal: AbortSignal) {
   const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
   await load();
   const clear = async () => {
-    const reports = await request<Record<'before' | 'after', CacheReports>>('PUT', 'large_image/cache/clear');
+    const reports = await request('PUT', 'large_image/cache/clear');
     const moments = ['before', 'after'] as const;
     const titled = (one: (typeof moments)[number]) =>
       h('div', h('h3', adminTexts[one]), reportTable(reports[one], adminTexts[one]));
@@ -97,7 +83,7 @@ function amount(name: string, value: number) {
   return name === 'tileCache' ? formatBytes(value) : formatCount(value);
 }
 
-function state({ available, errors = 0, error }: CacheReport) {
+function state({ available, errors = 0, error }: CacheReports[string]) {
   if (available === false) return `${adminTexts.notReachable}${error ? `: ${error}` : ''}`;
   return errors === 0 ? adminTexts.ok : plural(errors, 'error');
 }

@@ -1,21 +1,15 @@
 import { request } from '../api.js';
+import type { Answer } from '../answers.js';
 import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
 import { onceAtATime, outcome, panel, type Section } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
 
-interface Definition {
-  key: string;
-  description: string;
-  /** description of the allowed values */
-  allowed: string;
-  default: unknown;
-  value: unknown;
-}
+type Definition = Answer<'GET system/setting/definitions'>[number];
 
-function nameOf({ key, allowed }: Definition) {
-  const unit = /^a number of (\w+)/.exec(allowed)?.[1];
+function nameOf({ key, schema }: Definition) {
+  const unit = schema['x-unit'];
   const words = key
     .slice(key.indexOf('.') + 1)
     .replaceAll(/[._]/g, ' ')
@@ -26,7 +20,7 @@ function nameOf({ key, allowed }: Definition) {
 
 /** All settings in one form. If a value is refused, the reason appears next to it, and the other values are saved. */
 export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
-  const definitions: Definition[] = await request('GET', 'system/setting/definitions', { signal });
+  const definitions = await request('GET', 'system/setting/definitions', { signal });
   const rows = definitions.map(settingRow);
   const said = outcome();
   const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
@@ -107,29 +101,22 @@ function settingRow(definition: Definition) {
   }
 }
 
-function choicesOf({ allowed }: Definition) {
-  return (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
+function isSwitch({ schema }: Definition) {
+  return schema.type === 'boolean' && schema.enum === undefined;
 }
 
-function isSwitch(definition: Definition) {
-  return typeof definition.default === 'boolean' && choicesOf(definition).join() === 'true,false';
-}
-
-function control(definition: Definition, id: string) {
-  const { default: byDefault, allowed } = definition;
-  const choices = choicesOf(definition);
-  if (choices.length > 1 && allowed.includes(' or ') && choices.every((word) => /^\w+$/.test(word)))
-    return choice(Object.fromEntries(choices.map((word) => [word, adminTexts.settingWords[word] ?? word])), undefined, { id });
-  if (typeof byDefault === 'object' && (byDefault !== null || allowed.startsWith('JSON')))
-    return h('textarea.code', { id, rows: 2, spellcheck: 'false' });
+function control({ schema }: Definition, id: string) {
+  const values = schema.enum?.map(textOf) ?? [];
+  if (values.length > 1)
+    return choice(Object.fromEntries(values.map((word) => [word, adminTexts.settingWords[word] ?? word])), undefined, { id });
+  if (schema.type === 'object' || schema.format === 'json') return h('textarea.code', { id, rows: 2, spellcheck: 'false' });
   return h('input', { id, autocomplete: 'off', spellcheck: 'false' });
 }
 
 /** The default as a text for people. */
-function inWords({ default: value, allowed }: Definition) {
+function inWords({ default: value, schema }: Definition) {
   const text = textOf(value);
-  if (typeof value === 'number')
-    return formatCount(value) + (allowed.startsWith('a number of bytes') ? ` (${formatBytes(value)})` : '');
+  if (typeof value === 'number') return formatCount(value) + (schema['x-unit'] === 'bytes' ? ` (${formatBytes(value)})` : '');
   return adminTexts.settingWords[text] ?? text;
 }
 

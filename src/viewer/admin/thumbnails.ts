@@ -46,7 +46,7 @@ function createPanel(onStarted: (job: Job) => void) {
       const spec = readSizes(sizes.value).flatMap((size) =>
         chosen.map(({ input: { name } }) => ({ ...size, ...encoding, ...(name !== '' && { imageKey: name }) })),
       );
-      onStarted(await request<Job>('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
+      onStarted(await request('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
     },
   });
   return panel(adminTexts.createThumbnails, creation);
@@ -65,7 +65,7 @@ async function keptFilesPanel(signal: AbortSignal) {
   const said = outcome();
   const counts = kinds.map(({ path }) => h('span', { 'data-testid': `count-${path}` }));
   const count = async () => {
-    const found = await Promise.all(kinds.map(({ path }) => request<number>('GET', `large_image/${path}`, { signal })));
+    const found = await Promise.all(kinds.map(({ path }) => request('GET', `large_image/${path}`, { signal })));
     for (const [index, number] of found.entries()) fill(counts[index] as HTMLElement, formatCount(number));
   };
   await count();
@@ -75,7 +75,7 @@ async function keptFilesPanel(signal: AbortSignal) {
         title: adminTexts.deleteAll(what),
         text: adminTexts.deleteAllText,
         async remove() {
-          const message = adminTexts.removed(await request<number>('DELETE', `large_image/${path}`), one);
+          const message = adminTexts.removed(await request('DELETE', `large_image/${path}`), one);
           await count();
           said.good(message);
           return message;

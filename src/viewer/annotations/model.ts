@@ -1,24 +1,13 @@
+import type { Documents } from '../answers.js';
 import { annotationTexts } from '../texts.js';
 
-/** Documents of annotations, as far as this page reads them. */
-export interface AnnotationRecord {
-  _id: string;
-  itemId: string;
-  _version: number;
-  _elementCount: number;
-  _detailsCount: number;
-  /** 0 read, 1 write, 2 administer */
-  _accessLevel: number;
-  public?: boolean;
-  created: string;
-  /** names in use; `null` where elements have none */
-  groups?: (string | null)[];
-  annotation: { name?: string; description?: string; display?: { visible?: 'new' | boolean } };
-}
+/** An annotation as lists show it. */
+export type AnnotationRecord = Documents['Annotation'] & { _accessLevel: number; created: string };
 
 /** x, y, z in full-resolution pixels */
 export type Coordinate = [number, number, number];
 
+/** The members of all types of elements together: what is drawn depends on which of them there are. */
 export interface Element {
   id: string;
   type: string;

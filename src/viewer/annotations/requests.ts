@@ -1,12 +1,8 @@
 import { apiUrl, followStream, list, request, type Query } from '../api.js';
+import type { Documents } from '../answers.js';
 import type { AnnotationRecord, Box, Element } from './model.js';
 
 export type Group = { name: string | null; color: string; count: number };
-
-interface LoadedAnnotation extends AnnotationRecord {
-  annotation: AnnotationRecord['annotation'] & { elements: Element[] };
-  _elementQuery: { returned: number; details: number; orders: number[] };
-}
 
 export type ElementChanges = { put: Element[]; remove: string[] };
 
@@ -23,14 +19,19 @@ function ifMatch(record: AnnotationRecord) {
 
 /** The annotations of an item, oldest first. */
 export async function listAnnotations(itemId: string, signal: AbortSignal): Promise<AnnotationRecord[]> {
-  const records: AnnotationRecord[] = await request('GET', 'annotation', { query: { itemId, limit: 0 }, signal });
-  return records.toSorted((a, b) => a.created.localeCompare(b.created));
+  const records = await request('GET', 'annotation', { query: { itemId, limit: 0 }, signal });
+  return records.map(asRecord).toSorted((a, b) => a.created.localeCompare(b.created));
+}
+
+/** The record of an annotation. Its schema is also that of previous versions, which have fewer members. */
+function asRecord(annotation: Documents['Annotation']) {
+  return annotation as AnnotationRecord;
 }
 
 /** Whether the annotations of an item differ from the known ones. The request is small, because it is repeated often. */
 export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
-  const { entries, total } = await list<AnnotationRecord>('annotation', { query, signal });
+  const { entries, total } = await list('annotation', { query, signal });
   return total !== records.length || (total > 0 && entries[0]?._version !== newestOf(records));
 }
 
@@ -59,12 +60,12 @@ export function mayAnnotate(folderId: string, signal: AbortSignal): Promise<bool
   return request('GET', `annotation/folder/${folderId}/create`, { signal });
 }
 
-export function createAnnotation(
+export async function createAnnotation(
   itemId: string,
   { name, description }: { name: string; description: string },
 ): Promise<AnnotationRecord> {
   const json = { name, ...(description !== '' && { description }), elements: [] };
-  return request('POST', 'annotation', { query: { itemId }, json });
+  return asRecord(await request('POST', 'annotation', { query: { itemId }, json }));
 }
 
 /** Imports annotations from a file, all or none. @returns their number */
@@ -85,9 +86,9 @@ export async function importAnnotations(itemId: string, file: File): Promise<num
 
 /** An annotation without its elements. */
 export async function reloadAnnotation(record: AnnotationRecord): Promise<AnnotationRecord> {
-  const found = await request<LoadedAnnotation>('GET', `annotation/${record._id}`, { query: { limit: 1 } });
+  const found = await request('GET', `annotation/${record._id}`, { query: { limit: 1 } });
   const { elements: _left, ...annotation } = found.annotation;
-  return { ...found, annotation };
+  return asRecord({ ...found, annotation });
 }
 
 export async function renameAnnotation(record: AnnotationRecord, { name, description }: { name: string; description: string }) {
@@ -107,9 +108,7 @@ export function restoreVersion({ _id }: AnnotationRecord, version: number) {
 
 /** Whether deleted annotations can be restored. */
 export async function keepsHistory() {
-  const settings = await request<Record<string, unknown>>('GET', 'large_image/settings').catch(
-    (): Record<string, unknown> => ({}),
-  );
+  const settings = await request('GET', 'large_image/settings').catch((): Record<string, unknown> => ({}));
   return settings['large_image.annotation_history'] !== false;
 }
 
@@ -127,9 +126,9 @@ export async function loadElements(
   { region, limit, maxDetails, signal }: { region: Box | null; limit: number; maxDetails: number; signal: AbortSignal },
 ): Promise<{ elements: Element[]; orders: number[] } | null> {
   const query = { ...region, limit: limit + 1, maxDetails, orders: true, _: record._version };
-  const { annotation, _elementQuery } = await request<LoadedAnnotation>('GET', `annotation/${record._id}`, { query, signal });
-  const { returned, details, orders } = _elementQuery;
-  return returned > limit || details >= maxDetails ? null : { elements: annotation.elements, orders };
+  const { annotation, _elementQuery } = await request('GET', `annotation/${record._id}`, { query, signal });
+  const { returned = 0, details = 0, orders = [] } = _elementQuery ?? {};
+  return returned > limit || details >= maxDetails ? null : { elements: asElements(annotation.elements), orders };
 }
 
 /** All elements of several annotations of an item, by the ids of those that still have the given versions. */
@@ -139,18 +138,27 @@ export async function loadAllElements(
   signal: AbortSignal,
 ): Promise<Map<string, { elements: Element[]; orders: number[] }>> {
   const query = { ids: JSON.stringify(records.map(({ _id }) => _id)) };
-  const found = await request<LoadedAnnotation[]>('GET', `annotation/item/${itemId}`, { query, signal });
+  const found = await request('GET', `annotation/item/${itemId}`, { query, signal });
   const versions = new Map(records.map(({ _id, _version }) => [_id, _version]));
   const current = found.filter(({ _id, _version }) => versions.get(_id) === _version);
   return new Map(
-    current.map(({ _id, annotation: { elements } }) => [_id, { elements, orders: elements.map((_element, order) => order) }]),
+    current.map(({ _id, annotation }) => {
+      const elements = asElements(annotation.elements);
+      return [_id, { elements, orders: [...elements.keys()] }];
+    }),
   );
+}
+
+/** Stored elements always have ids, and the page draws all types by their members. */
+function asElements(elements: unknown[] = []) {
+  return elements as Element[];
 }
 
 /** One stored element; `null` if it no longer exists. */
 export async function loadElement(record: AnnotationRecord, id: string): Promise<Element | null> {
   try {
-    return await request('GET', `annotation/${record._id}/elements/${id}`);
+    const stored = await request('GET', `annotation/${record._id}/elements/${id}`);
+    return asElements([stored])[0] ?? null;
   } catch (error) {
     if ((error as { status?: number }).status === 404) return null;
     throw error;
@@ -185,5 +193,5 @@ export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: n
 
 /** The groups of an annotation with their colours. */
 export async function groupsOf(record: AnnotationRecord, signal: AbortSignal): Promise<Group[]> {
-  return (await request<{ groups: Group[] }>('GET', `annotation/${record._id}/tiles`, { signal })).groups;
+  return (await request('GET', `annotation/${record._id}/tiles`, { signal })).groups;
 }

@@ -23,5 +23,5 @@ export function breadcrumbs(path: PathStep[], here: string) {
 }
 
 function link({ type, object }: PathStep) {
-  return h('a', { href: routeHash(type, object._id) }, object.name ?? object.login);
+  return h('a', { href: routeHash(type, object._id) }, 'name' in object ? object.name : object.login);
 }

@@ -5,7 +5,6 @@ import { currentUser } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { editDialog, type Entry } from './edit-dialog.js';
 import { folderPicker } from './folder-picker.js';
-import { retryLabel } from './model.js';
 import { share } from './share-dialog.js';
 
 type Action = { label: string; picture: Picture; run: () => void };
@@ -19,16 +18,16 @@ export function bulkActions(all: Entry[], context: Context): Action[] {
   const { refresh } = context;
   const least = Math.min(...all.map(({ level }) => level));
   const only = all.length === 1 && least >= 1 ? all[0] : undefined;
-  const shared = only && only.type !== 'item' && least >= 2 ? only : undefined;
+  const shared = only && only.type !== 'item' && least >= 2 && only;
   const refused = all.flatMap(({ doc }) => ('largeImageRefused' in doc && doc.largeImageRefused ? [doc] : []));
   const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
-  const retry = refused[0] && least >= 1 && retryLabel(refused[0].largeImageRefused ?? '');
+  const mayRetry = refused.length > 0 && least >= 1;
   const copyLabel = least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
     only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
     shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
-    retry && { label: retry, picture: 'retry', run: () => tryAgain(all, context) },
+    mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(all, context) },
     mayCopy && { label: copyLabel, picture: 'folder', run: () => void place(all, least >= 1, context) },
     mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all, context) },
   ];

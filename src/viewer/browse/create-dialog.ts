@@ -4,16 +4,16 @@ import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 
 /** The fields for a name and a description, as far as they are known. */
-export function nameFields({ name, description }: { name?: string | undefined; description?: string | undefined } = {}) {
+export function nameFields({ name, description }: { name?: string | undefined; description?: string | null | undefined } = {}) {
   return [
     { name: 'name', label: commonTexts.name, value: name, required: true },
-    { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: description },
+    { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: description ?? '' },
   ];
 }
 
-/** Removes what is at a path of the API. @returns the message of the server */
-export async function removeAt(path: string) {
-  return (await request<{ message: string }>('DELETE', path)).message;
+/** Removes a document. @returns the message of the server */
+export async function removeAt(path: `${'group' | 'item' | 'user'}/${string}`) {
+  return (await request('DELETE', path)).message;
 }
 
 /** Asks before something is removed. `remove` resolves with the message to show afterwards. */

@@ -3,7 +3,7 @@ import { append, button, h, tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameFields } from './create-dialog.js';
-import type { Folder, Item } from './model.js';
+import type { Item, Place } from './model.js';
 
 type Metadata = Record<string, unknown>;
 
@@ -21,7 +21,7 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
       // Metadata is sent first, because keys are refused more often than names.
       if (Object.keys(changed).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changed });
       const isRenamed = values.name !== name || values.description !== description;
-      const saved = isRenamed ? await request<Folder | Item>('PUT', `${type}/${id}`, { form: values }) : doc;
+      const saved = isRenamed ? await request('PUT', `${type}/${id}`, { form: values }) : doc;
       await onSaved();
       if (isRenamed && saved.name !== values.name?.trim()) tell(browseTexts.nameTaken(saved.name));
     },
@@ -83,10 +83,8 @@ function metadataRows(meta: Metadata) {
   }
 }
 
-/** An entry of a list that can be selected. */
-export interface Entry {
-  type: 'collection' | 'folder' | 'item';
-  doc: Folder | Item;
-  /** the user's level: 0 read, 1 write, 2 administer */
-  level: number;
-}
+/** An entry of a list that can be selected, and the user's level on it: 0 read, 1 write, 2 administer. */
+export type Entry = PlaceEntry | { type: 'item'; doc: Item; level: number };
+
+/** A collection or folder in a list. */
+export type PlaceEntry = { type: 'collection' | 'folder'; doc: Place; level: number };

@@ -5,7 +5,6 @@ import { naturalOrder } from './model.js';
 import { outcome } from '../admin/parts.js';
 import { accountTexts, browseTexts } from '../texts.js';
 
-type Named = { _id: string; name: string };
 export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
 
 /** Number of folders that are offered at once. */
@@ -70,7 +69,7 @@ async function childrenOf(container: Container | undefined, signal: AbortSignal)
   const type = container ? 'folder' : 'collection';
   const parent = container && { parentType: container.type, parentId: container._id };
   const query = { ...parent, limit: shown, sort: naturalOrder };
-  const { entries, total } = await list<Named>(type, { query, signal });
+  const { entries, total } = await list(type, { query, signal });
   const user = container ? null : currentUser();
   const own: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
   const found = entries.map(({ _id, name }): Container => ({ type, _id, name }));

@@ -17,7 +17,7 @@ const thumbnailSize = 440;
 export function itemCard(item: Item, { note, box }: { note?: string | undefined; box?: HTMLElement } = {}) {
   const state = imageState(item);
   const reason = state === 'no' && item.largeImageRefused;
-  const size = state === 'soon' ? browseTexts.preparingShort : formatBytes(item.size);
+  const size = state === 'soon' ? browseTexts.preparingShort : formatBytes(item.size ?? 0);
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
   const onRefused = (why: string) => below.replaceWith(refusal(why));
   const picture = h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state));

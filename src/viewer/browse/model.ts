@@ -1,40 +1,22 @@
-import { browseTexts, commonTexts } from '../texts.js';
+import type { Answer, Documents } from '../answers.js';
 
-/** Documents of the API, as far as this page uses them. */
-export interface Folder {
-  _id: string;
-  name: string;
-  description?: string;
-  public: boolean;
-  /** 0 read, 1 write, 2 administer */
-  _accessLevel: number;
-  updated?: string;
-  meta?: Record<string, unknown>;
-}
+export type Folder = Documents['Folder'];
 
-export interface Item {
-  _id: string;
-  name: string;
-  description?: string;
-  folderId: string;
-  created: string;
-  updated?: string;
-  size: number;
-  meta?: Record<string, unknown>;
-  /** `jobId` is the job that makes it, while it is `expected` */
-  largeImage?: { fileId?: string; expected?: boolean; jobId?: string };
-  /** reason why its file is not a large image */
-  largeImageRefused?: string;
-  /** Since when the file, which is served in place, has been gone. */
+/** A folder, or a collection, which folders are in. */
+export type Place = Folder | Documents['Collection'];
+
+/** An item. The file fields are those of files that are served in place. */
+export type Item = Documents['Item'] & {
+  /** Since when the file has been gone. */
   fileMissing?: string;
-  /** When other bytes were last found in the file, which is served in place. */
+  /** When other bytes were last found in the file. */
   fileChanged?: string;
-}
+};
 
 /** The item fields that viewers know on every server. */
 export type ImageItem = Pick<Item, '_id' | 'name' | 'folderId' | 'updated'>;
 
-export type PathStep = { type: string; object: { _id: string; name?: string; login?: string } };
+export type PathStep = Answer<'GET folder/{id}/rootpath'>[number];
 
 /** Whether an item can be opened in deep zoom: `yes`, `soon` while its pyramid is being made, or `no`. */
 export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
@@ -45,11 +27,6 @@ export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
 
 /** Sort order of names by their numbers. Documents of an earlier release come first, in alphabetical order. */
 export const naturalOrder = '[["naturalName",1],["lowerName",1]]';
-
-/** The action for a file that is not an image yet. The server can convert one that is only too large. */
-export function retryLabel(reason: string) {
-  return /convert|too (large|many)|at most/i.test(reason) ? browseTexts.convert : commonTexts.tryAgain;
-}
 
 /** A text that changes with the item, so that the browser does not show an older picture from its cache. */
 export function itemVersion({ updated, created }: Pick<Item, 'updated'> & Partial<Item>) {

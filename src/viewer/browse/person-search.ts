@@ -1,8 +1,8 @@
-import { ApiError, request } from '../api.js';
+import { ApiError, request, type Query } from '../api.js';
 import { debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
 import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import { nameOf, type User } from '../session.js';
+import { nameOf } from '../session.js';
 
 /** A user or group that was found. */
 export interface Found {
@@ -14,15 +14,18 @@ export interface Found {
 
 const maxFound = 8;
 
+/** Searches documents by their names and descriptions. */
+export async function searchDocuments(query: Query, signal?: AbortSignal) {
+  const found = await request('GET', 'resource/search', { query, ...(signal && { signal }) });
+  // The answer is a list only where nothing was searched.
+  return Array.isArray(found) ? {} : found;
+}
+
 /** Finds users and groups whose names begin with the words. The first letter may be upper or lower case. */
 export async function findNamed(words: string, types: ('user' | 'group')[]) {
   const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxFound };
   const forms = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
-  const answers = await Promise.all(
-    [...forms].map((q) =>
-      request<{ user?: User[]; group?: { _id: string; name: string }[] }>('GET', 'resource/search', { query: { ...query, q } }),
-    ),
-  );
+  const answers = await Promise.all([...forms].map((q) => searchDocuments({ ...query, q })));
   const once = <T extends { _id: string }>(found: T[]) => [...new Map(found.map((one) => [one._id, one])).values()];
   return { user: once(answers.flatMap(({ user = [] }) => user)), group: once(answers.flatMap(({ group = [] }) => group)) };
 }

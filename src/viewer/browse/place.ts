@@ -1,7 +1,7 @@
 import { h, icon } from '../dom.js';
 import { routeHash } from '../router.js';
 import { commonTexts } from '../texts.js';
-import type { Folder } from './model.js';
+import type { Place } from './model.js';
 
 /**
  * A collection or a folder in a list.
@@ -10,8 +10,8 @@ import type { Folder } from './model.js';
  */
 export function placeRow(
   type: 'collection' | 'folder',
-  { _id, name, public: isPublic }: Folder,
-  { note, box }: { note?: string | undefined; box?: HTMLElement },
+  { _id, name, public: isPublic }: Place,
+  { note, box }: { note?: string | null | undefined; box?: HTMLElement },
 ) {
   const tag = isPublic === false && h('span.tag', commonTexts.private);
   const title = h('span.place-name.break.strong', { title: name }, name, tag);

@@ -1,18 +1,12 @@
 import { list as listOf, request } from '../api.js';
+import type { Documents } from '../answers.js';
 import { button, fill, h, icon, messageOf, tell } from '../dom.js';
 import { ask, choice } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { personSearch } from './person-search.js';
-import type { Entry } from './edit-dialog.js';
-import type { Folder } from './model.js';
+import type { PlaceEntry } from './edit-dialog.js';
 
-interface Grant {
-  id: string;
-  level: number;
-  flags: string[];
-  name: string;
-  login?: string;
-}
+type Grant = Documents['AccessList']['users'][number];
 
 /** Flag that lets users with read access to a folder annotate its items. */
 const annotateFlag = 'large_image_create_annotations';
@@ -25,12 +19,16 @@ function levelOf({ level, flags }: Grant) {
 }
 
 /** A dialog for the access list of a collection or folder. */
-export function share({ type, doc }: Entry, onSaved: () => Promise<void>) {
-  const isPublic = 'public' in doc && doc.public;
-  shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic, onSaved });
+export function share({ type, doc }: PlaceEntry, onSaved: () => Promise<void>) {
+  shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic: doc.public, onSaved });
 }
 
-type ShareOptions = { path: string; name: string; isPublic: boolean; onSaved: () => Promise<void> };
+type ShareOptions = {
+  path: `${'annotation' | 'collection' | 'folder'}/${string}`;
+  name: string;
+  isPublic: boolean;
+  onSaved: () => Promise<void>;
+};
 
 /**
  * A dialog for the access list of a collection, a folder or an annotation.
@@ -56,11 +54,11 @@ const maxRoots = 20;
 async function insideOf(path: string) {
   const [parentType = '', parentId = ''] = path.split('/');
   const query = { limit: maxCounted };
-  const folders = await listOf<Folder>('folder', { query: { ...query, parentType, parentId } });
+  const folders = await listOf('folder', { query: { ...query, parentType, parentId } });
   const roots = parentType === 'folder' ? [parentId] : folders.entries.map(({ _id }) => _id);
   const counting = roots.slice(0, maxRoots);
   const found = await Promise.all(
-    counting.map((root) => listOf<{ public?: boolean }>(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
+    counting.map((root) => listOf(`annotation/folder/${root}`, { query: { ...query, recurse: true } })),
   );
   const entries = found.flatMap((one) => one.entries);
   const total = found.reduce((sum, one) => sum + one.total, 0);
@@ -79,11 +77,11 @@ function counted(entries: { public?: boolean }[], total: number, isComplete: boo
 async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   const isTree = !path.startsWith('annotation/');
   const [{ users, groups }, inside] = await Promise.all([
-    request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`),
+    request('GET', `${path}/access`),
     isTree ? insideOf(path) : { folders: none, annotations: none, roots: [] },
   ]);
   const { folders, annotations } = inside;
-  let grants = [
+  let grants: { kind: 'users' | 'groups'; grant: Grant }[] = [
     ...users.map((grant) => ({ kind: 'users' as const, grant })),
     ...groups.map((grant) => ({ kind: 'groups' as const, grant })),
   ];
@@ -132,15 +130,16 @@ async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   }
 
   function row({ kind, grant }: (typeof grants)[number]) {
+    const named = grant.name ?? grant.id;
     const { see, change, administer } = browseTexts.levels;
     const names = isTree ? browseTexts.levels : { see, change, administer };
-    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grant.name), onchange: set });
+    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(named), onchange: set });
     const drop = () => {
       grants = grants.filter((one) => one.grant !== grant);
       show();
     };
-    const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(grant.name) });
-    const who = grant.login ? `${grant.name} (${grant.login})` : grant.name;
+    const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(named) });
+    const who = grant.login ? `${named} (${grant.login})` : named;
     function set() {
       grant.level = levels[select.value] ?? 0;
       // Other flags of users with a higher level are kept.

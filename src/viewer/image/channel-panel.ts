@@ -103,7 +103,8 @@ export function channelPanel(options: {
     const channel = channels[index] as Channel;
     const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
       const query = { frame: frameOf(channel), bins, threshold: automaticShare, ...part };
-      const found: Histogram[] = await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end });
+      // The answer is the state of the cache only for requests of it.
+      const found = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end })) as unknown as Histogram[];
       return found['band' in channel.source ? channel.source.band - 1 : 0];
     };
     try {

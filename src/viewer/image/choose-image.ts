@@ -30,9 +30,9 @@ export function chooseImage(first: ImageItem, { signal, onChosen }: { signal: Ab
 
   async function find(text: string) {
     const linked = text.includes('#item/') ? parseRoute(text.slice(text.indexOf('#'))).id : '';
-    if (linked !== '') return [await request<Item>('GET', `item/${encodeURIComponent(linked)}`, { signal })];
+    if (linked !== '') return [await request('GET', `item/${encodeURIComponent(linked)}`, { signal })];
     const query = { ...(text === '' ? { folderId: first.folderId } : { text }), limit: offered };
-    return (await list<Item>('item', { query, signal })).entries;
+    return (await list('item', { query, signal })).entries;
   }
 
   function pick({ _id: id, name }: Item) {

@@ -13,7 +13,7 @@ export function factList(pairs: (readonly [string, string | null | undefined])[]
 
 export function itemFacts(item: Item) {
   return factList([
-    [imageTexts.itemFacts.size, formatBytes(item.size)],
+    [imageTexts.itemFacts.size, formatBytes(item.size ?? 0)],
     [imageTexts.itemFacts.created, formatDate(item.created)],
     [imageTexts.itemFacts.updated, formatDate(item.updated)],
     [commonTexts.description, item.description],

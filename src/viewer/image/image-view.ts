@@ -185,10 +185,10 @@ export async function openImage(options: {
 
 /** Requests an item and the metadata of its image. */
 export async function requestImage(itemId: string, signal: AbortSignal) {
-  const path = `item/${encodeURIComponent(itemId)}`;
+  const path = `item/${encodeURIComponent(itemId)}` as const;
   const [item, metadata] = await Promise.all([
-    request<ImageItem>('GET', `${path}/tiles/item`, { signal }),
-    request<ImageMetadata>('GET', `${path}/tiles`, { signal }),
+    request('GET', `${path}/tiles/item`, { signal }),
+    request('GET', `${path}/tiles`, { signal }),
   ]);
   return { item, metadata };
 }
@@ -197,15 +197,14 @@ export async function requestImage(itemId: string, signal: AbortSignal) {
 async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
   if (known.length === 0) return { presets: [], firstShown: known };
   // If one of these is missing, or the user may not read it, there are fewer presets.
-  const [settings, kept, internal] = await Promise.all(
-    [
-      `folder/${item.folderId}/yaml_config/.large_image_config.yaml`,
-      `item/${item._id}/internal_metadata/presets`,
-      `item/${item._id}/tiles/internal_metadata`,
-    ].map((path) => request<Record<string, unknown>>('GET', path, { signal }).catch(() => null)),
-  );
-  const presets = presetsOf({ configured: settings?.imageFramePresets, kept, omero: internal?.omero });
-  const defaults = Array.isArray(settings?.imageFramePresetDefaults) ? settings.imageFramePresetDefaults : [];
+  const [settings, kept, internal] = await Promise.all([
+    request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
+    request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
+    request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
+  ]);
+  const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
+  const presets = presetsOf({ configured: imageFramePresets, kept, omero: internal?.omero });
+  const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
   const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
   return { presets, firstShown: first ? applyPreset(first, known) : known };
 }

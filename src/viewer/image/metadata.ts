@@ -1,27 +1,14 @@
+import type { Documents } from '../answers.js';
 import { imageTexts } from '../texts.js';
 
 /** The metadata about the order of frames. */
-type Axes = Pick<ImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels'>;
+type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels'> & Counted;
 
-/** Metadata of an image from GET tiles, as far as this page uses it. */
-export interface ImageMetadata {
-  /** full-resolution pixels */
-  sizeX: number;
-  sizeY: number;
-  tileWidth: number;
-  tileHeight: number;
-  levels: number;
-  magnification: number | null;
-  /** millimetres per full-resolution pixel */
-  mm_x: number | null;
-  mm_y: number | null;
-  dtype?: string;
-  bandCount?: number;
-  frames?: { Frame: number; Channel?: string; ChannelColor?: string }[];
-  IndexRange?: Record<string, number>;
-  IndexStride?: Record<string, number>;
-  channels?: string[];
-}
+/** The frames, which are only counted here. */
+type Counted = { frames?: readonly unknown[] };
+
+/** Sizes in full-resolution pixels; `mm_x` and `mm_y` are the millimetres of one. */
+export type ImageMetadata = Documents['LargeImage'];
 
 /** An axis of the frames of an image. */
 export interface Axis {
@@ -70,7 +57,7 @@ export function frameAt(axis: Axis, frame: number, position: number) {
 }
 
 /** The frame number in an address, limited to existing frames. */
-export function readFrame(text: string | null, { frames = [] }: Pick<ImageMetadata, 'frames'>) {
+export function readFrame(text: string | null, { frames = [] }: Counted) {
   const frame = Number(text ?? 0);
   return Number.isSafeInteger(frame) && frame > 0 && frame < frames.length ? frame : 0;
 }

@@ -1,5 +1,6 @@
 import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
+import type { Documents } from '../answers.js';
 import { button, fill, h, icon, plainDialog, tell } from '../dom.js';
 import { choice, checkbox, field } from '../forms.js';
 import { formatDate } from '../format.js';
@@ -7,14 +8,7 @@ import { currentUser } from '../session.js';
 import { commonTexts, openInTexts } from '../texts.js';
 import type { ImageMetadata } from './metadata.js';
 
-interface Link {
-  _id: string;
-  name: string;
-  prefix: string;
-  opens: string[];
-  expires: string | null;
-  lastUsed: string | null;
-}
+type Link = Documents['Link'];
 
 interface ProgramLine {
   program: string;
@@ -29,7 +23,7 @@ const dayMs = 86_400_000;
 
 /** A dialog with ready lines for other programs, and the links that these use. */
 export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange'>) {
-  const path = `item/${item._id}/link`;
+  const path = `item/${item._id}/link` as const;
   const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);
   const said = outcome();
   const result = h('div.stack.column', { 'data-testid': 'open-in-lines' });
@@ -55,7 +49,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
   async function make() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
     const json = { name: openInTexts.linkName, expires, associated: associated.input.checked };
-    const { token } = await request<Link & { token: string }>('POST', path, { json });
+    const { token } = await request('POST', path, { json });
     fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...linesOf(token).map(lineOf));
     await showLinks();
   }
@@ -81,7 +75,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
   }
 
   async function showLinks() {
-    const links = await request<Link[]>('GET', path);
+    const links = await request('GET', path);
     const current = links.filter(
       ({ opens, expires }) => opens.includes('zarr') && (expires === null || new Date(expires) > new Date()),
     );

@@ -1,11 +1,12 @@
 import { request } from '../api.js';
+import type { Documents } from '../answers.js';
 import { h, messageOf } from '../dom.js';
 import { formatCount, formatLength } from '../format.js';
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 import { imageTexts } from '../texts.js';
 
-export type Pixel = { r?: number; g?: number; b?: number; a?: number; l?: number; value?: number[] };
+type Pixel = Documents['Pixel'];
 
 /** Time in milliseconds that the pointer must rest before its pixel is requested. */
 const restMs = 120;
@@ -78,7 +79,9 @@ export function pixelReadout(options: {
     asking = controller;
     try {
       const query = { left, top, frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null };
-      const pixel: Pixel = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
+      const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
+      // The answer is a list only for requests of several frames.
+      const pixel = [answer].flat()[0] ?? {};
       value.textContent = pixelText(pixel);
       swatch.style.backgroundColor = pixelColor(pixel);
       output.dataset.pixel = `${left},${top}`;

@@ -1,6 +1,6 @@
 import { pause, request, type Query } from '../api.js';
 import { refusalOf } from '../browse/item-card.js';
-import { imageState, type Item } from '../browse/model.js';
+import { imageState } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { uploadTexts } from '../texts.js';
 import { uploadRow } from './row.js';
@@ -76,7 +76,7 @@ export function uploadTo({ folder, uploads }: { folder: { _id: string; name: str
 
   async function makeFolder(above: string[], name: string) {
     const query = { parentType: 'folder', parentId: await folderAt(above), name, reuseExisting: true };
-    const { _id } = await request<{ _id: string }>('POST', 'folder', { query });
+    const { _id } = await request('POST', 'folder', { query });
     tell(query.parentId, 'folder');
     return _id;
   }
@@ -131,19 +131,20 @@ async function run(options: {
 
 /** Returns which part of an image is missing at the end of its file. The thumbnail may have been made from other parts. */
 async function truncationOf(itemId: string) {
-  const found = request<{ truncated?: string }>('GET', `item/${itemId}/tiles/internal_metadata`);
-  return (await found.catch(() => undefined))?.truncated;
+  const found = request('GET', `item/${itemId}/tiles/internal_metadata`);
+  const truncated = (await found.catch(() => undefined))?.truncated;
+  return typeof truncated === 'string' ? truncated : null;
 }
 
 /** Shows what the server has made of a file, possibly some time later. The upload is complete even if these requests fail. */
 async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
-  let item = await request<Item>('GET', `item/${itemId}`).catch(() => undefined);
+  let item = await request('GET', `item/${itemId}`).catch(() => undefined);
   for (const delay of lookDelays) {
     if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
     await pause(delay, new AbortController().signal);
     const query: Query = { folderId: item.folderId, name: item.name };
     // The item is requested as a list, because it may have been removed meanwhile, which is not an error.
-    item = (await request<Item[]>('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
+    item = (await request('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
   }
   const reason = item && (await refusalOf(item));

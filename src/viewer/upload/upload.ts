@@ -1,4 +1,5 @@
 import { ApiError, apiUrl, authorization, pause, request, toApiError } from '../api.js';
+import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
 
 /** Number of bytes in one request. The server refuses small chunks; of large ones more is lost when a connection breaks. */
@@ -19,14 +20,14 @@ export interface UploadOptions {
   folderId: string;
   file: File;
   /** the upload on the server, kept here after a temporary error: the next attempt continues it */
-  begun: { upload?: Answer };
+  begun: { upload?: Received };
   onProgress: (progress: Progress) => void;
   /** cancels the upload, which the server then discards */
   signal: AbortSignal;
 }
 
 /** The server's record of an upload; the complete file after the last chunk. */
-type Answer = { _id: string; itemId?: string };
+type Received = Answer<'POST file/chunk'>;
 
 /**
  * Uploads a file into a folder in chunks. After a lost connection or the end of the session it continues where it stopped.
@@ -39,7 +40,7 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   const isKnown = begun.upload === undefined;
   const upload = (begun.upload ??= await begin(options));
   // The server makes an empty file at once.
-  if (options.file.size === 0) return upload.itemId ?? null;
+  if (options.file.size === 0) return itemOf(upload);
   try {
     return await sendChunks(upload._id, isKnown, options);
   } catch (error) {
@@ -51,8 +52,13 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   }
 }
 
+/** The item of a complete file. */
+function itemOf(received: Received) {
+  return 'exts' in received ? received.itemId : null;
+}
+
 /** Repeats the first request while the server cannot be reached. */
-async function begin(options: UploadOptions): Promise<Answer> {
+async function begin(options: UploadOptions): Promise<Received> {
   const { folderId, file, signal } = options;
   const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };
   for (let failures = 0; ; failures += 1) {
@@ -84,7 +90,7 @@ async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOpt
       isLastSent = end === file.size;
       const chunk = { uploadId, offset: sent, bytes: file.slice(sent, end), signal };
       const answer = await sendChunk({ ...chunk, onSent: (bytes) => onProgress({ sent: sent + bytes }) });
-      itemId = answer.itemId ?? null;
+      itemId = itemOf(answer);
       start = end;
       failures = 0;
     } catch (error) {
@@ -97,16 +103,16 @@ async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOpt
 }
 
 /**
- * Number of bytes that the server has received. If the server does not know the upload any more after the last chunk was sent, the upload is
- * complete and only the answer was lost.
+ * Number of bytes that the server has received. If the server does not know the upload any more (400) after the last chunk was sent, the upload
+ * is complete and only the answer was lost.
  */
 async function receivedBytes(uploadId: string, isLastSent: boolean, { file: { size }, signal }: UploadOptions) {
   try {
-    const { offset } = await request<{ offset: number }>('GET', 'file/offset', { query: { uploadId }, signal });
+    const { offset } = await request('GET', 'file/offset', { query: { uploadId }, signal });
     if (offset === size) await request('POST', 'file/completion', { query: { uploadId }, signal });
     return offset;
   } catch (error) {
-    if (isLastSent && error instanceof ApiError && error.status === 400 && /upload id/i.test(error.message)) return size;
+    if (isLastSent && error instanceof ApiError && error.status === 400) return size;
     throw error;
   }
 }
@@ -142,7 +148,7 @@ function sendChunk(options: {
   bytes: Blob;
   onSent: (bytes: number) => void;
   signal: AbortSignal;
-}): Promise<Answer> {
+}): Promise<Received> {
   const { uploadId, offset, bytes, onSent, signal } = options;
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();

@@ -1,9 +1,9 @@
 import { list, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { nameFields } from '../browse/create-dialog.js';
-import { editDialog, type Entry } from '../browse/edit-dialog.js';
+import { editDialog, type PlaceEntry } from '../browse/edit-dialog.js';
 import { itemCard } from '../browse/item-card.js';
-import { isSame, naturalOrder, type Folder, type Item, type PathStep } from '../browse/model.js';
+import { isSame, naturalOrder, type Folder, type Item } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { placeRow } from '../browse/place.js';
 import { downloadUrl, selection } from '../browse/selection.js';
@@ -12,15 +12,12 @@ import { actions, append, button, fill, h, icon, messageOf, newestOnly, tell } f
 import { ask, choice } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
-import { currentUser } from '../session.js';
+import { currentUser, nameOf } from '../session.js';
 import { accountTexts, browseTexts, commonTexts } from '../texts.js';
 import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
 import { onArrival, uploadTo } from '../upload/tray.js';
 import { invitations } from './invitations.js';
 import { passwordDialog } from './account.js';
-
-/** A folder, a collection or a user. */
-type Container = Folder & { firstName?: string; lastName?: string; groupInvites?: { groupId: string }[] };
 
 /** Sort orders of items, by their names in the address. */
 const orders: Record<string, { sort: string; sortdir: 1 | -1 }> = {
@@ -35,9 +32,9 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const folderPage = pageOf(route.query, { parameter: 'folders', size: 60, what: 'folders' });
   const load = () =>
     Promise.all([
-      request<Container>('GET', `${type}/${route.id}`, { signal }),
-      type === 'folder' ? request<PathStep[]>('GET', `folder/${route.id}/rootpath`, { signal }) : [],
-      list<Folder>('folder', {
+      request('GET', `${type}/${route.id}`, { signal }),
+      type === 'folder' ? request('GET', `folder/${route.id}/rootpath`, { signal }) : [],
+      list('folder', {
         query: { parentType: type, parentId: route.id, ...folderPage.query, sort: naturalOrder },
         signal,
       }),
@@ -45,7 +42,8 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const found = await load();
   const [container, path, folders] = found;
   signal.throwIfAborted();
-  const name = container.name ?? `${container.firstName} ${container.lastName}`;
+  const place = 'login' in container ? null : container;
+  const name = 'login' in container ? nameOf(container) : container.name;
   const mayWrite = container._accessLevel >= 1;
   const isFolder = type === 'folder';
   const page = h('div.page.column');
@@ -55,13 +53,12 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const mayUpload = isFolder && mayWrite;
   // The present list stays visible instead of the error.
   const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
-  const upload = (uploads: Upload[]) => uploadTo({ folder: container, uploads });
+  const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));
   const row = (folder: Folder) =>
     placeRow('folder', folder, { box: chosen.box({ type: 'folder', doc: folder, level: folder._accessLevel }) });
-  const { description, meta = {}, groupInvites = [] } = container;
   const isOwn = currentUser()?._id === route.id;
-  const invited = await invitations(isOwn ? groupInvites : [], refresh);
+  const invited = await invitations('groupInvites' in container && isOwn ? (container.groupInvites ?? []) : [], refresh);
   signal.throwIfAborted();
   append(page, [
     breadcrumbs(path, name),
@@ -69,13 +66,13 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
       'div.page-heading.row.wrap',
       h('h1', name, container.public === false && h('span.tag', commonTexts.private)),
       isOwn && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' }),
-      type !== 'user' && ownerActions({ type, doc: container, level: container._accessLevel }, refresh),
+      type !== 'user' && place && ownerActions({ type, doc: place, level: place._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { picture: 'plus' }),
       mayUpload && uploadButtons(upload),
     ),
     ...invited,
-    description && h('p.description.quiet-text', description),
-    Object.keys(meta).length > 0 && h('div.panel.surface.raised', section(browseTexts.metadata, false, valueTree(meta))),
+    place?.description && h('p.description.quiet-text', place.description),
+    metadataPanel(place?.meta ?? {}),
     folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...folders.entries.map(row)),
     folderPage.links(folders.total),
     isFolder && items.element,
@@ -89,7 +86,12 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   return { title: name, hasChanged: async () => (await haveChanged()) && chosen.bar.hidden === true };
 }
 
-function ownerActions(entry: Entry, refresh: () => Promise<void>) {
+function metadataPanel(meta: Record<string, unknown>) {
+  if (Object.keys(meta).length === 0) return null;
+  return h('div.panel.surface.raised', section(browseTexts.metadata, false, valueTree(meta)));
+}
+
+function ownerActions(entry: PlaceEntry, refresh: () => Promise<void>) {
   const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };
   return actions(
@@ -112,7 +114,7 @@ function noFolders() {
 
 /** The items of a folder. */
 function itemList(options: {
-  folder: Folder;
+  folder: Pick<Folder, '_id' | '_accessLevel'>;
   route: Route;
   mayWrite: boolean;
   signal: AbortSignal;
@@ -124,7 +126,7 @@ function itemList(options: {
   const element = h('section', { 'aria-label': browseTexts.itemsLabel });
   const begin = newestOnly();
   const query = { folderId: folder._id, ...page.query, ...(orders[order] ?? orders.name) };
-  const load = () => list<Item>('item', { query, signal });
+  const load = () => list('item', { query, signal });
   let shown: Awaited<ReturnType<typeof load>>;
   return { element, show, haveChanged: async () => !isSame(shown, await load()) };
 
@@ -158,7 +160,7 @@ function createFolder(parentType: string, parentId: string) {
     fields: nameFields(),
     async send(values) {
       const form = { parentType, parentId, ...values, description: values.description || null };
-      const folder = await request<Folder>('POST', 'folder', { form });
+      const folder = await request('POST', 'folder', { form });
       goTo(routeHash('folder', folder._id));
     },
   });

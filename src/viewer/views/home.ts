@@ -1,7 +1,7 @@
 import { list, request } from '../api.js';
 import { nameFields } from '../browse/create-dialog.js';
 import { pageOf } from '../browse/paging.js';
-import { isSame, naturalOrder, type Folder } from '../browse/model.js';
+import { isSame, naturalOrder, type Place } from '../browse/model.js';
 import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
@@ -13,14 +13,14 @@ import { accountTexts, browseTexts } from '../texts.js';
 /** The start page with all collections that the user may see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: 'collections' });
-  const load = () => list<Folder>('collection', { query: { ...page.query, sort: naturalOrder }, signal });
+  const load = () => list('collection', { query: { ...page.query, sort: naturalOrder }, signal });
   const found = await load();
   const { entries, total } = found;
   signal.throwIfAborted();
   const user = currentUser();
   const element = h('div.page.column');
   const chosen = selection({ page: element, refresh, signal });
-  const row = (doc: Folder) =>
+  const row = (doc: Place) =>
     placeRow('collection', doc, { note: doc.description, box: chosen.box({ type: 'collection', doc, level: doc._accessLevel }) });
   const create = button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' });
   const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), user?.admin && create);
@@ -53,7 +53,7 @@ function createCollection() {
     fields: [...nameFields(), { name: 'public', label: browseTexts.everybody, type: 'checkbox' }],
     async send(values) {
       const form = { ...values, description: values.description || null };
-      const collection = await request<{ _id: string }>('POST', 'collection', { form });
+      const collection = await request('POST', 'collection', { form });
       goTo(routeHash('collection', collection._id));
     },
   });

@@ -9,7 +9,7 @@ export async function invitations(invites: { groupId: string }[], refresh: () =>
 }
 
 async function invitation(id: string, refresh: () => Promise<void>) {
-  const group = await request<{ name: string }>('GET', `group/${id}`).catch(() => null);
+  const group = await request('GET', `group/${id}`).catch(() => null);
   // The group was removed meanwhile.
   if (group === null) return null;
   const said = outcome();

@@ -3,7 +3,7 @@ import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
-import { imageState, isSame, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
+import { imageState, isSame, type Item } from '../browse/model.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
@@ -14,14 +14,13 @@ import { openIn } from '../image/open-in.js';
 import { imagePanels } from '../image/panels.js';
 import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
-import type { ImageMetadata } from '../image/metadata.js';
 
 /** The page of an item: a zoomable image with its metadata, or the files of other items. */
 export async function itemView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const item: Item = await request('GET', `item/${route.id}`, { signal });
   const [path, folder] = await Promise.all([
-    request<PathStep[]>('GET', `item/${route.id}/rootpath`, { signal }),
-    request<Folder>('GET', `folder/${item.folderId}`, { signal }),
+    request('GET', `item/${route.id}/rootpath`, { signal }),
+    request('GET', `folder/${item.folderId}`, { signal }),
   ]);
   signal.throwIfAborted();
   const state = imageState(item);
@@ -55,7 +54,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
   const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
   fill(main, h('div.item-layout', title, heading, stages, panel));
   try {
-    const metadata = await request<ImageMetadata>('GET', `item/${item._id}/tiles`, { signal });
+    const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
     signal.throwIfAborted();
     let seen: Record<string, string | number | null> = {};
     let compared: ReturnType<typeof comparison> | null = null;
@@ -81,7 +80,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
       },
       /** Shows another name and other metadata in place, so that the view stays. */
       async hasChanged() {
-        const next = await request<Item>('GET', `item/${item._id}`, { signal });
+        const next = await request('GET', `item/${item._id}`, { signal });
         if (isSame(known, next) || signal.aborted) return false;
         if (!isSame(known.largeImage, next.largeImage) || known.folderId !== next.folderId) return true;
         known = next;
@@ -138,7 +137,7 @@ function aboutItem(item: Item) {
 function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   if (!item.largeImageRefused) return null;
   const said = outcome();
-  const retry = said.button(retryLabel(item.largeImageRefused), async () => {
+  const retry = said.button(commonTexts.tryAgain, async () => {
     await request('POST', `item/${item._id}/tiles`);
     await refresh();
   });
@@ -146,13 +145,11 @@ function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
   return h('div.notice.notice-warning.surface', { role: 'status' }, text, said.element, mayWrite && retry);
 }
 
-type StoredFile = { _id: string; name: string; size: number; mimeType?: string };
-
 async function fileSection(item: Item, signal: AbortSignal) {
-  const files: StoredFile[] = await request('GET', `item/${item._id}/files`, { query: { limit: 0 }, signal });
+  const files = await request('GET', `item/${item._id}/files`, { query: { limit: 0 }, signal });
   const rows = files.map(({ _id, name, mimeType, size }) => {
     const link = h('a', { href: apiUrl(`file/${_id}/download`), download: true }, icon('file'), name);
-    return h('li.row.wrap.between', link, h('span.quiet-text', [mimeType, formatBytes(size)].filter(Boolean).join(' · ')));
+    return h('li.row.wrap.between', link, h('span.quiet-text', [mimeType, formatBytes(size ?? 0)].filter(Boolean).join(' · ')));
   });
   return section(browseTexts.files, true, rows.length > 0 ? h('ul.files.column', ...rows) : h('p', browseTexts.noFiles));
 }

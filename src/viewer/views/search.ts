@@ -1,15 +1,16 @@
 import { request } from '../api.js';
+import { searchDocuments } from '../browse/person-search.js';
 import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place.js';
 import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import type { Folder, Item } from '../browse/model.js';
+import type { Item, Place } from '../browse/model.js';
 
 interface Found {
-  collection: Folder[];
-  folder: Folder[];
+  collection: Place[];
+  folder: Place[];
   item: Item[];
 }
 
@@ -83,11 +84,7 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
 
 /** Documents whose names begin with the words, then those that contain one of the words, best first. */
 async function find(words: string, signal: AbortSignal): Promise<Found> {
-  const ask = (mode: string, q: string) =>
-    request<Partial<Found>>('GET', 'resource/search', {
-      query: { q, mode, types: JSON.stringify(kinds), limit: maxFound },
-      signal,
-    });
+  const ask = (mode: string, q: string) => searchDocuments({ q, mode, types: JSON.stringify(kinds), limit: maxFound }, signal);
   const answers = await Promise.all([ask('prefix', words.toLowerCase()), ask('text', words)]);
   const merged = <T extends { _id: string }>(lists: (T[] | undefined)[]) => {
     const all = new Map(lists.flatMap((one) => one ?? []).map((found) => [found._id, found]));
@@ -105,7 +102,7 @@ async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   if (folder.length + item.length === 0) return {};
   const ids = (found: { _id: string }[]) => found.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };
-  const paths = await request<Record<string, Record<string, string>>>('POST', 'resource/paths', { json, signal });
+  const paths = await request('POST', 'resource/paths', { json, signal });
   const known: Record<string, string> = { ...paths.folder, ...paths.item };
   // Without the kind of the root, and without the name itself. In a name, slashes and backslashes follow a backslash.
   const steps = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];

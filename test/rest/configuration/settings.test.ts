@@ -1,4 +1,6 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Schema } from '../../../src/larger-host.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 /** What may be sent, and what is stored then; `null` values cannot be told from the default. */
@@ -147,6 +149,27 @@ describe('settings of the plugin', () => {
       expect(found).toMatchObject({ default: byDefault, value: byDefault, allowed: expect.any(String) });
     }
     expect(described.map(({ key }) => key)).toContain('core.registration_policy');
+  });
+
+  it('have schemas, by which pages make their inputs, and which allow the defaults', async () => {
+    const described = (await admin.ok('GET', '/system/setting/definitions')) as unknown as {
+      key: string;
+      schema: Schema;
+      default: unknown;
+    }[];
+    const schemas = Object.fromEntries(described.map(({ key, schema }) => [key, schema]));
+    expect(schemas).toMatchObject({
+      'large_image.show_viewer': { type: 'boolean' },
+      'large_image.max_thumbnail_files': { type: 'integer', minimum: 0 },
+      'large_image.auto_set': { enum: [true, false, 'all'] },
+      'large_image.show_extra': { type: 'string', format: 'json' },
+      'core.sign_in_window': { type: 'integer', minimum: 1, maximum: 86_400, 'x-unit': 'seconds' },
+      'core.registration_policy': { enum: ['open', 'closed', 'approve'] },
+      'core.collection_create_policy': { type: 'object' },
+    });
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const given = described.filter(({ default: byDefault }) => byDefault !== null);
+    expect(given.filter(({ schema, default: byDefault }) => !ajv.validate(schema, byDefault)).map(({ key }) => key)).toEqual([]);
   });
 
   it.each(Object.entries(table))('%s takes what is allowed, and says what is where something is not', async (name, row) => {

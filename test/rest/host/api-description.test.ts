@@ -12,6 +12,7 @@ import { schemaOf, type Schema } from '../../../src/larger-host.js';
 import { componentName } from '../../../src/http/schemas.js';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { answerCheck } from '../../support/access/answers.js';
+import { answerTypes } from '../../support/pages/answer-types.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -172,6 +173,10 @@ describe('the description of the API', () => {
     };
     visit(document, '');
     expect(untyped).toEqual([]);
+  });
+
+  it('gives the page the types of answers', async () => {
+    await expect(await answerTypes(document as never)).toMatchFileSnapshot('../../../src/viewer/answer-types.ts');
   });
 
   it('is enough for a generated client', async () => {

@@ -142,6 +142,7 @@ const description = defineRoute({
               color: { type: 'string', description: 'The color of most elements of the group, as #rrggbb.' },
               count: { ...integer, description: 'Number of elements.' },
             },
+            required: ['name', 'color', 'count'],
           },
         },
         densityBelow: { type: 'number', description: 'Shapes of a shorter diagonal, in pixels, are shown as density.' },

@@ -1,5 +1,4 @@
 import { apiUrl, request, requestPicture } from '../../api.js';
-import type { ImageMetadata } from '../../image/metadata.js';
 import type { Element } from '../model.js';
 import { annotationTexts } from '../../texts.js';
 
@@ -42,7 +41,7 @@ export class OverlayPictures {
     const { signal, onLoad, onProblem } = this.options;
     try {
       const id = itemOf(element);
-      const { sizeX: width, sizeY: height } = await request<ImageMetadata>('GET', `item/${id}/tiles`, { signal });
+      const { sizeX: width, sizeY: height } = await request('GET', `item/${id}/tiles`, { signal });
       const isMap = element.type === 'pixelmap';
       if (isMap && Math.max(width, height) > maxMapSide) throw new Error(annotationTexts.overlayTooLarge);
       const shrink = isMap ? 1 : Math.min(1, maxSide / Math.max(width, height));

@@ -38,7 +38,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   }
 
   async function show() {
-    const { entries } = await list<AnnotationRecord & { updated?: string }>(`annotation/${id}/history`, { query: { limit: 50 } });
+    const { entries } = await list(`annotation/${id}/history`, { query: { limit: 50 } });
     const newest = entries[0]?._version;
     const rows = entries.map(({ _version: version, updated, created }) => {
       const isNewest = version === newest;

@@ -1,0 +1,21 @@
+import type { components } from './answer-types.js';
+
+/** The documents of the API by name, such as `Item`. */
+export type Documents = components['schemas'];
+type Answers = Documents['Answers'];
+
+/** What a route answers: `Answer<'GET item/{id}'>`. */
+export type Answer<R extends keyof Answers> = Answers[R];
+
+/** The paths that a path with parameters stands for. */
+type PathsOf<P extends string> = P extends `${infer Start}{${string}}${infer End}` ? `${Start}${string}${PathsOf<End>}` : P;
+
+/** The routes that a request goes to. Both directions are compared, because `item/${string}` also stands for `item/${string}/tiles`. */
+type RouteOf<M extends string, P extends string> = P extends unknown
+  ? {
+      [R in keyof Answers]: R extends `${M} ${infer Path}` ? ([P, PathsOf<Path>] extends [PathsOf<Path>, P] ? R : never) : never;
+    }[keyof Answers]
+  : never;
+
+/** What a request is answered, as the server describes it; `unknown` if its path is not known when the page is compiled. */
+export type AnswerTo<M extends string, P extends string> = [RouteOf<M, P>] extends [never] ? unknown : Answers[RouteOf<M, P>];
