@@ -1,7 +1,8 @@
 import { mayPass, onRefusedToken, useServer, whenTrue } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
-import { openImage, requestImage, type ViewQuery } from './image/image-view.js';
+import { openImage, requestImage } from './image/image-view.js';
+import type { ViewQuery } from './image/view-address.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
 import type { Stage } from './stage/contract.js';

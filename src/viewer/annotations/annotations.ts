@@ -1,5 +1,6 @@
 import { messageOf, tell } from '../dom.js';
 import { editAnnotation } from './editor.js';
+import { followKeys } from './keys.js';
 import { aim } from './drawing/aim.js';
 import { drawingLayer } from './drawing/layer.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
@@ -115,8 +116,8 @@ export function showAnnotations(options: {
   });
   drawing.addEventListener('pointermove', oncePerFrame(hover, signal));
   aim(stage, drawing, tools, signal);
-  const onKeyDown = (event: Event) => act(event as KeyboardEvent) && event.preventDefault();
-  container.getRootNode().addEventListener('keydown', onKeyDown, { signal });
+  const editor = () => work?.editor ?? null;
+  followKeys(container.getRootNode(), { tools, editor, unpin: () => card.pin(null), signal });
   stage.onMove(throttled(() => sheets.refresh(), signal));
   stage.onRest(() => signal.aborted || sheets.refresh());
   signal.addEventListener('abort', () => (tools.finish(), work?.end.abort(), sheets.close()), { once: true });
@@ -150,27 +151,6 @@ export function showAnnotations(options: {
     }
     redraw();
     return work?.editor.element ?? null;
-  }
-
-  /** Does what a key is for while something is drawn or edited. @returns whether it is for anything */
-  function act(event: KeyboardEvent) {
-    const { key } = event;
-    const target = event.target as HTMLElement;
-    const isModified = event.ctrlKey || event.metaKey;
-    // In these controls, Ctrl-Z has no other meaning.
-    const isStep = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
-    if (!isStep && target.closest('input, textarea, select, dialog')) return false;
-    if (key === 'Escape') card.pin(null);
-    if (!work && tools.tool !== 'measure') return false;
-    const isButton = target.closest('button, a, summary') !== null;
-    if (key === 'Escape') tools.cancel();
-    else if (key === 'Enter' && !isButton) tools.finish();
-    else if (key === 'Delete' && !isButton) work?.editor.removeSelected();
-    else if (key === 'Backspace' && !isButton) {
-      if (!tools.dropVertex()) work?.editor.removeSelected();
-    } else if (isModified && /^[zy]$/i.test(key)) work?.editor.step(/y/i.test(key) || event.shiftKey ? 'redo' : 'undo');
-    else return false;
-    return true;
   }
 
   /** The topmost shape at a point of the stage, of any annotation. */

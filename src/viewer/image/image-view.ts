@@ -2,24 +2,19 @@ import { showAnnotations } from '../annotations/annotations.js';
 import { request } from '../api.js';
 import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
-import { lightControls, lightRange, type Light } from './brightness.js';
+import { lightControls, type Light } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
-import { applyPreset, channelsOf, presetsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
+import { channelsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
 import { frameControls } from './frame-controls.js';
 import { axesOf, frameAt, positionOf, readFrame, type ImageMetadata } from './metadata.js';
 import { saveView } from './save-view.js';
 import { scaleRow, stageButtons } from './overlays.js';
+import { loadPresets } from './presets.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
 import type { ImageItem } from '../browse/model.js';
-import type { ViewPosition } from '../stage/contract.js';
+import { readLight, readList, readPosition, readRotation, writePlace, type ViewQuery } from './view-address.js';
 import { commonTexts, imageTexts } from '../texts.js';
-
-/** Largest width of a view in an address, as a multiple of the longer side of the image. */
-const farthest = 100;
-
-/** The parameters of a view in an address. */
-export type ViewQuery = Record<'frame' | 'at' | 'rotation' | 'channels' | 'light' | 'hide', string | number | null>;
 
 export type ImageView = Awaited<ReturnType<typeof openImage>>;
 
@@ -48,7 +43,7 @@ export async function openImage(options: {
   let channels = readView(query);
   let light = readLight(query.get('light'));
   const drawing = h('div.stage-drawing');
-  const problem = h('div.stage-problem.row', { role: 'alert', hidden: true });
+  const problem = problemNotice(onRetry, onProblem);
   element.replaceChildren(drawing);
   const stage = await openStage({
     element: drawing,
@@ -56,7 +51,7 @@ export async function openImage(options: {
     metadata,
     frame,
     style: styleOf(channels),
-    onProblem: showProblem,
+    onProblem: problem.show,
     signal,
   });
   stage.setLight(light);
@@ -73,7 +68,7 @@ export async function openImage(options: {
       saveView({ item, metadata, stage, drawing, shown: () => ({ frame, style: styleOf(channels) }) }),
     ),
     h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
-    problem,
+    problem.element,
   ]);
   stage.onRest(writeAddress);
   const hide = readList(query.get('hide'));
@@ -155,32 +150,37 @@ export async function openImage(options: {
       await stage.showFrame(next, { style: styleOf(channels), likely });
       readout.refresh();
     } catch (error) {
-      if (!signal.aborted) showProblem(messageOf(error));
+      if (!signal.aborted) problem.show(messageOf(error));
     }
-  }
-
-  function showProblem(message: string) {
-    if (problem.hidden) fill(problem, h('p', message), button(commonTexts.tryAgain, onRetry));
-    problem.hidden = false;
-    onProblem?.(message);
-    void checkSession();
   }
 
   function writeAddress() {
     if (signal.aborted) return;
-    const position = stage.position();
-    const at = position && `${position.x},${position.y},${position.width}`;
     const mixed = writeChannels(channels);
+    const place = writePlace(stage.position(), light, stage.rotation());
+    // The address has the parameters in this order.
     const query = {
       frame: frame || null,
-      at,
-      rotation: Number(stage.rotation().toFixed(2)) || null,
+      at: place.at,
+      rotation: place.rotation,
       channels: mixed === writeChannels(firstShown) ? null : mixed,
-      light: light.brightness === 100 && light.contrast === 100 ? null : `${light.brightness},${light.contrast}`,
+      light: place.light,
       hide: annotations.hidden().join(',') || null,
     };
     if (onAddress(query) !== false) annotations.tell();
   }
+}
+
+/** Says what cannot be shown, with a button to try again. */
+function problemNotice(onRetry: () => void, onProblem?: (message: string) => void) {
+  const element = h('div.stage-problem.row', { role: 'alert', hidden: true });
+  const show = (message: string) => {
+    if (element.hidden) fill(element, h('p', message), button(commonTexts.tryAgain, onRetry));
+    element.hidden = false;
+    onProblem?.(message);
+    void checkSession();
+  };
+  return { element, show };
 }
 
 /** Requests an item and the metadata of its image. */
@@ -191,43 +191,4 @@ export async function requestImage(itemId: string, signal: AbortSignal) {
     request('GET', `${path}/tiles`, { signal }),
   ]);
   return { item, metadata };
-}
-
-/** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
-async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
-  if (known.length === 0) return { presets: [], firstShown: known };
-  // If one of these is missing, or the user may not read it, there are fewer presets.
-  const [settings, kept, internal] = await Promise.all([
-    request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
-    request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
-    request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
-  ]);
-  const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
-  const presets = presetsOf({ configured: imageFramePresets, kept, omero: internal?.omero });
-  const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
-  const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
-  return { presets, firstShown: first ? applyPreset(first, known) : known };
-}
-
-function readLight(text: string | null): Light {
-  const parts = (text ?? '').split(',').map(Number);
-  const [brightness = 100, contrast = 100] = parts.map((part) => (part >= lightRange.min && part <= lightRange.max ? part : 100));
-  return { brightness, contrast };
-}
-
-/** The entries of a list separated by commas. */
-function readList(text: string | null) {
-  return (text ?? '').split(',').filter((entry) => entry !== '');
-}
-
-function readRotation(query: URLSearchParams) {
-  const degrees = Number(query.get('rotation') ?? 0);
-  return Number.isFinite(degrees) ? degrees % 360 : 0;
-}
-
-/** Reads a position, if the image is visible from it. */
-function readPosition(text: string | null, { sizeX, sizeY }: ImageMetadata): ViewPosition | null {
-  const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
-  const isNear = Math.abs(x - sizeX / 2) <= sizeX / 2 + width && Math.abs(y - sizeY / 2) <= sizeY / 2 + width;
-  return isNear && width >= 1 && width <= farthest * Math.max(sizeX, sizeY) ? { x, y, width } : null;
 }

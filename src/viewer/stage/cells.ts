@@ -150,93 +150,99 @@ class Sheet {
   }
 }
 
-/**
- * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image,
- * which is very cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are redrawn and
- * replace the old ones at once. Elements above the image would instead be blended with it by the browser in every frame.
- *
- * @param parallel number of cells drawn at the same time
- */
-export function cellLayer(options: {
+/** Where a layer is, how it is cut into cells, and how these are drawn. */
+interface CellLayerOptions {
   stage: Ground;
   depth: 'picture' | 'shapes';
   cut: (placement: DOMMatrix) => Cut;
+  /** number of cells drawn at the same time */
   parallel: number;
   /** from 0 to 1 */
   opacity?: () => number;
   /** called when other cells become visible */
   onShown?: () => void;
-}) {
-  const { stage, depth, cut, parallel, opacity = () => 1, onShown } = options;
-  let shown: Sheet | null = null;
-  /** The next sheet, which stays invisible until all of its cells on the stage are drawn. */
-  let next: Sheet | null = null;
-  let isAsked = false;
-  let working = 0;
-  const leave = stage.paintOn(paint, depth);
-  stage.onRest(settle);
-  return { redraw, redrawCells, hide, remove };
+}
 
-  function paint(context: CanvasRenderingContext2D, ratio: number) {
-    follow();
-    if (!shown) return;
-    const placement = stage.placement();
-    context.globalAlpha = opacity();
-    shown.paint(context, ratio, placement, around(shown.placed(placement), 0));
+/**
+ * A layer on the image that is drawn in cells. While the view is panned, cells are copied unchanged to the canvas of the image,
+ * which is very cheap, and only new ones near the view are drawn. When the view comes to rest at another zoom, all are redrawn and
+ * replace the old ones at once. Elements above the image would instead be blended with it by the browser in every frame.
+ */
+export class CellLayer {
+  #shown: Sheet | null = null;
+  /** The next sheet, which stays invisible until all of its cells on the stage are drawn. */
+  #next: Sheet | null = null;
+  #isAsked = false;
+  #working = 0;
+  readonly #leave: () => void;
+
+  constructor(private readonly options: CellLayerOptions) {
+    const { stage, depth } = options;
+    this.#leave = stage.paintOn((context, ratio) => this.#paint(context, ratio), depth);
+    stage.onRest(() => this.#settle());
+  }
+
+  #paint(context: CanvasRenderingContext2D, ratio: number) {
+    this.#follow();
+    if (!this.#shown) return;
+    const placement = this.options.stage.placement();
+    context.globalAlpha = this.options.opacity?.() ?? 1;
+    this.#shown.paint(context, ratio, placement, this.#around(this.#shown.placed(placement), 0));
   }
 
   /** Redraws all cells. */
-  function redraw() {
-    if (isAsked) return;
-    isAsked = true;
+  redraw() {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
     requestAnimationFrame(() => {
-      if (isAsked && stage.canvas.isConnected) start();
-      isAsked = false;
+      if (this.#isAsked && this.options.stage.canvas.isConnected) this.#start();
+      this.#isAsked = false;
     });
   }
 
   /** Redraws the cells that match a test. Each keeps its old picture until then. */
-  function redrawCells(test: (cell: Cell) => boolean) {
-    for (const cell of (next ?? shown)?.cells.values() ?? []) if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
-    work();
+  redrawCells(test: (cell: Cell) => boolean) {
+    for (const cell of (this.#next ?? this.#shown)?.cells.values() ?? [])
+      if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
+    this.#work();
   }
 
-  function hide() {
-    isAsked = false;
-    shown?.close();
-    next?.close();
-    shown = next = null;
-    stage.repaint();
+  hide() {
+    this.#isAsked = false;
+    this.#shown?.close();
+    this.#next?.close();
+    this.#shown = this.#next = null;
+    this.options.stage.repaint();
   }
 
-  function remove() {
-    leave();
-    hide();
+  remove() {
+    this.#leave();
+    this.hide();
   }
 
-  function start() {
-    next?.close();
-    next = new Sheet(cut(stage.placement()));
-    follow();
+  #start() {
+    this.#next?.close();
+    this.#next = new Sheet(this.options.cut(this.options.stage.placement()));
+    this.#follow();
   }
 
-  function follow() {
-    const newest = next ?? shown;
+  #follow() {
+    const newest = this.#next ?? this.#shown;
     if (!newest) return;
-    const placement = stage.placement();
+    const placement = this.options.stage.placement();
     const moved = newest.placed(placement);
     const scaling = Math.hypot(moved.a, moved.b);
-    if (scaling > maxScaling || scaling < 1 / maxScaling) return start();
-    const near = around(moved, beyond);
-    newest.fill(near, around(moved, awaited));
-    newest.look(around(moved, 0), near);
-    work();
-    swap();
+    if (scaling > maxScaling || scaling < 1 / maxScaling) return this.#start();
+    const near = this.#around(moved, beyond);
+    newest.fill(near, this.#around(moved, awaited));
+    newest.look(this.#around(moved, 0), near);
+    this.#work();
+    this.#swap();
   }
 
   /** The stage and its surroundings (as a share of its size), in pixels of a cut. */
-  function around(moved: DOMMatrix, share: number): Box {
-    const { width, height } = stage.size();
+  #around(moved: DOMMatrix, share: number): Box {
+    const { width, height } = this.options.stage.size();
     const back = moved.inverse();
     const corners = [-share, 1 + share].flatMap((x) =>
       [-share, 1 + share].map((y) => back.transformPoint({ x: x * width, y: y * height })),
@@ -245,36 +251,36 @@ export function cellLayer(options: {
   }
 
   /** Draws cells at the zoom at which the view has come to rest, so that nothing is blurred. */
-  function settle() {
-    const newest = next ?? shown;
+  #settle() {
+    const newest = this.#next ?? this.#shown;
     if (!newest) return;
     newest.ahead = null;
-    work();
-    const placement = stage.placement();
+    this.#work();
+    const placement = this.options.stage.placement();
     const { a, b, e, f } = newest.placed(placement);
     const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapped(e), f - snapped(f)) < 0.02;
     if (isSharp) return;
-    if (!newest.cut.refit?.(placement)) return start();
+    if (!newest.cut.refit?.(placement)) return this.#start();
     newest.relay();
-    newest.trim(around(newest.placed(placement), beyond));
+    newest.trim(this.#around(newest.placed(placement), beyond));
     // Tiles of another size are scaled to it.
-    redrawCells(() => true);
-    stage.repaint();
+    this.redrawCells(() => true);
+    this.options.stage.repaint();
   }
 
-  function work() {
-    while (working < parallel) {
-      const sheet = next ?? shown;
-      const cell = sheet && nearest(sheet);
+  #work() {
+    while (this.#working < this.options.parallel) {
+      const sheet = this.#next ?? this.#shown;
+      const cell = sheet && this.#nearest(sheet);
       if (!sheet || !cell) return;
-      working += 1;
-      void draw(sheet, cell);
+      this.#working += 1;
+      void this.#draw(sheet, cell);
     }
   }
 
   /** The cell to draw next: the nearest to the centre of the stage. */
-  function nearest(sheet: Sheet) {
-    const seen = around(sheet.placed(stage.placement()), 0);
+  #nearest(sheet: Sheet) {
+    const seen = this.#around(sheet.placed(this.options.stage.placement()), 0);
     const { left, top, right, bottom } = seen;
     const { cut, ahead } = sheet;
     const away = ({ box }: Held) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
@@ -286,30 +292,30 @@ export function cellLayer(options: {
     return found;
   }
 
-  async function draw(sheet: Sheet, cell: Held) {
+  async #draw(sheet: Sheet, cell: Held) {
     cell.state = 'drawing';
     const { signal } = cell.end;
     const picture = await sheet.cut.draw(cell, signal).catch(() => null);
-    working -= 1;
+    this.#working -= 1;
     if (signal.aborted) picture?.close();
     else {
       cell.state = 'drawn';
       cell.picture?.close();
       cell.picture = picture;
-      if (sheet === shown) stage.repaint();
-      swap();
+      if (sheet === this.#shown) this.options.stage.repaint();
+      this.#swap();
     }
-    work();
+    this.#work();
   }
 
-  function swap() {
-    if (!next) return;
-    const seen = around(next.placed(stage.placement()), 0);
-    if (shown) for (const { box, state } of next.cells.values()) if (state !== 'drawn' && overlaps(box, seen)) return;
-    shown?.close();
-    shown = next;
-    next = null;
-    stage.repaint();
-    onShown?.();
+  #swap() {
+    if (!this.#next) return;
+    const seen = this.#around(this.#next.placed(this.options.stage.placement()), 0);
+    if (this.#shown) for (const { box, state } of this.#next.cells.values()) if (state !== 'drawn' && overlaps(box, seen)) return;
+    this.#shown?.close();
+    this.#shown = this.#next;
+    this.#next = null;
+    this.options.stage.repaint();
+    this.options.onShown?.();
   }
 }

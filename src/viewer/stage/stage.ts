@@ -1,14 +1,14 @@
 import { type Point, boxAround } from '../annotations/model.js';
 import { fill, h } from '../dom.js';
 import { FrameStack } from './frame-stack.js';
-import { loadOpenSeadragon, type Viewer } from './openseadragon.js';
+import { loadOpenSeadragon, type OpenSeadragon as OpenSeadragonLibrary, type TiledImage, type Viewer } from './openseadragon.js';
 import { tileLayer } from './tile-layer.js';
 import { tileSource } from './tile-source.js';
 import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts, imageTexts } from '../texts.js';
 import type { Ground } from './cells.js';
-import type { Paint, PointerListener, Stage } from './contract.js';
+import type { Paint, PointerListener, Stage, ViewPosition } from './contract.js';
 
 /** Above this zoom single pixels are displayed as squares. */
 const sharpZoom = 3;
@@ -40,35 +40,8 @@ export async function openStage(options: {
   /** Canvas for everything on the image while brightness or contrast are changed, so that its colours stay unchanged. */
   const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, veil, navigatorElement);
-  const viewer = OpenSeadragon({
-    drawer: 'canvas',
-    showNavigationControl: false,
-    silenceMultiImageWarnings: true,
-    crossOriginPolicy: false,
-    // Tiles have their own queue (`tile-queue.ts`), so the library's limit is turned off.
-    imageLoaderLimit: 0,
-    timeout: neverMs,
-    element: drawing,
-    showNavigator: true,
-    navigatorElement,
-    navigatorAutoFade: false,
-    navigatorOpacity: 1,
-    visibilityRatio: 0.4,
-    minZoomImageRatio: 0.5,
-    maxZoomPixelRatio: maxZoom,
-    zoomPerScroll: 1.35,
-    // Tiles that are drawn by way of a second canvas are smoothed there.
-    smoothTileEdgesMinZoom: Infinity,
-    animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
-    gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
-  });
-  // It has its own limit, and its tiles wait in the same queue.
-  viewer.navigator.imageLoader.timeout = neverMs;
+  const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });
   signal.addEventListener('abort', () => viewer.destroy(), { once: true });
-  viewer.addHandler('canvas-key', (event) => {
-    const { key } = event.originalEvent as KeyboardEvent;
-    if (unusedKeys.has(key)) event.preventDefaultAction = true;
-  });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
   const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
   let image = await stack.show(keyOf(frame, style));
@@ -104,17 +77,7 @@ export async function openStage(options: {
     listener();
   };
   const onRest = (listener: () => void) => viewer.addHandler('animation-finish', listener);
-  const position = () => {
-    const bounds = viewer.viewport.getBoundsNoRotate();
-    const home = viewer.viewport.getHomeBoundsNoRotate();
-    const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
-    if (same('x') && same('y') && same('width')) return null;
-    const seen = image.viewportToImageRectangle(bounds);
-    // Coordinates have as many digits as are distinguishable on the screen.
-    const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
-    const round = (value: number) => Number(value.toFixed(digits));
-    return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
-  };
+  const position = () => positionOf(viewer, image);
   let isHome = true;
   let isResized = false;
   viewer.addHandler('resize', () => {
@@ -130,23 +93,12 @@ export async function openStage(options: {
     isResized = false;
     if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
   });
-  const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
-  viewer.addHandler('update-viewport', () => {
-    const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
-    const ground = veil.hidden ? context : cleared(veil, context.canvas);
-    ground.save();
-    ground.imageSmoothingEnabled = true;
-    for (const paint of [...layers.picture, ...layers.shapes]) paint(ground, devicePixelRatio);
-    ground.restore();
-  });
+  const paintOn = paintedLayers(viewer, veil);
   const ground: Ground = {
     canvas,
     size,
     placement,
-    paintOn(paint, depth) {
-      layers[depth].add(paint);
-      return () => layers[depth].delete(paint);
-    },
+    paintOn,
     repaint: () => void (signal.aborted || viewer.forceRedraw()),
     onRest,
   };
@@ -190,6 +142,72 @@ export async function openStage(options: {
     rotate: (degrees, isImmediate = false) => void viewer.viewport.setRotation(degrees, isImmediate),
     goHome: (isImmediate = false) => void viewer.viewport.goHome(isImmediate),
     onMove,
+  };
+}
+
+/** A viewer without controls of its own. */
+function createViewer(
+  OpenSeadragon: OpenSeadragonLibrary,
+  { element, navigatorElement }: { element: HTMLElement; navigatorElement: HTMLElement },
+) {
+  const viewer = OpenSeadragon({
+    drawer: 'canvas',
+    showNavigationControl: false,
+    silenceMultiImageWarnings: true,
+    crossOriginPolicy: false,
+    // Tiles have their own queue (`tile-queue.ts`), so the library's limit is turned off.
+    imageLoaderLimit: 0,
+    timeout: neverMs,
+    element,
+    showNavigator: true,
+    navigatorElement,
+    navigatorAutoFade: false,
+    navigatorOpacity: 1,
+    visibilityRatio: 0.4,
+    minZoomImageRatio: 0.5,
+    maxZoomPixelRatio: maxZoom,
+    zoomPerScroll: 1.35,
+    // Tiles that are drawn by way of a second canvas are smoothed there.
+    smoothTileEdgesMinZoom: Infinity,
+    animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
+    gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
+  });
+  // It has its own limit, and its tiles wait in the same queue.
+  viewer.navigator.imageLoader.timeout = neverMs;
+  viewer.addHandler('canvas-key', (event) => {
+    const { key } = event.originalEvent as KeyboardEvent;
+    if (unusedKeys.has(key)) event.preventDefaultAction = true;
+  });
+  return viewer;
+}
+
+/** The view; `null` if the whole image is seen. */
+function positionOf(viewer: Viewer, image: TiledImage): ViewPosition | null {
+  const bounds = viewer.viewport.getBoundsNoRotate();
+  const home = viewer.viewport.getHomeBoundsNoRotate();
+  const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
+  if (same('x') && same('y') && same('width')) return null;
+  const seen = image.viewportToImageRectangle(bounds);
+  // Coordinates have as many digits as are distinguishable on the screen.
+  const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
+  const round = (value: number) => Number(value.toFixed(digits));
+  return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
+}
+
+/** Paints layers on the image, on the canvas of the viewer or, while that is changed by a filter, on the one above it. */
+function paintedLayers(viewer: Viewer, veil: HTMLCanvasElement): Ground['paintOn'] {
+  const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
+  viewer.addHandler('update-viewport', () => {
+    const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
+    const ground = veil.hidden ? context : cleared(veil, context.canvas);
+    ground.save();
+    ground.imageSmoothingEnabled = true;
+    for (const paint of [...layers.picture, ...layers.shapes]) paint(ground, devicePixelRatio);
+    ground.restore();
+  });
+  return (paint, depth) => {
+    layers[depth].add(paint);
+    return () => layers[depth].delete(paint);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Box } from '../annotations/model.js';
 import { requestPicture } from '../api.js';
 import { messageOf } from '../dom.js';
-import { cellLayer, snapped, type Cell, type Cut, type Ground } from './cells.js';
+import { CellLayer, snapped, type Cell, type Cut, type Ground } from './cells.js';
 import type { ImageMetadata } from '../image/metadata.js';
 
 /** Number of simultaneous requests for tiles, the same as for OpenSeadragon. */
@@ -33,7 +33,7 @@ export function tileLayer(
   let shown: TileUrl | null = null;
   /** The most recently visible tiles by address, so that returning to them needs no request. */
   const known: Map<string, ImageBitmap> = new Map();
-  const layer = cellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
+  const layer = new CellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
   return {
     show(url, share) {
       if (opacity !== share) stage.repaint();
@@ -45,7 +45,7 @@ export function tileLayer(
       shown = null;
       layer.hide();
     },
-    remove: layer.remove,
+    remove: () => layer.remove(),
   };
 
   /** The level whose pixels are closest in size to those of the screen. Always taking the finer one would need four times as many tiles for little visible effect. */

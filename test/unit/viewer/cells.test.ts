@@ -4,7 +4,7 @@ type Cell = { column: number; row: number };
 
 // By a name that only the running test knows: types of the browser are no part of those of tests.
 const path: string = '../../../src/viewer/stage/cells.js';
-const { cellLayer } = (await import(path)) as { cellLayer: (options: object) => { redraw: () => void } };
+const { CellLayer } = (await import(path)) as { CellLayer: new (options: object) => { redraw: () => void } };
 
 /** As much of a matrix as a view needs that is only moved. */
 class Moved {
@@ -53,7 +53,7 @@ function layerOf(isReady: (cell: Cell) => boolean) {
     isReady,
     draw: async ({ column, row }: Cell) => (drawn.push(`${column} ${row}`), { close() {} }),
   };
-  const layer = cellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
+  const layer = new CellLayer({ stage, depth: 'shapes', cut: () => cut, parallel: 1 });
   const taken = async () => {
     await new Promise(setImmediate);
     return drawn.splice(0);

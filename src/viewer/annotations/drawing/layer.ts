@@ -1,5 +1,5 @@
 import { h } from '../../dom.js';
-import { cellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
+import { CellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
 import { boxAround, type Box, type Element } from '../model.js';
 import { Painter, type Context } from './paint.js';
 import { everywhere } from './patches.js';
@@ -54,10 +54,10 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   let isAsked = false;
   // Below the overview in the corner.
   element.querySelector('.navigator')?.before(live);
-  const cells = cellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
+  const cells = new CellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
   // Within the frame in which the image is drawn: shapes must not swim on it.
   stage.onMove(drawLive);
-  return { redraw: cells.redraw, redrawMore, redrawLive };
+  return { redraw: () => cells.redraw(), redrawMore, redrawLive };
 
   function redrawLive() {
     if (isAsked) return;

@@ -1,0 +1,82 @@
+import { drawing, h, linkButton } from '../dom.js';
+import { significant } from '../format.js';
+import { imageTexts } from '../texts.js';
+import type { Channel } from './channels.js';
+
+/** The histogram of a channel, with the bounds of automatic contrast. */
+export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; thresholds: [min: number, max: number] };
+
+/** Size of a drawn histogram, in its own units. */
+const drawn = { width: 256, height: 48 };
+
+/**
+ * The histogram of a channel, with the bounds of its samples on it.
+ *
+ * @param options `channel` gives its present state, `change` is called when the user moves a bound
+ */
+export function channelRange(options: { all: Histogram; channel: () => Channel; change: (changes: Partial<Channel>) => void }) {
+  const { all, channel, change } = options;
+  const histogram = cropped(all, channel());
+  const { name } = channel();
+  const { min, max } = histogram;
+  // Arrow keys move by a sample, or by a hundredth of other ranges.
+  const step = max - min > 100 && max - min < 1e6 ? 1 : 'any';
+  const inputs = (['min', 'max'] as const).map((bound) => {
+    const set = ({ valueAsNumber: wanted }: HTMLInputElement) => {
+      const other = valueOf(bound === 'min' ? 'max' : 'min');
+      const near = Number(significant(Math[bound](wanted, other), 6));
+      change({ [bound]: Number.isNaN(wanted) ? null : near });
+      tell();
+    };
+    const label = imageTexts.boundOf[bound](name);
+    const input = h('input', { type: 'range', min, max, step, 'aria-label': label, oninput: () => set(input) });
+    // Samples beyond the slider can be typed.
+    const typed = `${imageTexts.bounds[bound]} ${name}`;
+    const value = h('input', { type: 'number', step: 'any', 'aria-label': typed, onchange: () => set(value) });
+    return { bound, input, value };
+  });
+  const valueOf = (bound: 'min' | 'max') => channel()[bound] ?? all.thresholds[bound === 'min' ? 0 : 1];
+  const makeAutomatic = () => (change({ min: null, max: null }), tell());
+  const automatic = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
+  const band = h('div.histogram-band');
+  tell();
+  return [
+    h('div.histogram', { 'aria-hidden': 'true' }, picture(histogram), band),
+    ...inputs.map(({ bound, input, value }) => h('label.bound.small', imageTexts.bounds[bound], input, value)),
+    automatic,
+  ];
+
+  function tell() {
+    const present = channel();
+    const [low, high] = inputs.map(({ bound, input, value }) => {
+      input.valueAsNumber = valueOf(bound);
+      value.value = significant(present[bound] ?? input.valueAsNumber, present[bound] === null ? 5 : 6);
+      return (100 * (input.valueAsNumber - min)) / (max - min || 1);
+    });
+    band.style.left = `${low}%`;
+    band.style.right = `${100 - (high ?? 100)}%`;
+    // A disabled button would lose the focus.
+    automatic.ariaDisabled = String(present.min === null && present.max === null);
+  }
+}
+
+/** The interesting part of a histogram. With a few very bright samples, the others would take almost no width. */
+function cropped(histogram: Histogram, channel: Channel): Histogram {
+  const [low, high] = [channel.min ?? histogram.thresholds[0], channel.max ?? histogram.thresholds[1]];
+  const most = Math.max(channel.max ?? 0, 2 * high - low);
+  const end = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= most);
+  if (end < 0) return histogram;
+  return { ...histogram, max: histogram.bin_edges[end] ?? histogram.max, hist: histogram.hist.slice(0, end) };
+}
+
+/** The curve of a histogram, with logarithmic counts, because the background has most samples. */
+function picture({ hist }: Histogram) {
+  const top = Math.log1p(Math.max(...hist)) || 1;
+  const per = Math.ceil(hist.length / drawn.width);
+  const points = Array.from({ length: Math.ceil(hist.length / per) }, (_, at) => {
+    const most = Math.max(...hist.slice(at * per, (at + 1) * per));
+    return `L${at} ${(drawn.height * (1 - Math.log1p(most) / top)).toFixed(1)}H${at + 1}`;
+  });
+  const attributes = { viewBox: `0 0 ${drawn.width} ${drawn.height}`, preserveAspectRatio: 'none' };
+  return drawing(`M0 ${drawn.height}${points.join('')}V${drawn.height}Z`, attributes);
+}

@@ -1,0 +1,19 @@
+import { request } from '../api.js';
+import type { ImageItem } from '../browse/model.js';
+import { applyPreset, presetsOf, type Channel } from './channels.js';
+
+/** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
+export async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
+  if (known.length === 0) return { presets: [], firstShown: known };
+  // If one of these is missing, or the user may not read it, there are fewer presets.
+  const [settings, kept, internal] = await Promise.all([
+    request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
+    request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
+    request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
+  ]);
+  const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
+  const presets = presetsOf({ configured: imageFramePresets, kept, omero: internal?.omero });
+  const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
+  const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
+  return { presets, firstShown: first ? applyPreset(first, known) : known };
+}

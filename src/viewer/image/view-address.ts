@@ -1,0 +1,41 @@
+import { lightRange, type Light } from './brightness.js';
+import type { ImageMetadata } from './metadata.js';
+import type { ViewPosition } from '../stage/contract.js';
+
+/** Largest width of a view in an address, as a multiple of the longer side of the image. */
+const farthest = 100;
+
+/** The parameters of a view in an address. */
+export type ViewQuery = Record<'frame' | 'at' | 'rotation' | 'channels' | 'light' | 'hide', string | number | null>;
+
+/** The parameters of a position, of brightness and contrast, and of a turn. Those of a plain view are `null`. */
+export function writePlace(position: ViewPosition | null, { brightness, contrast }: Light, rotation: number) {
+  return {
+    at: position && `${position.x},${position.y},${position.width}`,
+    rotation: Number(rotation.toFixed(2)) || null,
+    light: brightness === 100 && contrast === 100 ? null : `${brightness},${contrast}`,
+  };
+}
+
+export function readLight(text: string | null): Light {
+  const parts = (text ?? '').split(',').map(Number);
+  const [brightness = 100, contrast = 100] = parts.map((part) => (part >= lightRange.min && part <= lightRange.max ? part : 100));
+  return { brightness, contrast };
+}
+
+/** The entries of a list separated by commas. */
+export function readList(text: string | null) {
+  return (text ?? '').split(',').filter((entry) => entry !== '');
+}
+
+export function readRotation(query: URLSearchParams) {
+  const degrees = Number(query.get('rotation') ?? 0);
+  return Number.isFinite(degrees) ? degrees % 360 : 0;
+}
+
+/** Reads a position, if the image is visible from it. */
+export function readPosition(text: string | null, { sizeX, sizeY }: ImageMetadata): ViewPosition | null {
+  const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
+  const isNear = Math.abs(x - sizeX / 2) <= sizeX / 2 + width && Math.abs(y - sizeY / 2) <= sizeY / 2 + width;
+  return isNear && width >= 1 && width <= farthest * Math.max(sizeX, sizeY) ? { x, y, width } : null;
+}
