@@ -329,6 +329,17 @@ export interface TileSourceDefinition {
   readonly readsWebPictures?: boolean;
   /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
   readonly opensInConversion?: boolean;
+  /** Whether it reads the files that conversions write. One source does. */
+  readonly readsConversions?: boolean;
+  /**
+   * The series of files to which a file belongs, for formats whose images are stored in several files that may arrive as separate items. `null`
+   * where it belongs to none.
+   *
+   * @param metadata as {@link TileSource.internalMetadata} gives it.
+   */
+  seriesOf?(metadata: Readonly<Record<string, unknown>>): { series: string; study: string } | null;
+  /** Whether a file is a sound image of this format that only has too many pixels to be opened, so that a conversion helps. */
+  isOnlyTooLarge?(input: SourceInput, temporaryDirectory: string): Promise<boolean>;
   /** Priority by the complete name of a file, in lower case, where the extension is not enough. */
   readonly fileNames?: Readonly<Record<string, Priority>>;
   /** Files whose names match are refused by this source. */

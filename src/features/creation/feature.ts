@@ -31,6 +31,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
     await marks.createIndexes();
     const copies = new ConversionItems({ records, marks, files, host, jobs });
     const creation = new LargeImageCreation({
+      registry: images.registry,
       records,
       marks,
       items,

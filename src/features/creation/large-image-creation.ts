@@ -5,6 +5,7 @@ import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/recor
 import { idText } from '../../core/database/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { step } from '../../core/steps.js';
 import type { ConversionMarks } from './conversion-marks.model.js';
 import type { ConversionItems } from './conversion-items.js';
@@ -40,6 +41,7 @@ interface LoadedWork {
 
 /** Options of {@link LargeImageCreation}. */
 interface CreationParts {
+  registry: TileSourceRegistry;
   records: HostRecords;
   marks: ConversionMarks;
   items: Items;
@@ -203,13 +205,13 @@ export class LargeImageCreation {
 
   /** Makes a stored file the large image that an item expects of a job. @returns false when the item does not expect it any more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
-    const { records, items, conversionItems } = this.parts;
+    const { records, registry, items, conversionItems } = this.parts;
     const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
     const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
       {
         fileId: file.doc._id,
-        sourceName: 'tiff',
+        sourceName: registry.readerOfConversions,
         originalId: (await records.findFile(work.fileId))?.doc._id ?? work.fileId,
         jobId: job.id,
       },

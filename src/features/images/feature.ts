@@ -10,7 +10,7 @@ import type { CacheOffers } from '../caches/feature.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { DicomMerge } from './dicom-merge.js';
+import { SeriesMerge } from './series-merge.js';
 import { FolderDependants } from './folder-dependants.model.js';
 import { HostFollower } from './follow-host.js';
 import { ImageChanges } from './image-changes.js';
@@ -51,15 +51,15 @@ export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
     const shared = { records, items, changes, files, blocks, logger, temporaryDirectory };
     const forgetFile = (fileId: string) => caches.forgetFile(fileId);
     const images = new Images({ ...shared, registry, sources, tiles, forgetFile, settings });
-    const marking = new ImageMarking({ ...shared, dependants, images, callers });
-    const dicom = new DicomMerge({ host, records, dependants, items, images, marking, settings, logger });
-    new HostFollower({ dicom, images, marking, records, dependants, items, changes, registry, settings, logger }).follow(
+    const marking = new ImageMarking({ ...shared, registry, dependants, images, callers });
+    const series = new SeriesMerge({ host, registry, records, dependants, items, images, marking, settings, logger });
+    new HostFollower({ series, images, marking, records, dependants, items, changes, registry, settings, logger }).follow(
       events,
       onClose,
     );
     const sweep = async () => ({
       temporaryFiles: await sweepTemporaryFiles(temporaryDirectory),
-      ...(await dicom.sweep()),
+      ...(await series.sweep()),
     });
     return { offers: { images, marking, changes }, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },

@@ -6,8 +6,8 @@ import type { HostParts, FolderRecord, FileRecord, ItemRecord } from '../../core
 import { waitingField } from '../../core/host/schema-extension.js';
 import type { StoredDocument } from '../../host.js';
 
-/** A DICOM series, with the names of fields that the record on an item has. */
-export interface DicomSeries {
+/** A series, as the record on an item has it. The names of the fields are those that clients know of DICOM. */
+export interface StoredSeries {
   dicomSeriesUID: string;
   dicomStudyUID: string;
 }
@@ -28,13 +28,13 @@ export class FolderDependants {
     ]);
   }
 
-  /** The items in the folder of an item that contain a DICOM series and are not being merged into another item, oldest first. */
-  async ofSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: DicomSeries): Promise<ItemRecord[]> {
+  /** The items in the folder of an item that have the same source, belong to a series, and are not being merged into another item, oldest first. */
+  async ofSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: StoredSeries): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items
       .find({
         [fields.item.folderId]: item.doc[fields.item.folderId],
-        'largeImage.sourceName': 'dicom',
+        'largeImage.sourceName': item.largeImage?.sourceName,
         'largeImage.dicomSeriesUID': dicomSeriesUID,
         'largeImage.dicomStudyUID': dicomStudyUID,
         'largeImage.mergedInto': null,

@@ -8,7 +8,7 @@ import type { HostEvents, HostLogger } from '../../host.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import type { DicomMerge } from './dicom-merge.js';
+import type { SeriesMerge } from './series-merge.js';
 import type { FolderDependants } from './folder-dependants.model.js';
 import { FolderFollowers } from './folder-followers.js';
 import type { ImageChanges } from './image-changes.js';
@@ -26,7 +26,7 @@ interface FollowerParts {
   registry: TileSourceRegistry;
   settings: Settings;
   logger: HostLogger;
-  dicom: DicomMerge;
+  series: SeriesMerge;
 }
 
 /** Most other files of an item that are tried when a file has come. */
@@ -75,7 +75,7 @@ export class HostFollower {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       try {
         await this.parts.marking.create(item, candidate);
-        await this.parts.dicom.join(item.id);
+        await this.parts.series.join(item.id);
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;

@@ -6,7 +6,7 @@ import { step } from '../../core/steps.js';
 import { AccessDeniedError, BadParameterError, InvalidError, MissingPartsError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
-import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { Items } from '../items/items.js';
 import { hostFileInput } from './file-input.js';
 import type { FolderDependants } from './folder-dependants.model.js';
@@ -17,6 +17,7 @@ import type { Images } from './images.js';
 /** Options of {@link ImageMarking}. */
 export interface ImageMarkingOptions {
   images: Pick<Images, 'openApart' | 'closeFile'>;
+  registry: TileSourceRegistry;
   records: HostRecords;
   dependants: FolderDependants;
   items: Items;
@@ -104,7 +105,8 @@ export class ImageMarking {
 
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
-    return needsConversion(await hostFileInput(file, this.options), this.options.temporaryDirectory);
+    const { registry, temporaryDirectory } = this.options;
+    return registry.isOnlyTooLarge(await hostFileInput(file, this.options), temporaryDirectory);
   }
 
   /** @throws TileSourceError when nothing can be made of a file: no source reads it, and it is not only too large for them. */

@@ -1,8 +1,6 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
-import { boolean, integer, text, withDefault, type ParameterValues } from '../../http/parameters.js';
-import { openLargeImage } from '../../tilesource/large-image.js';
-import type { LargeImage } from '../../tilesource/requests.js';
-import { openTestImage } from '../../tilesource/sources/test/test-source.js';
+import { boolean, integer, text, withDefault } from '../../http/parameters.js';
+import { generatedImage } from '../../tilesource/sources/test/test-source.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
@@ -29,19 +27,13 @@ const shared = {
   parameterMessages: 'incorrect-type',
 } as const;
 
-/** Generates the test image with these parameters. It need not be closed, because it has no files open. */
-function testImage(parameters: ParameterValues<typeof shape>): LargeImage {
-  const source = openTestImage(defined(parameters));
-  return openLargeImage(source, { sourceName: 'test', minLevel: parameters.minLevel ?? 0 });
-}
-
 const metadata = defineRoute({
   ...shared,
   path: '/item/test/tiles',
   summary: 'Get what the generated test image is.',
   query: shape,
   returns: { schema: largeImageSchema },
-  handle: ({ query }) => testImage(query).metadata(),
+  handle: ({ query }) => generatedImage(defined(query)).metadata(),
 });
 
 const tile = defineRoute({
@@ -64,7 +56,7 @@ const tile = defineRoute({
     const { params, query, signal } = asked;
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
     const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
-    const draw = () => testImage(parameters).tile({ ...request, ...tileAddress(params), signal });
+    const draw = () => generatedImage(defined(parameters)).tile({ ...request, ...tileAddress(params), signal });
     const picture = await enqueueFor(queues.tiles, asked)(draw);
     return Reply.content(picture.bytes, picture.type);
   },

@@ -77,6 +77,21 @@ export class TileSourceRegistry {
     return new Map([...this.#definitions].filter(([, { readsFolder }]) => readsFolder !== undefined));
   }
 
+  /** Name of the source that reads the files that conversions write. */
+  get readerOfConversions(): string {
+    const reader = [...this.#definitions.values()].find(({ readsConversions }) => readsConversions);
+    if (reader === undefined) throw new Error('No tile source reads the files that conversions write.');
+    return reader.name;
+  }
+
+  /** Whether a file that no source opens is a sound image that is only too large for them. */
+  async isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
+    for (const definition of this.#definitions.values()) {
+      if (await definition.isOnlyTooLarge?.(input, temporaryDirectory)) return true;
+    }
+    return false;
+  }
+
   /** All sources, as GET large_image/sources answers. */
   list(): Record<string, SourceListing> {
     const sorted = [...this.#definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -10,7 +10,7 @@ const levels = Promise.all([level(2, 200), level(1, 50)]);
 /** Writes of items that become one, where `large_image.merge_dicom` says so. */
 export const dicomWrites: Record<string, PluginWrite> = {
   'a file of a DICOM series': {
-    steps: ['dicom:noted', 'dicom:marked', 'file:moved', 'dicom:moved'],
+    steps: ['series:noted', 'series:marked', 'file:moved', 'series:moved'],
     async prepare(client, place) {
       await client.ok('DELETE', `/item/${place.item}`);
       const [small, large] = await levels;

@@ -3,13 +3,7 @@ import { createRequire } from 'node:module';
 import type * as Zstd from '@bokuweb/zstd-wasm';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from '../sample-order.js';
-import { readDicomFacts, type DicomFacts } from '../../sources/dicom/dicom-header.js';
-import { headerToJson, headerValue } from '../../sources/dicom/header-json.js';
-import { readCziFacts, type CziFacts } from '../../sources/czi/czi-metadata.js';
-import { readDescription, type MultiDescription } from '../../sources/multi/multi-description.js';
-import { fittingNames, type FittingName, type PatternSearch } from '../../sources/multi/patterns.js';
-import { readOme } from '../../sources/tiff/ome.js';
-import { TileSourceError } from '../../../errors.js';
+import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from '../zarr-chunk.js';
 import { unpackBits } from '../packbits.js';
 import { zstdContentSize } from '../zstd-header.js';
@@ -264,20 +258,6 @@ const zarrLibraries: ZarrLibraries = {
   zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
 };
 
-/** Message of a TileSourceError. Errors lose their class on the way to another thread. */
-interface Refusal {
-  refused: string;
-}
-
-function orRefusal<R>(work: () => R): R | Refusal {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof TileSourceError) return { refused: error.message };
-    throw error;
-  }
-}
-
 const functions = {
   /** Decodes bytes. */
   async decode(task: CodecTask): Promise<Decoded> {
@@ -315,38 +295,7 @@ const functions = {
     return moved(data, data);
   },
 
-  /** Reads the XML of a CZI file, which may have many megabytes. */
-  cziFacts(xml: Uint8Array): CziFacts {
-    return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
-  },
-
-  /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` if the header is longer than these bytes. */
-  dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomFacts | null {
-    return readDicomFacts(bytes, isWhole);
-  },
-
-  /** Reads the attributes of a DICOM file, or a long value of one. */
-  dicomHeader(task: { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] }) {
-    return 'path' in task ? headerValue(task.bytes, task.path) : headerToJson(task.bytes, task.bulkRoot);
-  },
-
-  /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */
-  omeDescription(xml: string): { json: string } | Refusal {
-    return orRefusal(() => {
-      const described = readOme(xml);
-      return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
-    });
-  },
-
-  /** Reads the description of an image that is made of others. */
-  multiDescription(text: string): { description: MultiDescription } | Refusal {
-    return orRefusal(() => ({ description: readDescription(text) }));
-  },
-
-  /** Finds the files that match the patterns of such a description. */
-  fittingNames(search: PatternSearch): { names: FittingName[][] } | Refusal {
-    return orRefusal(() => ({ names: fittingNames(search) }));
-  },
+  ...ownThreadFunctions,
 };
 
 /** The functions that run in the threads. */

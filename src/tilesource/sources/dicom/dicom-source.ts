@@ -256,6 +256,11 @@ function createDicomSource(): TileSourceDefinition {
     },
     mimeTypes: { default: priorities.fallback, 'application/dicom': priorities.preferred },
     readsCompanions: true,
+    seriesOf({ dicom }) {
+      const { SeriesInstanceUID: series, StudyInstanceUID: study } = (dicom ?? {}) as Record<string, unknown>;
+      if (typeof series !== 'string' || series === '') return null;
+      return { series, study: typeof study === 'string' ? study : '' };
+    },
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
       const opened = await DicomInstance.open(input, signal);
       let instances: readonly DicomInstance[] = [opened];

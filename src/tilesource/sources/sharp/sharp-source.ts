@@ -13,6 +13,7 @@ import { drawSvg } from './drawing.js';
 import { prepare } from './material.js';
 import { openPyramid } from './pyramid.js';
 import { SmallImage } from './small-image.js';
+import { isOnlyTooLarge } from './too-large.js';
 
 /** Longest side of an image that is served as one tile, when the options state none. */
 const defaultMaxSmallImageSize = 4096;
@@ -49,6 +50,7 @@ export const sharpSource: TileSourceDefinition = {
   name: 'sharp',
   opensInConversion: true,
   readsWebPictures: true,
+  isOnlyTooLarge,
   ...(sharp.versions.sharp !== undefined && { version: sharp.versions.sharp }),
   extensions: {
     default: priorities.fallbackHigh,

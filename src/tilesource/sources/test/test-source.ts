@@ -8,6 +8,8 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../tile-source.js';
+import { openLargeImage } from '../../large-image.js';
+import type { LargeImage } from '../../requests.js';
 import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { drawText } from './bitmap-font.js';
@@ -204,3 +206,8 @@ export const testSource: TileSourceDefinition = {
     return openTestImage();
   },
 };
+
+/** A generated image, ready to be shown. It need not be closed, because it has no files open. */
+export function generatedImage(parameters: TestImageParameters): LargeImage {
+  return openLargeImage(openTestImage(parameters), { sourceName: testSource.name, minLevel: parameters.minLevel ?? 0 });
+}

@@ -350,6 +350,7 @@ class TiffTileSource implements TileSource {
 export const tiffSource: TileSourceDefinition = {
   name: 'tiff',
   opensInConversion: true,
+  readsConversions: true,
   extensions: {
     default: priorities.high,
     tif: priorities.preferred,

@@ -4,15 +4,18 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { LargeImageError } from '../../errors.js';
 import type { Host, HostLogger } from '../../host.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
+import type { TileSourceDefinition } from '../../tilesource/tile-source.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import type { DicomSeries, FolderDependants } from './folder-dependants.model.js';
+import type { StoredSeries, FolderDependants } from './folder-dependants.model.js';
 import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
-/** Options of {@link DicomMerge}. */
-export interface DicomMergeParts {
+/** Options of {@link SeriesMerge}. */
+export interface SeriesMergeParts {
   host: Pick<Host, 'files' | 'removeItem'>;
+  registry: TileSourceRegistry;
   records: HostRecords;
   dependants: FolderDependants;
   items: Items;
@@ -23,29 +26,31 @@ export interface DicomMergeParts {
 }
 
 /**
- * Merges DICOM files of one series that arrive as separate items: they move to the oldest of these items, if the setting allows it.
+ * Merges files of one series that arrive as separate items: they move to the oldest of these items, if the setting allows it. The tile source says
+ * to which series a file belongs.
  */
-export class DicomMerge {
-  constructor(private readonly parts: DicomMergeParts) {}
+export class SeriesMerge {
+  constructor(private readonly parts: SeriesMergeParts) {}
 
   /** Joins an item that has just become a large image of its only file with the others of its folder that are of the same series. */
   async join(itemId: string): Promise<void> {
-    const { records, settings, items } = this.parts;
+    const { registry, records, settings, items } = this.parts;
     if ((await settings.get('large_image.merge_dicom')) !== true) return;
     const item = await records.findItem(itemId);
-    if (item?.largeImage?.sourceName !== 'dicom' || (await records.filesOfItem(item)).length !== 1) return;
-    const series = await this.#seriesOf(item);
+    const source = registry.get(item?.largeImage?.sourceName ?? '');
+    if (item === null || source?.seriesOf === undefined || (await records.filesOfItem(item)).length !== 1) return;
+    const series = await this.#seriesOf(item, source);
     if (series === null) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
     const noted = await records.markers.replace(item, { ...stored, ...series, mergedInto: null });
     items.forget(item.id);
     if (noted === null) return;
-    step('dicom:noted');
+    step('series:noted');
     await this.#joinSeries(noted, series);
   }
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
-  async #joinSeries(item: ItemRecord, series: DicomSeries): Promise<number> {
+  async #joinSeries(item: ItemRecord, series: StoredSeries): Promise<number> {
     const { dependants } = this.parts;
     // Each process notes the series before it searches for others. So of two that come at the same time at least one finds the other, and both
     // choose the same oldest one.
@@ -56,13 +61,10 @@ export class DicomMerge {
     return younger.length;
   }
 
-  async #seriesOf(item: ItemRecord): Promise<DicomSeries | null> {
+  async #seriesOf(item: ItemRecord, source: TileSourceDefinition): Promise<StoredSeries | null> {
     try {
-      const { dicom } = await this.parts.images.use(item, (image) => image.internalMetadata());
-      const { SeriesInstanceUID: series, StudyInstanceUID: study } = (dicom ?? {}) as Record<string, unknown>;
-      return typeof series === 'string' && series !== ''
-        ? { dicomSeriesUID: series, dicomStudyUID: typeof study === 'string' ? study : '' }
-        : null;
+      const found = source.seriesOf?.(await this.parts.images.use(item, (image) => image.internalMetadata()));
+      return found ? { dicomSeriesUID: found.series, dicomStudyUID: found.study } : null;
     } catch (error) {
       if (error instanceof LargeImageError) return null;
       throw error;
@@ -74,7 +76,7 @@ export class DicomMerge {
     const { records, logger } = this.parts;
     const stored = item.doc.largeImage as Record<string, unknown>;
     if ((await records.markers.replace(item, { ...stored, mergedInto: target.doc._id })) === null) return;
-    step('dicom:marked');
+    step('series:marked');
     await this.#empty(item, target);
     logger.info({ itemId: item.id, into: target.id }, 'LargeImage:Dicom:Merged');
   }
@@ -85,7 +87,7 @@ export class DicomMerge {
       if (host.files.move === undefined) await records.moveFile(file, target);
       else await host.files.move(file.doc, target.id);
     }
-    step('dicom:moved');
+    step('series:moved');
     items.forget(item.id);
     await this.#changeRevision(target.id);
     const now = await records.findItem(item.id);
@@ -110,7 +112,7 @@ export class DicomMerge {
     let mergedItems = 0;
     for (const { item, into } of await this.parts.dependants.merging()) {
       if (into === null) {
-        mergedItems += await this.#joinSeries(item, item.doc.largeImage as DicomSeries);
+        mergedItems += await this.#joinSeries(item, item.doc.largeImage as StoredSeries);
         continue;
       }
       const target = await records.findItem(into);

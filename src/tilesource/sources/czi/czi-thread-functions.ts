@@ -1,0 +1,9 @@
+import { readCziFacts, type CziFacts } from './czi-metadata.js';
+
+/** What runs in the decoding threads for CZI. */
+export const cziThreadFunctions = {
+  /** Reads the XML of a CZI file, which may have many megabytes. */
+  cziFacts(xml: Uint8Array): CziFacts {
+    return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
+  },
+};

@@ -1,0 +1,25 @@
+import { TileSourceError } from '../../../errors.js';
+import { defaultMaxDecodedPixels, type SourceInput } from '../../tile-source.js';
+import { readFacts } from './decode.js';
+import { prepare } from './material.js';
+import { vipsSettings } from '../../convert/child/vips-pass.js';
+
+/**
+ * Whether a file is a sound image with too many pixels for this source, which can be read after a conversion. False for damaged files and for files
+ * that are not images.
+ */
+export async function isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
+  try {
+    const material = await prepare(input, temporaryDirectory, undefined);
+    try {
+      const { width, height } = await readFacts(material, vipsSettings, { maxDecodedPixels: Infinity });
+      return width * height > defaultMaxDecodedPixels;
+    } finally {
+      await material.release();
+    }
+  } catch (error) {
+    // Errors of libvips have no class and no code. Errors of the file system have a code and are thrown on.
+    if (error instanceof TileSourceError || !(error instanceof Error) || !('code' in error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,13 @@
+import { orRefusal, type Refusal } from '../../codecs/threads/refusal.js';
+import { readOme } from './ome.js';
+
+/** What runs in the decoding threads for TIFF. */
+export const tiffThreadFunctions = {
+  /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */
+  omeDescription(xml: string): { json: string } | Refusal {
+    return orRefusal(() => {
+      const described = readOme(xml);
+      return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
+    });
+  },
+};
