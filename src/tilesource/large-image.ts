@@ -11,7 +11,8 @@ import {
   defaultKernel,
   type EncodingOptions,
 } from './render/encode.js';
-import { checkTile, croppedTileContent, fitSize, levelScale, type Box } from './geometry.js';
+import { checkTile, croppedTileContent, levelScale, type Box } from './geometry.js';
+import { fitSize } from './region-plan.js';
 import { CorruptTiles } from './render/corrupt-tiles.js';
 import { readBands, readHistogram, readPixel } from './measure/measures.js';
 import { profileDescription } from './render/icc.js';

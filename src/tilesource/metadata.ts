@@ -1,7 +1,7 @@
 import { isSliceOver, nextSlice } from '../core/concurrency/slices.js';
 import type { FrameMetadata, ImageMetadata } from './tile-source.js';
 import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
-import { nativeMagnification } from './geometry.js';
+import { nativeMagnification } from './region-plan.js';
 import { bandInterpretations } from './measure/histogram.js';
 
 /** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */

@@ -1,8 +1,8 @@
 import { formatCount, plural } from './format.js';
 
 /*
- * All texts of the page are here, so that they can be read, corrected or translated in one place. Each area has a constant, named after its
- * folder, and `commonTexts` is for texts that several areas use. A text is a string, or a function if it contains a value. Texts are never
+ * All texts of the page are here, in `admin-texts.ts` and in `annotation-texts.ts`, so that they can be read, corrected or translated together.
+ * Each area has a constant, named after its folder, and `commonTexts` is for texts that several areas use. A text is a string, or a function if it contains a value. Texts are never
  * read as HTML. Reasons of refusals and descriptions of settings come from the server.
  */
 
@@ -48,7 +48,7 @@ const statuses: Record<number, string> = {
   507: 'The server is out of disk space. Ask the administrator.',
 };
 
-/** The frame around all views, sign-in, and messages where something cannot be shown. */
+/** The frame around all views, sign-in, and messages about things that cannot be shown. */
 export const accountTexts = {
   administration: 'Administration',
   alreadyRegistered: 'Already registered? ',
@@ -90,11 +90,11 @@ export const accountTexts = {
   signedOut: 'Signed out',
   status: (status: number) => statuses[status] ?? `The server answered with status ${status}.`,
   unreachable: 'The server cannot be reached. Check your network connection.',
-  /** what the user may not do, by the first word of the server's refusal */
+  /** what the user is not allowed to do, by the first word of the server's refusal */
   actions: { Read: 'view', Write: 'edit', Admin: 'manage' } as Record<string, string>,
 };
 
-/** How many folders or annotations are inside something that is shared, and how many of them are private. */
+/** How many folders or annotations are inside a shared object, and how many of them are private. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
 const insideWords = ({ total, private: hidden, isComplete }: Inside, one: string) =>
@@ -319,108 +319,6 @@ export const openInTexts = {
   usedAt: (date: string) => `last used ${date}`,
 };
 
-const changedTwice = (count: number) =>
-  ` Both of you changed ${plural(count, 'shape')}: your ${count === 1 ? 'version was' : 'versions were'} added as new.`;
-
-const deletedAndChanged = (count: number) =>
-  ` Somebody changed ${plural(count, 'shape')} that you deleted: ${count === 1 ? 'it was' : 'they were'} kept.`;
-
-/** Texts about annotations. */
-export const annotationTexts = {
-  addGroup: 'Add group',
-  allSaved: 'All changes are saved.',
-  annotations: 'Annotations',
-  area: 'Area',
-  asItIs: 'Native (JSON)',
-  bringBack: 'Restore it',
-  changedMeanwhile: ({ added, kept }: { added: number; kept: number }, isAnyKept: boolean) =>
-    'Somebody else has changed this annotation. It has been reloaded.' +
-    `${added > 0 ? changedTwice(added) : ''}${kept > 0 ? deletedAndChanged(kept) : ''}${isAnyKept ? ' Your changes are still here. Save again to keep them.' : ''}`,
-  create: 'Create annotation',
-  created: (name: string) => `Created ${name}`,
-  deleteAnnotation: 'Delete annotation',
-  deleted: (name: string) => `Deleted ${name}`,
-  deletedMeanwhile: (name: string) => `Somebody else has deleted “${name}”. Your unsaved changes are still here. `,
-  deleteShape: 'Delete shape',
-  deleteText: (count: number, isKept: boolean) =>
-    `This deletes the annotation with its ${plural(count, 'shape')}${isKept ? '.' : ' permanently: this server keeps no earlier versions.'}`,
-  discard: 'Discard',
-  downloadNamed: (name: string) => `Download, share or restore ${name}`,
-  drawingTools: 'Drawing tools',
-  editNamed: (name: string) => `Edit ${name}`,
-  fillHoles: 'Fill the holes',
-  find: 'Find an annotation',
-  findGroup: 'Find a group',
-  forQuPath: 'GeoJSON for QuPath',
-  geoJson: 'GeoJSON',
-  group: 'Group',
-  groupName: (name: string | null) => (name === null ? 'No group' : name || '(empty name)'),
-  groupOfNew: 'Group of new shapes',
-  hideAll: 'Hide all',
-  howToEdit: 'Click a shape to select it, or choose a tool to draw.',
-  import: 'Import',
-  imported: (name: string, count: number) => `Imported ${name}: ${count}`,
-  importedNone: 'it contains no annotations.',
-  importedNoJson: 'this is not a JSON file. Annotations can be imported from JSON and GeoJSON.',
-  importedNoUtf8: 'this file is not UTF-8 text. Save it as UTF-8 and import it again.',
-  label: 'Label',
-  tooManyHidden: 'Too many groups to hide one by one. Hide all, then show those that you need.',
-  legendOf: (name: string) => `Legend of ${name}`,
-  length: 'Length',
-  more: (count: number) => `and ${formatCount(count)} more`,
-  new: 'New annotation',
-  newGroupName: 'Name of a new group',
-  none: 'No annotations yet.',
-  nonePublic: 'No public annotations.',
-  noneVisible: 'No annotations that you can see.',
-  notEdited: 'No annotation is being edited.',
-  opacity: 'Opacity',
-  overlayFailed: (reason: string) => `An overlay cannot be shown: ${reason}`,
-  overlayTooLarge: 'it is too large for this page.',
-  outside: (name: string) => `No shape of “${name}” is on the image. Are its coordinates pixels of this image?`,
-  partsMissing: 'Some parts of the annotations could not be loaded.',
-  perimeter: 'Perimeter',
-  redo: 'Redo',
-  rename: 'Rename',
-  renameAnnotation: 'Rename annotation',
-  renameNamed: (name: string) => `Rename “${name}”`,
-  restore: 'Restore',
-  restoreVersion: (version: number) => `Restore version ${version}`,
-  savedNamed: (name: string) => `Saved ${name}`,
-  shape: 'Shape',
-  shapes: (count: number) => plural(count, 'shape'),
-  showAll: 'Show all',
-  showMore: (count: number) => `Show ${formatCount(count)} more`,
-  stopEditing: (name: string) => `Stop editing ${name}`,
-  /** names, and how they are used */
-  tools: {
-    select: ['Select', 'Select, move and reshape'],
-    rectangle: ['Rectangle', 'Drag from corner to corner'],
-    ellipse: ['Ellipse', 'Drag from corner to corner of its box'],
-    polygon: ['Polygon', 'Click corners, or drag an outline; Enter or double-click to finish'],
-    line: ['Line', 'Click points, or drag; Enter or double-click to finish'],
-    point: ['Point', 'Click to place points; Escape to finish'],
-    hole: ['Hole', 'Select a polygon first, then draw the hole'],
-    measure: ['Measure', 'Click points, or the first one again for an area; nothing is saved'],
-  } as const,
-  type: 'Type',
-  types: {
-    arrow: 'Arrow',
-    circle: 'Circle',
-    ellipse: 'Ellipse',
-    point: 'Point',
-    polygon: 'Polygon',
-    polyline: 'Line',
-    rectangle: 'Rectangle',
-    rectanglegrid: 'Rectangle with a grid',
-  } as Record<string, string>,
-  undo: 'Undo',
-  unnamed: 'Unnamed annotation',
-  unsaved: (count: number) => plural(count, 'unsaved change'),
-  versionOf: (version: number | null, date: string) => `${version === null ? 'Now' : `Version ${version}`} · ${date}`,
-  versions: 'Versions',
-};
-
 /** Two images side by side. */
 export const compareTexts = {
   compare: 'Compare',
@@ -456,222 +354,4 @@ export const helpTexts = {
     ['Ctrl-Z', 'Undo'],
     ['Ctrl-Shift-Z, Ctrl-Y', 'Redo'],
   ] as const,
-};
-
-/** The administration. */
-export const adminTexts = {
-  admit: 'Approve',
-  admitNamed: (name: string) => `Approve ${name}`,
-  administrator: 'Administrator',
-  administratorsFirst: 'Sign in as an administrator first.',
-  administratorsOnly: 'This page is for administrators.',
-  asks: 'asks to join',
-  createGroup: 'Create group',
-  deleteGroupText: 'Members keep their accounts, but lose the permissions of this group.',
-  deleteUserText: 'This permanently deletes the account, its folders and their contents.',
-  findPeople: 'Find people',
-  inviteOnly: 'Invite only: people have to accept',
-  invited: 'is invited',
-  isAdministrator: 'Administrator: can do everything',
-  made: (login: string) => `Account ${login} created.`,
-  mayUse: 'Status',
-  members: 'Members',
-  membersOf: (group: string) => `Members of “${group}”`,
-  newUser: 'New user',
-  noSection: (id: string) => `There is no section “${id}” in the administration.`,
-  passwordHint: 'Give it to them yourself; no email is sent. They have to sign in again everywhere.',
-  passwordOf: (name: string) => `New password for ${name}`,
-  passwordSet: (name: string) => `Password of ${name} changed.`,
-  people: 'People',
-  publicGroup: 'Public: everybody can see this group',
-  resetPassword: 'Set password',
-  sections: {
-    '': 'Server',
-    people: 'People',
-    groups: 'Groups',
-    images: 'Large images',
-    thumbnails: 'Thumbnails',
-    jobs: 'Jobs',
-    settings: 'Settings',
-    configuration: 'Configuration',
-  } as Record<string, string>,
-  state: 'State',
-  states: { enabled: 'Active', pending: 'Awaiting approval', disabled: 'Disabled' } as Record<string, string>,
-  statusChoices: { enabled: 'Active', pending: 'Awaiting approval', disabled: 'Disabled' },
-  titleOf: (section: string) => `${section} – Administration`,
-
-  // Server and caches
-  caches: 'Caches',
-  cacheNames: { tileCache: 'Tiles', tilesource: 'Open images' } as Record<string, string>,
-  cacheColumns: ['Cache', 'Used', 'Capacity', 'Entries', 'Processes', 'State'],
-  cachesCleared: 'Caches cleared.',
-  clearCaches: 'Clear caches',
-  before: 'Before',
-  after: 'After',
-  notReachable: 'Not reachable',
-  ok: 'OK',
-  refreshCaches: 'Refresh caches',
-  serverFacts: {
-    state: 'State',
-    since: 'Running since',
-    folder: 'Data folder',
-    capacity: 'Disk space',
-    uploads: 'Unfinished uploads',
-  },
-  capacity: (free: string, all: string, share: number) => `${free} free of ${all} (${share} %)`,
-  capacityLow: 'Disk space is low. Uploads are refused when it runs out.',
-  unknown: 'Unknown',
-
-  // Cached files
-  keptFiles: 'Cached files',
-  keptColumns: ['Kind', 'Files', 'Remove'],
-  keptKinds: [
-    { path: 'thumbnails', title: 'Thumbnails', what: 'thumbnails', one: 'thumbnail file' },
-    { path: 'associated_images', title: 'Associated images', what: 'associated images', one: 'associated image' },
-    { path: 'histograms', title: 'Histograms', what: 'histograms', one: 'histogram' },
-  ] as const,
-  keptHint: 'Thumbnails include associated images and pictures of frames. Removed files are created again when needed.',
-  deleteAll: (what: string) => `Delete all ${what}?`,
-  deleteAllText: 'They are created again when needed.',
-  deleteKind: (what: string) => `Delete ${what}`,
-  refreshCounts: 'Refresh counts',
-  removed: (count: number, one: string) => `${plural(count, one)} removed.`,
-
-  // Thumbnails
-  atLeastOne: 'Choose at least one picture.',
-  createThumbnails: 'Create thumbnails',
-  format: 'Format',
-  noJobs: 'None so far.',
-  noSizes: 'Enter sizes as width × height, such as 160 × 100, each at most 10 000.',
-  pictures: 'Pictures',
-  pictureKinds: { '': 'Image', macro: 'Macro image, if any', label: 'Label, if any' },
-  sizes: 'Maximum sizes in pixels',
-  sizesHint: 'Width × height, separated by commas. This page shows 440 × 440 in lists.',
-  thumbnailJobs: 'Thumbnail jobs',
-
-  // Large images
-  counters: [
-    ['totalItems', 'Items visited'],
-    ['childFoldersRecursed', 'Child folders'],
-    ['largeImagesCreated', 'Large images created'],
-    ['largeImagesNotCreated', 'Large images not created'],
-    ['largeImagesRemovedAndRecreated', 'Recreated'],
-    ['largeImagesRemovedAndNotRecreated', 'Could not be recreated'],
-    ['itemsSkipped', 'Items skipped'],
-    ['jobsCanceled', 'Jobs canceled'],
-    ['jobsFailedToCancel', 'Jobs that could not be canceled'],
-  ] as const,
-  countersLabel: 'Counters',
-  counterColumns: ['Counter', 'Number'],
-  conversionJobs: 'Conversion jobs',
-  conversionChoices: {
-    false: 'Never: only files that can be read directly',
-    true: 'If a file cannot be read directly',
-    always: 'Always',
-  },
-  createImages: 'Create large images',
-  createImagesIn: 'Create large images in a folder',
-  createOptions: {
-    recurse: 'Include child folders',
-    localJobs: 'Run jobs in the processes of the server',
-    cancelJobs: 'Cancel unfinished jobs and start over',
-    redoExisting: 'Recreate existing large images',
-  },
-  done: (items: number, folder: string) => `Done: ${plural(items, 'item')} in ${folder}.`,
-  incomplete: 'Incomplete large images',
-  incompleteHint: 'Removes unfinished large images and cancels their jobs. The items are kept.',
-  newestListed: (count: number) => `Showing the newest ${count}.`,
-  refused: 'Failed images',
-  refusedColumns: ['File', 'Reason', 'Retry'],
-  removeIncomplete: 'Remove incomplete large images',
-  tryNamed: (label: string, name: string) => `${label}: ${name}`,
-
-  // Jobs
-  cancelJob: 'Cancel job',
-  jobEventsLost: 'The connection to this job was lost.',
-  jobLog: 'Log',
-  jobProgress: 'Progress',
-  jobRemoved: 'This job has been removed.',
-  jobStatus: {
-    0: 'Inactive',
-    1: 'Queued',
-    2: 'Running',
-    3: 'Success',
-    4: 'Error',
-    5: 'Canceled',
-    820: 'Fetching input',
-    821: 'Converting input',
-    822: 'Converting output',
-    823: 'Pushing output',
-    824: 'Canceling',
-  } as Record<number, string>,
-  jobStatusOther: (status: number) => `Status ${status}`,
-  jobs: 'Jobs',
-  noJobsAtAll: 'There are no jobs.',
-  olderJobs: 'Older jobs',
-  refreshJobs: 'Refresh jobs',
-
-  // Settings
-  allowed: (allowed: string) => `Allowed: ${allowed}.`,
-  byDefault: 'Default',
-  defaultIs: (value: string) => `Default: ${value || 'empty'}.`,
-  defaultOf: (name: string) => `Default of ${name}`,
-  nothingChanged: 'Nothing changed.',
-  settingGroups: { 'large_image.': 'Large images', 'core.': 'Server', '': 'Other' } as Record<string, string>,
-  settingsRefused: (count: number) => `${plural(count, 'setting')} refused. See the reason below each.`,
-  settingsSaved: (count: number) => `${plural(count, 'setting')} saved.`,
-  /** values of settings that need other words */
-  settingWords: {
-    true: 'yes',
-    false: 'no',
-    public_private: 'one public and one private',
-    yesadmin: 'administrators',
-    yesmod: 'administrators and moderators',
-  } as Record<string, string>,
-  /** names of settings whose keys are not clear */
-  settingNames: {
-    'large_image.auto_set': 'Open uploaded images automatically',
-    'large_image.config_folder': 'Default configuration folder',
-    'large_image.icc_correction': 'Color correction',
-    'large_image.max_small_image_size': 'Largest image opened without tiles',
-    'large_image.merge_dicom': 'Merge DICOM files',
-    'large_image.notification_stream_fallback': 'Poll for notifications',
-    'core.add_to_group_policy': 'Who can add members to groups',
-    'core.api_keys': 'API keys',
-    'core.brand_name': 'Server name',
-    'core.collection_create_policy': 'Who can create collections',
-    'core.registration_policy': 'Who can register',
-    'core.sign_in_window': 'Time window for failed sign-ins',
-    'core.server_root': 'Server address',
-    'core.user_default_folders': 'Folders for new users',
-  } as Record<string, string>,
-
-  // Configuration
-  backups: 'Backups',
-  changedMeanwhile:
-    'Somebody else has changed the file since you opened it. Nothing was saved. “Undo all changes” shows their text; ' +
-    '“Replace” saves yours and keeps theirs as a backup.',
-  check: 'Check',
-  configuration: 'Configuration',
-  configurationFile: 'Configuration file',
-  doesNotExist: ' (does not exist yet)',
-  formatted: 'Formatted. Nothing is saved yet.',
-  formattedAlready: 'The text is already formatted.',
-  isValid: 'The configuration is valid.',
-  kept: (name: string) => ` The previous file is kept as ${name}.`,
-  lineSays: (line: number, message: string) =>
-    `Line ${line}: ${message === 'Source contains parsing errors' ? 'expected [section] or name = value' : message}`,
-  noChange: 'No change: the file already contains this text.',
-  notBack: 'The file was updated, but the server has not restarted yet.',
-  notValid: 'Nothing was saved, because the text is invalid.',
-  replace: 'Replace',
-  rescan: 'Look for changed files',
-  rescanned: (counts: { files: number; added: number; moved: number; changed: number; missing: number }) =>
-    `${plural(counts.files, 'file')}: ${counts.added} new, ${counts.moved} moved, ${counts.changed} changed, ${counts.missing} missing.`,
-  restartAfterwards: 'Restart the server afterwards',
-  restarted: 'Updated. The server has restarted.',
-  restarting: 'Updated. The server is restarting…',
-  cannotRestart: 'This server cannot restart itself. Changes take effect after a restart.',
-  undoAll: 'Undo all changes',
-  updated: 'Updated.',
 };

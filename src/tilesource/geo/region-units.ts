@@ -1,5 +1,5 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
-import type { RegionBounds } from '../geometry.js';
+import type { RegionBounds } from '../region-plan.js';
 import { inverseOf, toModel, type GeoReference, type Point } from './georeference.js';
 import { isGeographic, projectionNamed, transformer } from './projections.js';
 

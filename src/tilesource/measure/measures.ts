@@ -1,7 +1,8 @@
 import { CorruptTileError } from '../../errors.js';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { positionInPixels } from '../geo/region-units.js';
-import { regionBox, type Size } from '../geometry.js';
+import { type Size } from '../geometry.js';
+import { regionBox } from '../region-plan.js';
 import { pictureDefaults } from '../picture-parameters.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { Style } from '../style/parse.js';

@@ -8,16 +8,8 @@ import {
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import {
-  levelScale,
-  neededLevel,
-  preferredLevel,
-  sameSize,
-  type Box,
-  type RegionPlan,
-  type Size,
-  type Window,
-} from '../geometry.js';
+import { levelScale, neededLevel, preferredLevel, sameSize, type Box, type Size, type Window } from '../geometry.js';
+import type { RegionPlan } from '../region-plan.js';
 import { pictureDefaults } from '../picture-parameters.js';
 import type { Raster } from '../raster.js';
 import type { Kernel, Scale } from './resample.js';

@@ -6,19 +6,8 @@ import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.j
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
-import {
-  boxAtLevel,
-  levelScale,
-  levelSize,
-  planRegion,
-  sameSize,
-  tileContent,
-  type Box,
-  type RegionPlan,
-  type Size,
-  type RegionBounds,
-  type Window,
-} from '../geometry.js';
+import { boxAtLevel, levelScale, levelSize, sameSize, tileContent, type Box, type Size, type Window } from '../geometry.js';
+import { planRegion, type RegionPlan, type RegionBounds } from '../region-plan.js';
 import { extremeBoxes, measuredBoxes, tileBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
 import type { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';

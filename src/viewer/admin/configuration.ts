@@ -5,7 +5,7 @@ import { checkbox } from '../forms.js';
 import { codeEditor } from './code-editor.js';
 import { outcome, panel, type Section } from './parts.js';
 import { untilRestarted } from './restart.js';
-import { adminTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 
 /** `line` counts from 0 */
 type Problem = Answer<'POST large_image/config/validate'>[number];

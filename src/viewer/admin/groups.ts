@@ -6,7 +6,8 @@ import { pageOf } from '../browse/paging.js';
 import { actions, button, errorNotice, fill, h, icon, linkButton, plainDialog } from '../dom.js';
 import { ask, checkbox } from '../forms.js';
 import { nameOf } from '../session.js';
-import { adminTexts, browseTexts, commonTexts } from '../texts.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
 type Group = Documents['Group'];

@@ -5,7 +5,8 @@ import { formatCount } from '../format.js';
 import { folderPicker } from '../browse/folder-picker.js';
 import { checkbox, choice, field } from '../forms.js';
 import { outcome, panel, table, type Section } from './parts.js';
-import { adminTexts, browseTexts, commonTexts } from '../texts.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 
 /** Number of listed images that could not be made. */
 const maxRefused = 100;

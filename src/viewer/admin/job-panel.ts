@@ -2,7 +2,7 @@ import { apiUrl, request } from '../api.js';
 import type { Documents } from '../answers.js';
 import { h } from '../dom.js';
 import { formatDate } from '../format.js';
-import { adminTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 import { outcome } from './parts.js';
 
 /** A job, as far as the page shows it. */

@@ -2,7 +2,8 @@ import { list } from '../api.js';
 import { actions, fill, h } from '../dom.js';
 import { creationTime, isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
 import { outcome, panel, type Section } from './parts.js';
-import { adminTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 
 const pageSize = 25;
 

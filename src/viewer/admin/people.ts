@@ -5,7 +5,8 @@ import { pageOf } from '../browse/paging.js';
 import { actions, button, debounced, fill, h, linkButton } from '../dom.js';
 import { ask } from '../forms.js';
 import { currentUser, nameOf, type User } from '../session.js';
-import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js';
+import { accountTexts, browseTexts, commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 import { registerFields } from '../views/account.js';
 import { outcome, panel, table, type Section } from './parts.js';
 

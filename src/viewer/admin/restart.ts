@@ -1,5 +1,5 @@
 import { ApiError, pause, request } from '../api.js';
-import { adminTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 
 const patienceMs = 60_000;
 const pollMs = 500;

@@ -3,7 +3,8 @@ import type { Answer } from '../answers.js';
 import { actions, fill, h } from '../dom.js';
 import { formatBytes, formatCount, formatDate, plural } from '../format.js';
 import { factList } from '../image/facts.js';
-import { adminTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 import { outcome, panel, table, type Section } from './parts.js';
 
 type CacheReports = Answer<'GET large_image/cache'>;

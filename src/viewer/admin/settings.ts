@@ -4,7 +4,8 @@ import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
 import { onceAtATime, outcome, panel, type Section } from './parts.js';
-import { adminTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 
 type Definition = Answer<'GET system/setting/definitions'>[number];
 

@@ -3,7 +3,8 @@ import { askToRemove } from '../browse/create-dialog.js';
 import { actions, button, fill, h } from '../dom.js';
 import { checkbox, choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
-import { adminTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { adminTexts } from '../admin-texts.js';
 import { isFinished, jobPanel, type Job } from './job-panel.js';
 import { outcome, panel, table, type Section } from './parts.js';
 

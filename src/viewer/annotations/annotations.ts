@@ -15,7 +15,7 @@ import type { Element, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { ImageItem } from '../browse/model.js';
-import { annotationTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** Color of what is selected. */
 const accent = '#5b3fd6';

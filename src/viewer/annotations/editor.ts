@@ -6,7 +6,8 @@ import { groupsOf } from './requests.js';
 import { reloadWithEdits, saveEdits } from './saving.js';
 import { shapeForm } from './shape-form.js';
 import type { Sheet } from './sheet.js';
-import { annotationTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** Editing of an annotation: its groups, the selected shape, and unsaved changes. */
 export function editAnnotation(options: {

@@ -1,6 +1,7 @@
 import { h, icon } from '../dom.js';
 import type { Element } from './model.js';
-import { annotationTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** Colours of new groups in turn. They are distinguishable on stained tissue and for colour-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];

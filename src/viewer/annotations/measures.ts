@@ -2,7 +2,7 @@ import { formatCount, formatLength, significant } from '../format.js';
 import { cornersOf, rotated } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import { annotationTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** Number of corners of the polygon that approximates an ellipse. Its area is exact to a hundred-thousandth. */
 const corners = 720;

@@ -1,5 +1,5 @@
 import type { Documents } from '../answers.js';
-import { annotationTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** An annotation as lists show it. */
 export type AnnotationRecord = Documents['Annotation'] & { _accessLevel: number; created: string };

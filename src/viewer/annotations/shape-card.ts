@@ -3,7 +3,8 @@ import { factList } from '../image/facts.js';
 import { measuresOf } from './measures.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import { annotationTexts, commonTexts } from '../texts.js';
+import { commonTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** Largest lengths of shown texts. Longer ones would cover the image. */
 const maxText = { term: 60, value: 300 };

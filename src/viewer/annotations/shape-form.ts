@@ -1,6 +1,6 @@
 import { button, fill, h } from '../dom.js';
 import { field } from '../forms.js';
-import { annotationTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 import { styleOf, type Groups } from './groups.js';
 import type { Element } from './model.js';
 

@@ -8,7 +8,7 @@ import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
 import { Reach, regionOf } from './drawing/reach.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import { annotationTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
 
 /** Largest number of shapes of an annotation that this page fetches and draws. If more are in the view, tiles of the server are shown. */

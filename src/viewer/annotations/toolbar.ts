@@ -1,5 +1,5 @@
 import { button, h } from '../dom.js';
-import { annotationTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 import type { Tool } from './drawing/tools.js';
 
 const tools: Tool[] = ['select', 'rectangle', 'ellipse', 'polygon', 'line', 'point', 'hole', 'measure'];

@@ -1,7 +1,8 @@
 import { imageFacts, section } from './facts.js';
 import type { ImageView } from './image-view.js';
 import type { ImageMetadata } from './metadata.js';
-import { annotationTexts, imageTexts } from '../texts.js';
+import { imageTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 
 /** The panels next to an image, in order. */
 export const panelNames = ['frames', 'look', 'annotations', 'image'] as const;

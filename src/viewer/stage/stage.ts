@@ -6,7 +6,8 @@ import { tileLayer } from './tile-layer.js';
 import { tileSource } from './tile-source.js';
 import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import { annotationTexts, imageTexts } from '../texts.js';
+import { imageTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
 import type { Ground } from './cells.js';
 import type { Paint, PointerListener, Stage, ViewPosition } from './contract.js';
 

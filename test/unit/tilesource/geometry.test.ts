@@ -6,18 +6,14 @@ import {
   checkTile,
   croppedTileContent,
   finerLevel,
-  fitSize,
   levelCount,
   levelSize,
-  parseUnits,
-  planRegion,
   preferredLevel,
-  regionBox,
   roundHalfEven,
   tileContent,
   tileGrid,
-  wantedScale,
 } from '../../../src/tilesource/geometry.js';
+import { fitSize, parseUnits, planRegion, regionBox, wantedScale } from '../../../src/tilesource/region-plan.js';
 
 const shapes = fc
   .record({

@@ -7,6 +7,7 @@ import type {
   AnnotationRecord,
   AnnotationState,
 } from './annotation-record.js';
+import { orderOf, valueAt, type AnnotationKey } from './annotation-order.js';
 import { AnnotationBatches } from '../history/batches.model.js';
 import {
   annotationSchemas,
@@ -32,13 +33,6 @@ import { step } from '../../../core/steps.js';
 /** A new annotation for {@link AnnotationModel.insert}, which sets the other fields. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
 
-/** Id and sort keys of an annotation, by which lists can be merged without reading the documents. */
-export interface AnnotationKey {
-  id: string;
-  /** Values of the fields by which the list is sorted. */
-  values: readonly unknown[];
-}
-
 /** A new access list. Missing members stay unchanged. */
 export interface AccessFields {
   access: AnnotationAccess;
@@ -55,7 +49,7 @@ const annotationsPerQuery = 50;
 
 /** All queries on annotations. Documents of annotations refer to elements, which the element store keeps. */
 export class AnnotationModel {
-  /** Former versions of annotations. */
+  /** The former versions of annotations. */
   readonly former: AnnotationVersions;
   /** Lists of new annotations that become visible together. */
   readonly batches: AnnotationBatches;
@@ -89,7 +83,7 @@ export class AnnotationModel {
     return this.nextVersions(1);
   }
 
-  /** Reserves consecutive version numbers. @returns the first of them. */
+  /** Reserves consecutive version numbers. @returns the first one. */
   async nextVersions(count: number): Promise<number> {
     const take = () =>
       this.#sequence
@@ -126,7 +120,7 @@ export class AnnotationModel {
       };
     });
     try {
-      // The driver is used directly, because nothing has to be cast.
+      // The driver is used directly, because Mongoose has nothing to cast.
       for (let start = 0; start < docs.length; start += insertsPerMessage) {
         await this.#annotations.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
         step('annotation:inserted');
@@ -195,9 +189,10 @@ export class AnnotationModel {
   }
 
   /**
-   * Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their number.
+   * Replaces the access lists of matching annotations whose list was not set at this version number or later. @returns their
+   * number.
    *
-   * @param keepers creators who keep their level where it is higher than the one given
+   * @param keepers creators who keep their level if it is higher than the new one
    */
   async setAccessOfAll(
     filter: AnnotationFilter,
@@ -223,7 +218,7 @@ export class AnnotationModel {
     return count + (await set({}, change.access));
   }
 
-  /** Ids of those who have made matching annotations. */
+  /** Ids of the creators of matching annotations. */
   async creators(filter: AnnotationFilter): Promise<string[]> {
     return (await this.#annotations.distinct('creatorId', await this.#visible(filter))).flatMap((id) => id ?? []);
   }
@@ -237,7 +232,7 @@ export class AnnotationModel {
     await this.former.forgetCreator(id);
   }
 
-  /** Notes on the annotations of an item that its file has other bytes since they were made. */
+  /** Notes on the annotations of an item that the content of its file has changed since. */
   async noteChangedFile(itemId: string, at: Date): Promise<void> {
     await this.#annotations.updateMany({ itemId }, { $set: { fileChanged: at }, $inc: { accessStamp: 1 } });
   }
@@ -368,45 +363,6 @@ export class AnnotationModel {
   #objectId(id?: string): Types.ObjectId {
     return new this.#connection.base.Types.ObjectId(id);
   }
-}
-
-function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> {
-  const order: Record<string, 1 | -1> = {};
-  for (const [name, direction] of sort) order[sortField(name)] ??= direction;
-  order._id ??= 1;
-  return order;
-}
-
-/** Compares two annotations by their sort keys like the database: negative if `a` comes first, positive if `b` does. */
-export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: AnnotationPaging['sort']): number {
-  const directions = Object.values(orderOf(sort));
-  for (const [i, direction] of directions.entries()) {
-    const order = compareValues(a.values[i], b.values[i]);
-    if (order !== 0) return direction * order;
-  }
-  return 0;
-}
-
-/** Position of a type in the order of BSON: missing values, numbers, texts, ids, booleans, dates. */
-function rank(value: unknown): number {
-  if (value === null || value === undefined) return 0;
-  if (typeof value === 'number') return 1;
-  if (typeof value === 'string') return 2;
-  if (typeof value === 'boolean') return 4;
-  return value instanceof Date ? 5 : 3;
-}
-
-function compareValues(a: unknown, b: unknown): number {
-  const ranks = rank(a) - rank(b);
-  if (ranks !== 0 || rank(a) === 0) return ranks;
-  // The database compares texts by their bytes.
-  if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
-  if (rank(a) === 3) return idText(a) < idText(b) ? -1 : Number(idText(a) > idText(b));
-  return Number(a) - Number(b);
-}
-
-function valueAt(doc: object, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
 }
 
 /** The access list as it is stored, without members that are `undefined`. */

@@ -1,5 +1,5 @@
 import type { LargeImageMetadata } from '../../../tilesource/metadata.js';
-import { fitSize } from '../../../tilesource/geometry.js';
+import { fitSize } from '../../../tilesource/region-plan.js';
 import { identifierOf } from './identifier.js';
 
 /** The JSON-LD context of documents of the Presentation API. */

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../../errors.js';
-import { leaveSignalsToParent } from '../../../core/concurrency/child-signals.js';
+import { leaveSignalsToParent } from '../../process/child-signals.js';
 import { isFullDisk } from '../../../core/full-disk.js';
 import {
   errorOf,

@@ -1,6 +1,6 @@
 /** The program of the processes in which OpenSlide runs. When the library crashes, only one request fails, and not the server. */
 import { createRequire } from 'node:module';
-import { leaveSignalsToParent } from '../../../core/concurrency/child-signals.js';
+import { leaveSignalsToParent } from '../../process/child-signals.js';
 import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
 
 const require = createRequire(import.meta.url);

@@ -1,6 +1,6 @@
 import { apiUrl, request, requestPicture } from '../../api.js';
 import type { Element } from '../model.js';
-import { annotationTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
 
 /**
  * The picture of an overlay. `width` and `height` are those of its image at full resolution; the picture may have fewer pixels.

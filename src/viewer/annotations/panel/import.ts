@@ -1,5 +1,5 @@
 import { button, h, messageOf, tell, type Child } from '../../dom.js';
-import { annotationTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
 import { importAnnotations } from '../requests.js';
 
 /**

@@ -3,7 +3,8 @@ import { formatCount } from '../../format.js';
 import { displayOf, type Display } from '../display.js';
 import { groupFilter, groupsOf, type Group } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
-import { annotationTexts, commonTexts } from '../../texts.js';
+import { commonTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
 
 /** Largest number of listed groups. Further ones are found by their name. */
 const maxListed = 100;

@@ -4,7 +4,8 @@ import { formatCount } from '../../format.js';
 import { askToRemove, nameFields } from '../../browse/create-dialog.js';
 import { token } from '../../api.js';
 import { currentUser } from '../../session.js';
-import { annotationTexts, browseTexts, commonTexts } from '../../texts.js';
+import { browseTexts, commonTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
 import { editsOf, forgetEdits, onEdits } from '../edits.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 import {

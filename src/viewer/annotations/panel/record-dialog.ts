@@ -2,7 +2,8 @@ import { apiUrl, list, save } from '../../api.js';
 import { shareDialog } from '../../browse/share-dialog.js';
 import { actions, button, errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
-import { annotationTexts, commonTexts } from '../../texts.js';
+import { commonTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
 import { restoreVersion } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 

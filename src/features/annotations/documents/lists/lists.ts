@@ -1,6 +1,6 @@
 import type { Caller, HostAccess } from '../../../../host.js';
 import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from '../annotation-record.js';
-import { compareKeys, type AnnotationKey } from '../annotation.model.js';
+import { compareKeys, type AnnotationKey } from '../annotation-order.js';
 import { searchWords } from '../annotation-documents.model.js';
 import { batches } from '../../../../core/database/id-batches.js';
 import type { ItemRecord } from '../../../../core/host/records.js';

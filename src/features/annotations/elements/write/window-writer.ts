@@ -6,7 +6,7 @@ import type { WindowDraft } from './draft.js';
 import { encodeIndex, indexEntry } from '../packs/id-index.js';
 import { idAt, idHash, type IdMaker } from '../packs/ids.js';
 import { encodeColumns, type PackRows } from '../packs/pack.js';
-import { Inserter, Limit } from '../read/limit.js';
+import { Inserter, Limit } from './inserter.js';
 import type { ElementRecords, IndexRecord, PackRecord, WindowRecord } from '../records.js';
 
 /** Windows of at most this many packs have no index: to find an id, all their packs are looked through. */

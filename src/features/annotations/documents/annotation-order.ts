@@ -1,0 +1,51 @@
+import { idText } from '../../../core/database/id-text.js';
+import { sortField } from './annotation-documents.model.js';
+import type { AnnotationPaging } from './annotation-record.js';
+
+/** Id and sort keys of an annotation, by which lists can be merged without reading the documents. */
+export interface AnnotationKey {
+  id: string;
+  /** Values of the fields by which the list is sorted. */
+  values: readonly unknown[];
+}
+
+/** The order of a list as the database has it. Ids decide among equal ones. */
+export function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> {
+  const order: Record<string, 1 | -1> = {};
+  for (const [name, direction] of sort) order[sortField(name)] ??= direction;
+  order._id ??= 1;
+  return order;
+}
+
+/** Compares two annotations by their sort keys like the database: negative if `a` comes first, positive if `b` does. */
+export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: AnnotationPaging['sort']): number {
+  const directions = Object.values(orderOf(sort));
+  for (const [i, direction] of directions.entries()) {
+    const order = compareValues(a.values[i], b.values[i]);
+    if (order !== 0) return direction * order;
+  }
+  return 0;
+}
+
+/** Position of a type in the order of BSON: missing values, numbers, texts, ids, booleans, dates. */
+function rank(value: unknown): number {
+  if (value === null || value === undefined) return 0;
+  if (typeof value === 'number') return 1;
+  if (typeof value === 'string') return 2;
+  if (typeof value === 'boolean') return 4;
+  return value instanceof Date ? 5 : 3;
+}
+
+function compareValues(a: unknown, b: unknown): number {
+  const ranks = rank(a) - rank(b);
+  if (ranks !== 0 || rank(a) === 0) return ranks;
+  // The database compares texts by their bytes.
+  if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
+  if (rank(a) === 3) return idText(a) < idText(b) ? -1 : Number(idText(a) > idText(b));
+  return Number(a) - Number(b);
+}
+
+/** The value of a field of a document, which may be inside of others. */
+export function valueAt(doc: object, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
+}

@@ -1,0 +1,259 @@
+import { BadValueError } from '../errors.js';
+import {
+  type Box,
+  type PyramidShape,
+  type Size,
+  boxAtLevel,
+  neededLevel,
+  preferredLevel,
+  roundHalfEven,
+  roundedOctaves,
+} from './geometry.js';
+import type { ImageMetadata } from './tile-source.js';
+
+/** Names of units as in requests; see `parseUnits`. */
+export interface RegionBounds {
+  /** Right and bottom are exclusive; negative values of the four count from the opposite edge. */
+  left?: number;
+  top?: number;
+  right?: number;
+  bottom?: number;
+  regionWidth?: number;
+  regionHeight?: number;
+  /** Units of all of them; default `base_pixels`. */
+  units?: string;
+  /** Units of `regionWidth` and `regionHeight` alone, which then take precedence over `right` and `bottom`. */
+  unitsWH?: string;
+}
+
+/** Units of region coordinates. `length` units are multiples of a millimeter. */
+export type Units = { kind: 'base' } | { kind: 'magnified' } | { kind: 'fraction' } | { kind: 'length'; mm: number };
+
+const lengthUnits: Readonly<Record<string, number>> = {
+  nm: 1e-6,
+  nanometer: 1e-6,
+  nanometers: 1e-6,
+  um: 1e-3,
+  μm: 1e-3,
+  µm: 1e-3,
+  micron: 1e-3,
+  microns: 1e-3,
+  micrometer: 1e-3,
+  micrometers: 1e-3,
+  mm: 1,
+  millimeter: 1,
+  millimeters: 1,
+  m: 1e3,
+  meter: 1e3,
+  meters: 1e3,
+  km: 1e6,
+  kilometer: 1e6,
+  kilometers: 1e6,
+};
+const baseUnits = new Set(['', 'base', 'base_pixel', 'base_pixels']);
+const magnifiedUnits = new Set(['pixel', 'pixels', 'mag_pixel', 'mag_pixels', 'magnification_pixel', 'magnification_pixels']);
+
+/**
+ * Parses the name of units.
+ *
+ * @throws BadValueError for an unknown name; geospatial units belong to geospatial sources and are unknown here.
+ */
+export function parseUnits(name: string | undefined): Units {
+  const key = (name ?? '').toLowerCase();
+  if (baseUnits.has(key)) return { kind: 'base' };
+  if (magnifiedUnits.has(key)) return { kind: 'magnified' };
+  if (key === 'fraction') return { kind: 'fraction' };
+  const mm = Object.hasOwn(lengthUnits, key) ? lengthUnits[key] : undefined;
+  if (mm === undefined) throw new BadValueError(`Invalid units '${name}'`);
+  return { kind: 'length', mm };
+}
+
+/** Magnification and pixel size, from which scales are computed. */
+export type Calibration = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY'>;
+
+/** Objective power of an image: as declared, or estimated from the pixel size, or `null`. */
+export function nativeMagnification(image: Calibration): number | null {
+  if (image.magnification != null) return image.magnification;
+  return image.mmX == null ? null : 0.01 / image.mmX;
+}
+
+/** Octaves between the base layer and a requested scale: 0 is full resolution, -1 half. `null` if no scale was requested. */
+export interface WantedScale {
+  octaves: number | null;
+  /** Whether all values agree on a whole number of octaves. */
+  exact: boolean;
+}
+
+/** The scale requested by magnification and pixel size, if the image's own are known. */
+export function wantedScale(image: Calibration, wanted: { magnification?: number; mmX?: number; mmY?: number }): WantedScale {
+  const octaves: number[] = [];
+  const add = (ratio: number) => {
+    if (Number.isFinite(ratio) && ratio > 0) octaves.push(Math.round(Math.log2(ratio) * 1e4) / 1e4);
+  };
+  const native = nativeMagnification(image);
+  if (wanted.magnification && native) add(wanted.magnification / native);
+  if (wanted.mmX && image.mmX) add(image.mmX / wanted.mmX);
+  if (wanted.mmY && image.mmY) add(image.mmY / wanted.mmY);
+  const first = octaves[0];
+  if (first === undefined) return { octaves: null, exact: true };
+  return {
+    octaves: octaves.reduce((sum, value) => sum + value, 0) / octaves.length,
+    exact: Number.isInteger(first) && octaves.every((value) => value === first),
+  };
+}
+
+/**
+ * The rectangle of base-layer pixels that a request selects, clipped to the image; width or height is 0 if it selects nothing.
+ *
+ * @throws BadValueError for unknown units, or units that this image has no calibration for.
+ */
+export function regionBox(
+  image: PyramidShape & Calibration,
+  wanted: RegionBounds,
+  scale: { magnification?: number; mmX?: number; mmY?: number } = {},
+): Box {
+  const units = parseUnits(wanted.units);
+  const sizeUnits = wanted.unitsWH === undefined ? units : parseUnits(wanted.unitsWH);
+  const sizeWins = wanted.unitsWH !== undefined;
+  const position = factors(image, units, scale);
+  const extent = factors(image, sizeUnits, scale);
+  const [left, right] = interval(
+    image.sizeX,
+    { from: times(wanted.left, position.x), to: times(wanted.right, position.x), length: times(wanted.regionWidth, extent.x) },
+    sizeWins,
+  );
+  const [top, bottom] = interval(
+    image.sizeY,
+    { from: times(wanted.top, position.y), to: times(wanted.bottom, position.y), length: times(wanted.regionHeight, extent.y) },
+    sizeWins,
+  );
+  return { left, top, width: right - left, height: bottom - top };
+}
+
+function times(value: number | undefined, factor: number): number | undefined {
+  return value === undefined ? undefined : value * factor;
+}
+
+/** Base-layer pixels per unit. */
+function factors(
+  image: PyramidShape & Calibration,
+  units: Units,
+  scale: { magnification?: number; mmX?: number; mmY?: number },
+): { x: number; y: number } {
+  switch (units.kind) {
+    case 'base':
+      return { x: 1, y: 1 };
+    case 'fraction':
+      return { x: image.sizeX, y: image.sizeY };
+    case 'length':
+      if (!image.mmX || !image.mmY) throw new BadValueError('No mm_x or mm_y to use for units');
+      return { x: units.mm / image.mmX, y: units.mm / image.mmY };
+    case 'magnified': {
+      const { octaves } = wantedScale(image, scale);
+      const isWanted = scale.magnification !== undefined || scale.mmX !== undefined || scale.mmY !== undefined;
+      if (octaves === null && isWanted && nativeMagnification(image) === null) {
+        throw new BadValueError('No magnification to use for units');
+      }
+      // Without a scale, pixels are those of the finest level.
+      const factor = 2 ** -(octaves ?? 0);
+      return { x: factor, y: factor };
+    }
+  }
+}
+
+function interval(
+  size: number,
+  wanted: { from?: number; to?: number; length?: number },
+  lengthWins: boolean,
+): [from: number, to: number] {
+  const fromEdge = (value: number | undefined) => (value !== undefined && value < 0 ? value + size : value);
+  let from = fromEdge(wanted.from);
+  let to = fromEdge(wanted.to);
+  if (wanted.length !== undefined) {
+    if (from === undefined && to !== undefined) from = to - wanted.length;
+    else if (to === undefined || lengthWins) to = (from ?? 0) + wanted.length;
+  }
+  const clip = (value: number) => Math.min(size, Math.max(0, roundHalfEven(value)));
+  const start = clip(from ?? 0);
+  return [start, Math.max(start, clip(to ?? size))];
+}
+
+/** If only one side of a box is given, the other can be this many times as long. */
+const longestAspect = 16;
+
+/** The largest size with the aspect of `content` within a box; at least 1 by 1. It can be larger than the content. */
+export function fitSize(content: Size, box: { width?: number; height?: number }): Size {
+  const width = box.width ?? (box.height ?? content.width) * longestAspect;
+  const height = box.height ?? width * (box.width === undefined ? 1 : longestAspect);
+  if (content.width * height > content.height * width) {
+    return { width, height: Math.max(1, Math.floor((content.height * width) / content.width)) };
+  }
+  return { width: Math.max(1, Math.floor((content.width * height) / content.height)), height };
+}
+
+/** How to make a region: read `levelBox` of `level`, and scale it to `output`. */
+export interface RegionPlan {
+  /** The region in base-layer pixels. */
+  base: Box;
+  level: number;
+  /** The region in pixels of the level. */
+  levelBox: Box;
+  /** Size of the picture before padding. */
+  output: Size;
+}
+
+/** Requested size or scale of a region. */
+export interface WantedOutput {
+  /** Maximum output size in pixels; the aspect is kept. */
+  width?: number;
+  height?: number;
+  /** Scale, used if neither `width` nor `height` is given. */
+  magnification?: number;
+  mmX?: number;
+  mmY?: number;
+  /** Whether the result is empty unless the scale is that of a level. */
+  exact?: boolean;
+}
+
+/** Maximum number of pixels of a level that are combined for one region before a coarser level is made instead. */
+const defaultReadLimit = 2 ** 26;
+
+/**
+ * Determines the level from which a region is read and its size; `null` if it selects nothing.
+ *
+ * @param readLimit pixels up to which a level finer than needed is read, if the needed one has to be made.
+ * @throws BadValueError for sizes and units that are not allowed.
+ */
+export function planRegion(
+  image: PyramidShape & Calibration,
+  populated: readonly number[],
+  wanted: RegionBounds & WantedOutput,
+  readLimit = defaultReadLimit,
+): RegionPlan | null {
+  for (const side of [wanted.width, wanted.height]) {
+    if (side === undefined) continue;
+    if (!Number.isSafeInteger(side) || side < 0) {
+      throw new BadValueError('Invalid output width or height.  Minimum value is 0.');
+    }
+    if (side === 0) throw new BadValueError('Invalid output width or height.  A picture of 0 pixels cannot be made.');
+  }
+  const base = regionBox(image, wanted, wanted);
+  if (base.width === 0 || base.height === 0) return null;
+  const { octaves, exact } = wantedScale(image, wanted);
+  let output: Size = { width: base.width, height: base.height };
+  if (wanted.width !== undefined || wanted.height !== undefined) output = fitSize(base, wanted);
+  else if (octaves !== null) {
+    if (wanted.exact && !exact) return null;
+    const scale = 2 ** octaves;
+    output = { width: Math.max(1, Math.floor(base.width * scale)), height: Math.max(1, Math.floor(base.height * scale)) };
+  }
+  const needed = neededLevel(image, base, output);
+  const level = preferredLevel(populated, needed);
+  const scale = roundedOctaves(Math.log2(Math.min(output.width / base.width, output.height / base.height)));
+  if (wanted.exact && (level !== image.levels - 1 + scale || !populated.includes(level))) return null;
+  const levelBox = boxAtLevel(image, base, level);
+  if (level > needed && levelBox.width * levelBox.height > readLimit) {
+    return { base, level: needed, levelBox: boxAtLevel(image, base, needed), output };
+  }
+  return { base, level, levelBox, output };
+}
