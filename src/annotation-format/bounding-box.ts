@@ -2,7 +2,7 @@ import { elementDetails } from './details.js';
 import type { OverlayTransform } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
-import type { BoxElement } from './schema/rectangle.js';
+import type { BoxElement } from './schema/common.js';
 
 /** The position of an element in base-layer pixels, and how much it counts; the form of `_bbox` on the wire. */
 export interface BoundingBox {

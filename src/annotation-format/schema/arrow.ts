@@ -1,15 +1,12 @@
-import { coordinates, shape, vectorProperties, type Coordinate, type VectorElement } from './common.js';
+import { coordinates, shape, vectorProperties } from './common.js';
+import type { FromSchema } from './from-schema.js';
 
-/** Head and tail of an arrow. */
-export interface ArrowElement extends VectorElement {
-  type: 'arrow';
-  points: [head: Coordinate, tail: Coordinate];
-}
-
-/** Schema of {@link ArrowElement}. */
 export const arrow = shape(
   'arrow',
   ['points'],
   { points: { ...coordinates({ minItems: 2, maxItems: 2 }), description: 'Head, then tail.' }, ...vectorProperties },
   'Not rendered.',
 );
+
+/** Head and tail of an arrow. */
+export type ArrowElement = FromSchema<typeof arrow>;

@@ -1,25 +1,12 @@
-import {
-  coordinate,
-  notNegative,
-  patternProperty,
-  shape,
-  vectorProperties,
-  type Coordinate,
-  type VectorElement,
-} from './common.js';
+import { coordinate, notNegative, patternProperty, shape, vectorProperties } from './common.js';
+import type { FromSchema } from './from-schema.js';
 
-/** A circle; `radius` in base-layer pixels. */
-export interface CircleElement extends VectorElement {
-  type: 'circle';
-  center: Coordinate;
-  radius: number;
-  pattern?: string;
-}
-
-/** Schema of {@link CircleElement}. */
 export const circle = shape('circle', ['center', 'radius'], {
   center: coordinate,
   radius: notNegative,
   ...vectorProperties,
   ...patternProperty,
 });
+
+/** A circle; `radius` in base-layer pixels. */
+export type CircleElement = FromSchema<typeof circle>;

@@ -1,37 +1,4 @@
-/** A position in base-layer pixels, origin at the upper left of the image: x, y, z. */
-export type Coordinate = [x: number, y: number, z: number];
-
-/** Text shown with an element. */
-interface ElementLabel {
-  value: string;
-  visibility?: 'hidden' | 'always' | 'onhover';
-  /** Greater than 0. */
-  fontSize?: number;
-  color?: string;
-}
-
-/** The fields of every element. */
-export interface ElementBase {
-  /** 24 lowercase hexadecimal digits, unique among the elements of an annotation. */
-  id?: string;
-  label?: ElementLabel;
-  group?: string;
-  user?: Record<string, unknown>;
-}
-
-/** The fields of every drawn shape. */
-export interface VectorElement extends ElementBase {
-  lineColor?: string;
-  lineWidth?: number;
-  fillColor?: string;
-}
-
-/** Placement of an overlay: its point (x, y) is at `[x, y] · matrix + [xoffset, yoffset]` (row vector). */
-export interface OverlayTransform {
-  xoffset?: number;
-  yoffset?: number;
-  matrix?: [[number, number], [number, number]];
-}
+import type { FromSchema } from './from-schema.js';
 
 /** A part of the JSON schema of annotations. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -51,29 +18,31 @@ export const fillPattern = '^(circle|triangle|diamond|(flower|star|jack)\\(([1-9
 /** Ids of elements, items and annotations. */
 export const idPattern = '^[0-9a-f]{24}$';
 
-export const color: Schema = { type: 'string', pattern: colorPattern, title: 'Color' };
-export const number: Schema = { type: 'number' };
-export const boolean: Schema = { type: 'boolean' };
-export const notNegative: Schema = { type: 'number', minimum: 0 };
-export const positive: Schema = { type: 'number', exclusiveMinimum: 0 };
-export const positiveInteger: Schema = { type: 'integer', minimum: 1 };
-export const numbers: Schema = { type: 'array', items: number };
-const colors: Schema = { type: 'array', items: color };
+export const color = { type: 'string', pattern: colorPattern, title: 'Color' } as const;
+export const number = { type: 'number' } as const;
+export const boolean = { type: 'boolean' } as const;
+export const notNegative = { type: 'number', minimum: 0 } as const;
+export const positive = { type: 'number', exclusiveMinimum: 0 } as const;
+export const positiveInteger = { type: 'integer', minimum: 1 } as const;
+export const numbers = { type: 'array', items: number } as const;
+const colors = { type: 'array', items: color } as const;
 
 /** A list of exactly `length` numbers. */
-export function vector(length: number, description: string): Schema {
-  return { type: 'array', items: number, minItems: length, maxItems: length, description };
+export function vector<const Length extends number>(length: Length, description: string) {
+  return { type: 'array', items: number, minItems: length, maxItems: length, description } as const;
 }
 
 export const coordinate = vector(3, 'Position in base-layer pixels, origin at the upper left: x, y, z.');
 
+/** A position in base-layer pixels, origin at the upper left of the image: x, y, z. */
+export type Coordinate = FromSchema<typeof coordinate>;
+
 /** A list of coordinates. */
-export function coordinates(limits: { minItems?: number; maxItems?: number }): Schema {
-  return { type: 'array', items: coordinate, ...limits };
+export function coordinates<const Limits extends { minItems?: number; maxItems?: number }>(limits: Limits) {
+  return { type: 'array', items: coordinate, ...limits } as const;
 }
 
-const lineProperties = { lineColor: color, lineWidth: notNegative };
-export const vectorProperties = { ...lineProperties, fillColor: color };
+export const vectorProperties = { lineColor: color, lineWidth: notNegative, fillColor: color };
 export const patternProperty = {
   pattern: {
     type: 'string',
@@ -81,7 +50,7 @@ export const patternProperty = {
     description:
       'Fills the shape with a pattern in the stroke color: circle, triangle, diamond, flower(n), star(n), jack(n), n from 1 to 16.',
   },
-} satisfies Record<string, Schema>;
+} as const satisfies Record<string, Schema>;
 
 /** Properties of shapes that have a centre, a width and a height. */
 export const boxProperties = {
@@ -92,46 +61,54 @@ export const boxProperties = {
   normal: { ...vector(3, 'Axis of the rotation.'), default: [0, 0, 1] },
   ...vectorProperties,
   ...patternProperty,
-} satisfies Record<string, Schema>;
+} as const satisfies Record<string, Schema>;
 
 /** Properties of values shown by a range of colors. */
 export const rangeProperties = {
   colorRange: { ...colors, description: 'Colors that correspond one to one to rangeValues.' },
   rangeValues: { ...numbers, description: 'Weakly monotonic values, one for each color (stepped contours: one more).' },
-} satisfies Record<string, Schema>;
+} as const satisfies Record<string, Schema>;
 
-const hexId: Schema = { type: 'string', pattern: idPattern };
+const hexId = { type: 'string', pattern: idPattern } as const;
+
+/** Properties of image and pixelmap. */
+const overlayFields = {
+  opacity: { type: 'number', minimum: 0, maximum: 1, default: 1 },
+  hasAlpha: { type: 'boolean', description: 'Whether to use the alpha channel of the overlay.' },
+  transform: {
+    type: 'object',
+    properties: {
+      xoffset: { type: 'number', description: 'Shift to the right.' },
+      yoffset: { type: 'number', description: 'Shift down.' },
+      matrix: {
+        type: 'array',
+        items: { type: 'array', items: number, minItems: 2, maxItems: 2 },
+        minItems: 2,
+        maxItems: 2,
+        description: 'Affine matrix for scaling, rotation and shearing.',
+      },
+    },
+    additionalProperties: false,
+  },
+} as const satisfies Record<string, Schema>;
+
+/** Placement of an overlay: its point (x, y) is at `[x, y] · matrix + [xoffset, yoffset]` (row vector). */
+export type OverlayTransform = FromSchema<typeof overlayFields.transform>;
+
+/** The field that refers to an item. Its name follows the brand, as {@link itemField} gives it. */
+type ItemProperty = { [field: `${string}Id`]: typeof hexId & { description: string } };
 
 /** Properties of image and pixelmap; `brand` gives the name of the field that refers to an item. */
-export function overlayProperties(brand: string): Record<string, Schema> {
-  return {
-    [itemField(brand)]: { ...hexId, description: 'Id of the large-image item to overlay.' },
-    opacity: { type: 'number', minimum: 0, maximum: 1, default: 1 },
-    hasAlpha: { type: 'boolean', description: 'Whether to use the alpha channel of the overlay.' },
-    transform: {
-      type: 'object',
-      properties: {
-        xoffset: { type: 'number', description: 'Shift to the right.' },
-        yoffset: { type: 'number', description: 'Shift down.' },
-        matrix: {
-          type: 'array',
-          items: { type: 'array', items: number, minItems: 2, maxItems: 2 },
-          minItems: 2,
-          maxItems: 2,
-          description: 'Affine matrix for scaling, rotation and shearing.',
-        },
-      },
-      additionalProperties: false,
-    },
-  };
+export function overlayProperties(brand: string): ItemProperty & typeof overlayFields {
+  return { [itemField(brand)]: { ...hexId, description: 'Id of the large-image item to overlay.' }, ...overlayFields };
 }
 
 /** Name of the field by which image and pixelmap elements refer to an item: `serviceId`, or `girderId` for brand `girder`. */
-export function itemField(brand: string): string {
+export function itemField(brand: string): `${string}Id` {
   return `${brand}Id`;
 }
 
-const baseProperties: Record<string, Schema> = {
+const baseProperties = {
   id: hexId,
   label: {
     type: 'object',
@@ -146,15 +123,24 @@ const baseProperties: Record<string, Schema> = {
   },
   group: { type: 'string' },
   user: { type: 'object', additionalProperties: true },
+} as const satisfies Record<string, Schema>;
+
+/** The schema that {@link shape} makes. */
+type ShapeSchema<Type extends string, Required extends string, Properties> = {
+  type: 'object';
+  description?: string;
+  properties: { type: { type: 'string'; const: Type } } & typeof baseProperties & Properties;
+  required: readonly ('type' | Required)[];
+  additionalProperties: false;
 };
 
 /** Schema of one element type: its own properties, those of every element, and no others. */
-export function shape(
-  type: string,
-  required: readonly string[],
-  properties: Record<string, Schema>,
+export function shape<const Type extends string, const Required extends string, const Properties extends Record<string, Schema>>(
+  type: Type,
+  required: readonly Required[],
+  properties: Properties,
   description?: string,
-): Schema {
+): ShapeSchema<Type, Required, Properties> {
   return {
     type: 'object',
     ...(description === undefined ? {} : { description }),
@@ -163,3 +149,6 @@ export function shape(
     additionalProperties: false,
   };
 }
+
+/** The members of every element, and those of `boxProperties`. */
+export type BoxElement = Omit<FromSchema<ShapeSchema<string, 'center' | 'width' | 'height', typeof boxProperties>>, 'type'>;

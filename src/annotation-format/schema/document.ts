@@ -1,6 +1,7 @@
 import { arrow, type ArrowElement } from './arrow.js';
 import { circle, type CircleElement } from './circle.js';
 import type { Schema } from './common.js';
+import type { FromSchema } from './from-schema.js';
 import { ellipse, type EllipseElement } from './ellipse.js';
 import { griddata, type GridDataElement } from './griddata.js';
 import { heatmap, type HeatmapElement } from './heatmap.js';
@@ -27,19 +28,6 @@ export type AnnotationElement =
 
 /** Name of an element's shape. */
 export type ElementType = AnnotationElement['type'];
-
-/** An annotation without its elements. */
-export interface AnnotationHead {
-  name?: string;
-  description?: string;
-  display?: { visible?: 'new' | boolean };
-  attributes?: Record<string, unknown>;
-}
-
-/** A whole annotation document. */
-export interface AnnotationDocument extends AnnotationHead {
-  elements?: AnnotationElement[];
-}
 
 /** The schema of each element type, in the order in which the document lists them. */
 export function elementSchemas(brand: string): ReadonlyMap<ElementType, Schema> {
@@ -74,7 +62,13 @@ export const headProperties = {
     additionalProperties: false,
   },
   attributes: { type: 'object', additionalProperties: true, description: 'Free-form; any keys and values.' },
-} satisfies Record<string, Schema>;
+} as const satisfies Record<string, Schema>;
+
+/** An annotation without its elements. */
+export type AnnotationHead = FromSchema<{ type: 'object'; properties: typeof headProperties }>;
+
+/** A whole annotation document. */
+export type AnnotationDocument = AnnotationHead & { elements?: AnnotationElement[] };
 
 /**
  * The JSON schema (the vocabulary that draft 6 and all later ones share, so that any validator takes it) of annotation documents

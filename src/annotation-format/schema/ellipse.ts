@@ -1,10 +1,7 @@
 import { boxProperties, shape } from './common.js';
-import type { BoxElement } from './rectangle.js';
+import type { FromSchema } from './from-schema.js';
+
+export const ellipse = shape('ellipse', ['center', 'width', 'height'], boxProperties);
 
 /** An ellipse; `width` and `height` are its full axes. */
-export interface EllipseElement extends BoxElement {
-  type: 'ellipse';
-}
-
-/** Schema of {@link EllipseElement}. */
-export const ellipse = shape('ellipse', ['center', 'width', 'height'], boxProperties);
+export type EllipseElement = FromSchema<typeof ellipse>;

@@ -1,39 +1,6 @@
-import {
-  boolean,
-  color,
-  coordinate,
-  number,
-  numbers,
-  positive,
-  positiveInteger,
-  rangeProperties,
-  shape,
-  type Coordinate,
-  type ElementBase,
-} from './common.js';
+import { boolean, color, coordinate, number, numbers, positive, positiveInteger, rangeProperties, shape } from './common.js';
+import type { FromSchema } from './from-schema.js';
 
-/** Values on a regular grid, row by row. */
-export interface GridDataElement extends ElementBase {
-  type: 'griddata';
-  /** Number of values in a row. */
-  gridWidth: number;
-  /** A whole number of rows. */
-  values: number[];
-  interpretation?: 'heatmap' | 'contour' | 'choropleth';
-  origin?: Coordinate;
-  dx?: number;
-  dy?: number;
-  radius?: number;
-  scaleWithZoom?: boolean;
-  colorRange?: string[];
-  rangeValues?: number[];
-  normalizeRange?: boolean;
-  stepped?: boolean;
-  minColor?: string;
-  maxColor?: string;
-}
-
-/** Schema of {@link GridDataElement}. */
 export const griddata = shape('griddata', ['gridWidth', 'values'], {
   gridWidth: { ...positiveInteger, description: 'Number of values across the grid.' },
   values: { ...numbers, description: 'Values row by row; their number is a multiple of gridWidth.' },
@@ -49,3 +16,6 @@ export const griddata = shape('griddata', ['gridWidth', 'values'], {
   minColor: { ...color, description: 'Color of values below the range.' },
   maxColor: { ...color, description: 'Color of values above the range.' },
 });
+
+/** Values on a regular grid, row by row. */
+export type GridDataElement = FromSchema<typeof griddata>;

@@ -1,26 +1,7 @@
-import { boolean, color, itemField, overlayProperties, shape, type Schema } from './common.js';
-import type { OverlayElement } from './image.js';
+import { boolean, color, itemField, overlayProperties, shape } from './common.js';
+import type { FromSchema } from './from-schema.js';
 
-/** How a category of a pixelmap looks. */
-interface PixelmapCategory {
-  fillColor: string;
-  strokeColor?: string;
-  label?: string;
-  description?: string;
-}
-
-/** A large image whose pixel values are indices of categories. The field naming the item follows the brand (`serviceId`). */
-export interface PixelmapElement extends OverlayElement {
-  type: 'pixelmap';
-  [itemField: `${string}Id`]: string;
-  /** The category of each pixel value (with `boundaries`: of each pair of pixel values). */
-  values: number[];
-  categories: PixelmapCategory[];
-  boundaries: boolean;
-}
-
-/** Schema of {@link PixelmapElement}. */
-export function pixelmap(brand: string): Schema {
+export function pixelmap(brand: string) {
   return shape('pixelmap', [itemField(brand), 'values', 'categories', 'boundaries'], {
     ...overlayProperties(brand),
     values: {
@@ -43,3 +24,6 @@ export function pixelmap(brand: string): Schema {
     },
   });
 }
+
+/** A large image whose pixel values are indices of categories. The field naming the item follows the brand (`serviceId`). */
+export type PixelmapElement = FromSchema<ReturnType<typeof pixelmap>>;

@@ -1,10 +1,7 @@
-import { coordinate, shape, vectorProperties, type Coordinate, type VectorElement } from './common.js';
+import { coordinate, shape, vectorProperties } from './common.js';
+import type { FromSchema } from './from-schema.js';
+
+export const point = shape('point', ['center'], { center: coordinate, ...vectorProperties });
 
 /** A single position. */
-export interface PointElement extends VectorElement {
-  type: 'point';
-  center: Coordinate;
-}
-
-/** Schema of {@link PointElement}. */
-export const point = shape('point', ['center'], { center: coordinate, ...vectorProperties });
+export type PointElement = FromSchema<typeof point>;

@@ -1,15 +1,6 @@
-import { coordinates, patternProperty, shape, vectorProperties, type Coordinate, type VectorElement } from './common.js';
+import { coordinates, patternProperty, shape, vectorProperties } from './common.js';
+import type { FromSchema } from './from-schema.js';
 
-/** An open line, or with `closed` a polygon that may have holes. */
-export interface PolylineElement extends VectorElement {
-  type: 'polyline';
-  points: Coordinate[];
-  closed?: boolean;
-  holes?: Coordinate[][];
-  pattern?: string;
-}
-
-/** Schema of {@link PolylineElement}. */
 export const polyline = shape('polyline', ['points'], {
   points: coordinates({ minItems: 2 }),
   closed: { type: 'boolean', default: false, description: 'false: an open line; true: a polygon.' },
@@ -21,3 +12,6 @@ export const polyline = shape('polyline', ['points'], {
   ...vectorProperties,
   ...patternProperty,
 });
+
+/** An open line, or with `closed` a polygon that may have holes. */
+export type PolylineElement = FromSchema<typeof polyline>;

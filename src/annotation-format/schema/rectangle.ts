@@ -1,19 +1,7 @@
-import { boxProperties, shape, type Coordinate, type VectorElement } from './common.js';
+import { boxProperties, shape } from './common.js';
+import type { FromSchema } from './from-schema.js';
 
-/** Fields shared by rectangle, ellipse and rectanglegrid: lengths in base-layer pixels, rotation in radians counterclockwise. */
-export interface BoxElement extends VectorElement {
-  center: Coordinate;
-  width: number;
-  height: number;
-  rotation?: number;
-  normal?: Coordinate;
-  pattern?: string;
-}
+export const rectangle = shape('rectangle', ['center', 'width', 'height'], boxProperties);
 
 /** A rectangle. */
-export interface RectangleElement extends BoxElement {
-  type: 'rectangle';
-}
-
-/** Schema of {@link RectangleElement}. */
-export const rectangle = shape('rectangle', ['center', 'width', 'height'], boxProperties);
+export type RectangleElement = FromSchema<typeof rectangle>;
