@@ -90,6 +90,24 @@ export class AccessDeniedError extends LargeImageError {
   }
 }
 
+const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
+
+/** The caller's level of permission on a document is too low. */
+export class LevelDeniedError extends AccessDeniedError {
+  /**
+   * @param level the level that the request needs
+   * @param subject the document, such as `folder 0123…`
+   * @param userId of the caller; `null` if anonymous
+   */
+  constructor(
+    readonly level: 0 | 1 | 2,
+    subject: string,
+    userId: string | null | undefined,
+  ) {
+    super(`${levelNames[level]} access denied for ${subject} (user ${userId ?? 'None'}).`);
+  }
+}
+
 /** The thing named in the path does not exist, and the route answers 404 for that. */
 export class NotFoundError extends LargeImageError {
   constructor(message: string) {

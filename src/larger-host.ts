@@ -47,6 +47,7 @@ export {
   BadValueError,
   errorReplies,
   InvalidError,
+  LevelDeniedError,
   NoLargeImageError,
   NotFoundError,
   TileOutsideError,

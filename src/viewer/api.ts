@@ -96,21 +96,26 @@ export function authorization(): Record<string, string> {
   return value === null ? {} : { Authorization: `Bearer ${value}` };
 }
 
-/** Removes ids from a message of the server, which mean nothing to people, and writes sizes as the rest of the page does. */
-function humanSentence(message: string) {
-  const action = accountTexts.actions[/^(\w+) access denied/i.exec(message)?.[1] ?? ''];
+/** The header by which the server tells programs what went wrong: `unknown-id`, or `access-denied; level=1`. */
+export const errorHeader = 'Large-Image-Error';
+
+/** A sentence for people: without ids, which mean nothing to them, and with sizes as the rest of the page writes them. */
+function humanSentence(message: string, code: string, field: unknown) {
+  const [kind, level = ''] = code.split('; level=');
+  const action = accountTexts.actions[level];
   if (action && token() === null) return accountTexts.signInTo(action);
   if (action) return accountTexts.mayNot(action);
-  const isGone = /^(Invalid \w+ id \(|Invalid ObjectId: |No such \w+: )/.test(message);
+  const isGone = kind === 'unknown-id' || (kind === 'invalid' && field === 'id');
   return isGone ? accountTexts.gone : message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));
 }
 
-/** Makes an error with the server's message from the body of an error answer. */
-export function toApiError(status: number, body: string) {
+/** Makes an error with the server's message from the body of an error answer, and its {@link errorHeader}. */
+export function toApiError(status: number, body: string, code?: string | null) {
   if (status === 0) return new ApiError(0, accountTexts.unreachable);
   try {
     const { message, field } = JSON.parse(body);
-    if (typeof message === 'string' && message !== '') return new ApiError(status, humanSentence(message), field);
+    if (typeof message === 'string' && message !== '')
+      return new ApiError(status, humanSentence(message, code ?? '', field), field);
   } catch {
     // The body is not an error of the API; it may come from a proxy.
   }
@@ -178,7 +183,7 @@ async function send(method: Method, path: string, { query, form, text, json, hea
     throw toApiError(0, '');
   }
   if (response.ok) return response;
-  const refusal = toApiError(response.status, await response.text());
+  const refusal = toApiError(response.status, await response.text(), response.headers.get(errorHeader));
   if (response.status !== 401 || sent === null || headers?.Authorization) throw refusal;
   if (sent === token()) for (const listener of refusalListeners) listener();
   throw new SessionEndedError(401, accountTexts.sessionEndedEntries);
@@ -245,7 +250,7 @@ type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: strin
 /** Requests a file with the user's token. */
 export async function fetchBlob(url: string, signal: AbortSignal | null) {
   const response = await fetch(url, { headers: authorization(), credentials: 'same-origin', signal });
-  if (!response.ok) throw toApiError(response.status, await response.text());
+  if (!response.ok) throw toApiError(response.status, await response.text(), response.headers.get(errorHeader));
   return response.blob();
 }
 

@@ -90,8 +90,8 @@ export const accountTexts = {
   signedOut: 'Signed out',
   status: (status: number) => statuses[status] ?? `The server answered with status ${status}.`,
   unreachable: 'The server cannot be reached. Check your network connection.',
-  /** what the user is not allowed to do, by the first word of the server's refusal */
-  actions: { Read: 'view', Write: 'edit', Admin: 'manage' } as Record<string, string>,
+  /** what the user is not allowed to do, by the level that it needs */
+  actions: { 0: 'view', 1: 'edit', 2: 'manage' } as Record<string, string>,
 };
 
 /** How many folders or annotations are inside a shared object, and how many of them are private. */

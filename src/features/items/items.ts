@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/concurrency/lru-options.js';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
-import { AccessDeniedError, UnknownIdError } from '../../errors.js';
+import { LevelDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
 import { batches } from '../../core/database/id-batches.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -18,8 +18,6 @@ interface Verdict {
   item: ItemRecord;
   level: AccessLevel;
 }
-
-const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
 
 /** Items and folders as a caller may see them. */
 export class Items {
@@ -91,9 +89,8 @@ export class Items {
     const found = this.#parts.get(`${who} ${name}`, () => this.#judgeParts(parts, caller));
     const { hidden } = found instanceof Promise ? await found : found;
     if (hidden === 0) return;
-    throw new AccessDeniedError(
-      `Read access denied for ${hidden} of the items and folders that the image of item ${image.id} is made of (user ${caller?.id ?? 'None'}).`,
-    );
+    const subject = `${hidden} of the items and folders that the image of item ${image.id} is made of`;
+    throw new LevelDeniedError(0, subject, caller?.id);
   }
 
   async #judgeParts(
@@ -158,6 +155,6 @@ export class Items {
   }
 }
 
-function denied(level: 0 | 1 | 2, model: string, id: string, caller: Caller | null): AccessDeniedError {
-  return new AccessDeniedError(`${levelNames[level]} access denied for ${model} ${id} (user ${caller?.id ?? 'None'}).`);
+function denied(level: 0 | 1 | 2, model: string, id: string, caller: Caller | null): LevelDeniedError {
+  return new LevelDeniedError(level, `${model} ${id}`, caller?.id);
 }

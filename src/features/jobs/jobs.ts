@@ -1,5 +1,5 @@
 import { sharedAbortController } from '../../core/concurrency/abort.js';
-import { AccessDeniedError, UnknownIdError } from '../../errors.js';
+import { LevelDeniedError, UnknownIdError } from '../../errors.js';
 import type { Caller, HostLogger, HostNotification } from '../../host.js';
 import {
   type JobChanges,
@@ -146,8 +146,7 @@ export class JobStore {
     const [seen] = await this.#see([job], caller);
     const { sight } = seen!;
     if (sight.level >= level) return sight;
-    const wanted = (['Read', 'Write', 'Admin'] as const)[level];
-    throw new AccessDeniedError(`${wanted} access denied for job ${job.id} (user ${caller?.id ?? 'None'}).`);
+    throw new LevelDeniedError(level, `job ${job.id}`, caller?.id);
   }
 
   /** The rights of the caller on each of some jobs. */

@@ -80,6 +80,7 @@ const exposedHeaders = [
   'Accept-Ranges',
   'Retry-After',
   'Large-Image-Corrupt-Tiles',
+  'Large-Image-Error',
   'Content-Location',
   'Warning',
 ];

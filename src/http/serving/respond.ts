@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { errorReplies, LargeImageError, UnsatisfiableRangeError, type ErrorCode } from '../../errors.js';
+import { errorReplies, LargeImageError, LevelDeniedError, UnsatisfiableRangeError, type ErrorCode } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
 import { outageOf } from '../../core/database/outage.js';
@@ -124,6 +124,8 @@ export function errorReply(
   const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
   const retryAfter = error.retryAfterSeconds ?? (status === 503 ? defaultPauseSeconds : null);
   const headers: ReplyHeaders = {
+    // For programs. The message is for people, and the members of the body are those that existing clients know.
+    'Large-Image-Error': error instanceof LevelDeniedError ? `${error.code}; level=${error.level}` : error.code,
     ...(retryAfter !== null && { 'Retry-After': retryAfter }),
     ...(error instanceof UnsatisfiableRangeError && { 'Content-Range': `bytes */${error.size}` }),
   };

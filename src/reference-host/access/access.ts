@@ -1,6 +1,6 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { AccessDeniedError, type AccessLevel, type Caller } from '../../index.js';
-import { hasScope, readInSlices } from '../../larger-host.js';
+import type { AccessLevel, Caller } from '../../index.js';
+import { hasScope, LevelDeniedError, readInSlices } from '../../larger-host.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { HostContext } from '../context.js';
 import type { GroupDocument } from '../groups/group.model.js';
@@ -71,9 +71,7 @@ export function shownLevel(document: AccessControlled, principal: Principal): Ac
   return grantedLevel(document, principal);
 }
 
-const levelNames: Record<GrantedLevel, string> = { 0: 'Read', 1: 'Write', 2: 'Admin' };
-
-/** @throws AccessDeniedError when the principal's level on a document is too low. */
+/** @throws LevelDeniedError when the principal's level on a document is too low. */
 export function requireLevel(
   model: AccessModel,
   document: AccessControlled & { _id: Types.ObjectId },
@@ -81,8 +79,7 @@ export function requireLevel(
   level: GrantedLevel,
 ): void {
   if (levelOn(document, principal) >= level) return;
-  const user = principal.id?.toHexString() ?? 'None';
-  throw new AccessDeniedError(`${levelNames[level]} access denied for ${model} ${document._id.toHexString()} (user ${user}).`);
+  throw new LevelDeniedError(level, `${model} ${document._id.toHexString()}`, principal.id?.toHexString());
 }
 
 /** A filter that matches the documents on which the principal has at least `level`. */

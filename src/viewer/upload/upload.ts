@@ -1,4 +1,4 @@
-import { ApiError, apiUrl, authorization, pause, request, toApiError } from '../api.js';
+import { ApiError, apiUrl, authorization, errorHeader, pause, request, toApiError } from '../api.js';
 import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
 
@@ -160,7 +160,7 @@ function sendChunk(options: {
     xhr.addEventListener('loadend', () => signal.removeEventListener('abort', abort));
     xhr.addEventListener('load', () => {
       if (xhr.status >= 200 && xhr.status < 300) resolve(JSON.parse(xhr.responseText));
-      else reject(toApiError(xhr.status, xhr.responseText));
+      else reject(toApiError(xhr.status, xhr.responseText, xhr.getResponseHeader(errorHeader)));
     });
     xhr.addEventListener('error', () => reject(toApiError(0, '')));
     xhr.addEventListener('abort', () => reject(signal.reason));

@@ -175,6 +175,22 @@ describe('the description of the API', () => {
     expect(untyped).toEqual([]);
   });
 
+  it('has a header that tells programs what went wrong, and which level of permission is missing', async () => {
+    const other = await started.register('other');
+    const folder = await newFolder(admin, 'Private');
+    const codeOf = async (client: Client, path: string) => {
+      const { status, headers } = await client.send('GET', path);
+      return [status, headers.get('large-image-error')];
+    };
+    expect(await codeOf(other, `/folder/${folder}`)).toEqual([403, 'access-denied; level=0']);
+    expect(await codeOf(started.anonymous, `/folder/${folder}`)).toEqual([401, 'access-denied; level=0']);
+    expect(await codeOf(other, `/folder/${folder}/access`)).toEqual([403, 'access-denied; level=2']);
+    expect(await codeOf(other, '/system/setting/definitions')).toEqual([403, 'access-denied']);
+    expect(await codeOf(admin, `/item/${'f'.repeat(24)}`)).toEqual([400, 'unknown-id']);
+    expect(await codeOf(admin, '/item/nosuch')).toEqual([400, 'invalid']);
+    expect(await codeOf(admin, '/user/me')).toEqual([200, null]);
+  });
+
   it('gives the page the types of answers', async () => {
     await expect(await answerTypes(document as never)).toMatchFileSnapshot('../../../src/viewer/answer-types.ts');
   });

@@ -1,4 +1,4 @@
-import { AccessDeniedError, LargeImageError } from '../../../errors.js';
+import { LargeImageError, LevelDeniedError } from '../../../errors.js';
 import { readAccessList, readFlags } from '../../../http/access-list.js';
 import { requireUser } from '../../../http/require-user.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
@@ -12,7 +12,6 @@ const createFlag = 'large_image_create_annotations';
 
 const knownFlags: ReadonlySet<string> = new Set([createFlag]);
 
-const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
 type Level = 0 | 1 | 2;
 type Permissions = Pick<AnnotationRecord, 'access' | 'public'>;
 
@@ -67,8 +66,7 @@ export class AnnotationPermissions {
   /** @throws AccessDeniedError */
   async require(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
     if ((await this.level(annotation, caller)) >= level) return;
-    const user = caller?.id ?? 'None';
-    throw new AccessDeniedError(`${levelNames[level]} access denied for annotation ${annotation.id} (user ${user}).`);
+    throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
 
   /** The filter of annotations that the caller may see. It lets site administrators see all. */

@@ -11,6 +11,7 @@ import {
   text,
   type RouteDefinition,
   idText,
+  LevelDeniedError,
   listOf,
   objectOf,
 } from '../../../larger-host.js';
@@ -60,7 +61,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
       const principal = await signedIn(context, caller);
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       if (!principal.admin && !userId.equals(principal.id)) {
-        throw new AccessDeniedError(`Admin access denied for user ${String(query.userId)} (user ${principal.id.toHexString()}).`);
+        throw new LevelDeniedError(2, `user ${String(query.userId)}`, principal.id.toHexString());
       }
       return pageReply(context.models.apiKey, { userId }, { ...query, sortable: keySort }, apiKeyView);
     },

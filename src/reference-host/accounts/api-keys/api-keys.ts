@@ -1,6 +1,6 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, LargeImageError } from '../../../index.js';
-import { InvalidError, UnknownIdError } from '../../../larger-host.js';
+import { LargeImageError } from '../../../index.js';
+import { InvalidError, LevelDeniedError, UnknownIdError } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import { longestTokenDays } from '../../system/settings.js';
 import type { ApiKeyDocument } from './api-key.model.js';
@@ -95,12 +95,12 @@ function checkDuration(days: number | undefined): number | undefined {
   return days === 0 ? undefined : days;
 }
 
-/** Loads a key that its owner or a site administrator wants to change. @throws AccessDeniedError for others. */
+/** Loads a key that its owner or a site administrator wants to change. @throws LevelDeniedError for others. */
 export async function loadApiKey({ models }: HostContext, id: string, principal: Principal): Promise<ApiKeyDocument> {
   const key = await models.apiKey.findById(id).lean<ApiKeyDocument>();
   if (key === null) throw new UnknownIdError('api_key', id);
   if (!principal.admin && !principal.id?.equals(key.userId)) {
-    throw new AccessDeniedError(`Write access denied for api_key ${id} (user ${principal.id?.toHexString() ?? 'None'}).`);
+    throw new LevelDeniedError(1, `api_key ${id}`, principal.id?.toHexString());
   }
   return key;
 }

@@ -1,4 +1,4 @@
-import { AccessDeniedError, InvalidError } from '../../../../errors.js';
+import { AccessDeniedError, InvalidError, LevelDeniedError } from '../../../../errors.js';
 import type { Caller } from '../../../../host.js';
 import type { Items } from '../../../items/items.js';
 import { itemSchema, listOf, mapOf, truth, anyInteger } from '../../../../http/schemas.js';
@@ -18,7 +18,7 @@ async function requireItem(items: Items, id: string, caller: Caller | null): Pro
     await items.load(id, 0, caller);
   } catch (error) {
     if (!(error instanceof AccessDeniedError)) throw error;
-    throw new AccessDeniedError(`Read access denied for item ${id} (user ${caller?.id ?? 'None'}).`);
+    throw new LevelDeniedError(0, `item ${id}`, caller?.id);
   }
 }
 

@@ -5,7 +5,7 @@ import { searchWords } from '../annotation-documents.model.js';
 import { batches } from '../../../../core/database/id-batches.js';
 import type { ItemRecord } from '../../../../core/host/records.js';
 import type { AnnotationParts } from '../annotation-parts.js';
-import { AccessDeniedError, UnknownIdError } from '../../../../errors.js';
+import { LevelDeniedError, UnknownIdError } from '../../../../errors.js';
 
 /** Conditions of a search for annotations. */
 export interface AnnotationSearch {
@@ -87,7 +87,7 @@ export class AnnotationLists {
       if (missing === undefined) continue;
       const item = await records.findItem(missing);
       if (item === null) throw new UnknownIdError('item', missing);
-      throw new AccessDeniedError(`Read access denied for folder ${item.folderId} (user ${caller?.id ?? 'None'}).`);
+      throw new LevelDeniedError(0, `folder ${item.folderId}`, caller?.id);
     }
     const permitted = await permissions.permitted(caller, 0);
     const counts = await model.countByItem({ ...permitted, itemIds });
