@@ -3,7 +3,7 @@
  * three, against the 50 ms that docs/operations.md promises. With words, only those whose names hold one of them.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { costlyAnnotations } from '../test/support/costly/annotations.js';
 import { costlyImages } from '../test/support/costly/images.js';
@@ -13,26 +13,16 @@ import { Client } from '../test/support/hosts/client.js';
 import { startWatchedServer } from '../test/support/hosts/watched-server.js';
 import { buildTestPrograms } from '../test/support/run/built-program.js';
 import { benchDatabase } from './support/database.js';
+import { sayHowIdle } from './support/measure.js';
 
 const limitMs = 50;
 const rounds = 3;
-
-/** How much longer a fixed piece of work takes by the clock than of the processor: 1 where nobody else wants it. */
-function busyness(): number {
-  const before = { wall: performance.now(), cpu: process.cpuUsage() };
-  let sum = 0;
-  for (let i = 0; i < 100_000_000; i += 1) sum += i % 7;
-  const { user, system } = process.cpuUsage(before.cpu);
-  return sum === 0 ? 0 : (performance.now() - before.wall) / ((user + system) / 1000);
-}
 
 const words = process.argv.slice(3);
 const rows = [...costlyTexts, ...costlyAnnotations, ...costlyImages].filter(
   ([what]) => words.length === 0 || words.some((word) => what.includes(word)),
 );
-const idle = busyness();
-console.log(`${availableParallelism()} processors; the clock runs ${idle.toFixed(2)} times as fast as the processor.`);
-if (idle > 1.1) console.log('Something else is running. The times by the clock are too long.');
+sayHowIdle();
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-costly-'));
 const [database, programs] = await Promise.all([benchDatabase(folder, 'embedded'), buildTestPrograms()]);

@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** Result and milliseconds on the clock. */
 export async function timed<T>(run: () => Promise<T>): Promise<[T, number]> {
   const start = performance.now();
@@ -11,4 +13,20 @@ export function median(values: readonly number[]): number {
 
 export function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(0)} MB`;
+}
+
+/** How much longer a fixed piece of work takes by the clock than of the processor: 1 where nobody else wants it. */
+function busyness(): number {
+  const before = { wall: performance.now(), cpu: process.cpuUsage() };
+  let sum = 0;
+  for (let i = 0; i < 100_000_000; i += 1) sum += i % 7;
+  const { user, system } = process.cpuUsage(before.cpu);
+  return sum === 0 ? 0 : (performance.now() - before.wall) / ((user + system) / 1000);
+}
+
+/** Prints whether other programs keep the processors busy. */
+export function sayHowIdle(): void {
+  const busy = busyness();
+  console.log(`${availableParallelism()} processors; the clock runs ${busy.toFixed(2)} times as fast as the processor.`);
+  if (busy > 1.1) console.log('Something else is running. The measurements are not reliable.');
 }

