@@ -7,7 +7,7 @@ import { sourceLevel, type ArrayImage } from './arrays.js';
 import { chunkBytes, compressed } from './chunk-bytes.js';
 import type { ChunkCodec } from './nodes.js';
 
-/** What is known of the samples of an image without reading it finely. */
+/** Facts about the samples of an image, measured on a coarse level. */
 export interface Measured {
   omero: Record<string, unknown>;
   codec: ChunkCodec;

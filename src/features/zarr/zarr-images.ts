@@ -21,10 +21,10 @@ import { chunkAt, replyWithChunk, replyWithText, type StoreRequest } from './sto
 /** Most images in a store. */
 export const maxImages = 500;
 
-/** Images whose arrays are remembered, and images whose windows are. */
+/** Most images whose arrays and windows are remembered. */
 const maxKnown = 1000;
 
-/** What is known of an image file in one state. */
+/** The parts of an image file that a store is made of, in one state of the file. */
 interface Layout {
   /** Another text as soon as samples of the image may be different. */
   state: string;

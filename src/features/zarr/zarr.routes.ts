@@ -24,7 +24,7 @@ interface ZarrContext {
 
 const defineRoute = routeDefiner<ZarrContext>();
 
-/** What a request may read, and as whom. */
+/** The item or folder that a request may read, and the caller whose rights count. */
 interface Granted<Subject> {
   subject: Subject;
   caller: Caller | null;
@@ -33,8 +33,8 @@ interface Granted<Subject> {
 }
 
 /**
- * Refusals. Clients take 404 and 403 for chunks that are not stored, and fill in zeros, so whoever may not read gets 401, also for items that do not
- * exist.
+ * Statuses of refusals. Clients take 404 and 403 for chunks that are not stored, and fill in zeros. So a caller who may not read gets 401 for every key,
+ * and so does everybody for an item that does not exist: it may have been deleted while a client reads it.
  */
 const errorStatus = {
   'access-denied': 401,
@@ -62,6 +62,8 @@ const shared = {
     'tile-source',
     'corrupt-tile',
     'too-large',
+    'conflict',
+    'precondition-failed',
     'unsatisfiable-range',
     'busy',
     'unavailable',
@@ -70,7 +72,12 @@ const shared = {
 } as const;
 
 const signedIn = { ...shared, access: 'public', scope: scopes.read, cookie: true, anyOrigin: true, errorStatus } as const;
-const byToken = { ...shared, ...tokenRoute, errorStatus: { ...errorStatus, ...tokenRoute.errorStatus } } as const;
+const byToken = {
+  ...shared,
+  ...tokenRoute,
+  errors: [...shared.errors, 'too-often'],
+  errorStatus: { ...errorStatus, ...tokenRoute.errorStatus },
+} as const;
 
 const key = {
   '*': required(
@@ -152,7 +159,7 @@ const stores = [
   { version: 2, at: 'zarr2', format: 'OME-Zarr 0.4 (Zarr 2)' },
 ] as const;
 
-/** Routes that serve images and folders as OME-Zarr, for callers with a token of their own and for links. */
+/** Routes that serve images and folders as OME-Zarr, for callers who are signed in and for links. */
 export const zarrRoutes = stores.flatMap(({ version, at, format }) => [
   defineRoute({
     ...signedIn,

@@ -58,21 +58,19 @@ function directoryOf(
   const { 322: _across, 323: _down, ...tags } = grayTags(width, height, 256);
   const repeated = (value: number) => ({ short: Array.from({ length: bands }, () => value) });
   const colors = bands === 3 || bands === 4 ? 3 : 1;
-  return {
-    chunks,
-    tags: {
-      ...tags,
-      258: repeated(samples.BYTES_PER_ELEMENT * 8),
-      262: { short: [colors === 3 ? 2 : 1] },
-      277: { short: [bands] },
-      339: repeated(isFloat(dtype) ? 3 : isSigned(dtype) ? 2 : 1),
-      ...(bands > colors && {
-        338: { short: Array.from({ length: bands - colors }, () => (bands === 2 || bands === 4 ? 2 : 0)) },
-      }),
-      ...(tile === null ? { 278: { long: [down] } } : { 322: { short: [across] }, 323: { short: [down] } }),
-      ...more,
-    },
+  const written: Record<number, TagValue> = {
+    ...tags,
+    258: repeated(samples.BYTES_PER_ELEMENT * 8),
+    262: { short: [colors === 3 ? 2 : 1] },
+    277: { short: [bands] },
+    339: repeated(isFloat(dtype) ? 3 : isSigned(dtype) ? 2 : 1),
+    ...more,
   };
+  if (bands > colors)
+    written[338] = { short: Array.from({ length: bands - colors }, () => (bands === 2 || bands === 4 ? 2 : 0)) };
+  if (tile === null) written[278] = { long: [down] };
+  else Object.assign(written, { 322: { short: [across] }, 323: { short: [down] } });
+  return { chunks, tags: written };
 }
 
 interface Shape {

@@ -35,7 +35,7 @@ interface GroupLabel {
   color: string;
 }
 
-/** What {@link ZarrLabels} works with. */
+/** Options of {@link ZarrLabels}. */
 export interface ZarrLabelsOptions {
   annotations: AnnotationServices;
   overlay: AnnotationOverlay;
