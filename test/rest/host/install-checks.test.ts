@@ -8,6 +8,7 @@ import { install, InvalidHostError, startWorker, type Host } from '../../../src/
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { listen } from '../../support/hosts/listening.js';
 import { until } from '../../support/run/until.js';
+import { casesOf } from '../../support/run/sample.js';
 
 /** What an operator may get wrong; the compiler would have told some of it. */
 type Wrong = { [K in keyof Host]?: unknown };
@@ -170,7 +171,6 @@ describe('checks its arguments', () => {
     await installation.close();
   });
 
-  // A hundred times: on a busy machine and a database on disk that takes a while.
   it('and leaves nothing behind, however often it is done and undone', async () => {
     const app = express();
     const layers = () => app.router.stack.length;
@@ -192,7 +192,7 @@ describe('checks its arguments', () => {
       jobs: Object.keys(server.agenda.definitions),
     };
     expect(before.hooks).toBeGreaterThan(0);
-    for (let i = 0; i < 97; i++) await once();
+    for (let i = 0; i < casesOf(97); i++) await once();
     expect({
       layers: layers(),
       hooks: hooks(),

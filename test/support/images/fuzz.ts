@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { TileOutsideError, TileSourceError } from '../../../src/errors.js';
 import type { TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
+import { casesOf } from '../run/sample.js';
 import { memoryInput } from './memory-input.js';
 
 /** A mutated file that keeps the source busy for longer hangs: on an idle machine none takes a second. */
@@ -113,6 +114,7 @@ export async function fuzz(
   const note = (reason: unknown): void => void rejections.push(reason);
   process.on('unhandledRejection', note);
   const { rss } = process.memoryUsage();
+  const cases = casesOf(count, 1 / 4) * times;
   let files = 0;
   let readable = 0;
   try {
@@ -120,7 +122,7 @@ export async function fuzz(
       const whole = await exercise(definition, file, name);
       expect(whole.opened, `${kind} itself opens`).toBe(true);
       const next = random(seed ^ kind.length);
-      for (let index = 0; index < count * times; index++) {
+      for (let index = 0; index < cases; index++) {
         const mutated = mutate(file, next, mutation);
         const label = `${kind}, file ${index}, FUZZ_SEED=${seed}`;
         let timer: NodeJS.Timeout | undefined;

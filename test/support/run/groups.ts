@@ -30,6 +30,19 @@ export const groups = {
     'test/unit/tilesource/sources/openslide.test.ts',
     'test/unit/tilesource/sources/zarr.test.ts',
   ],
+  /** Large tables and generated cases, of which the core tries a sample (`sample.ts`), in full. */
+  tables: [
+    'test/rest/host/api-description.test.ts',
+    'test/rest/host/install-checks.test.ts',
+    'test/rest/images/conversion.test.ts',
+    'test/unit/annotation-format',
+    'test/unit/tilesource/conversion-samples.test.ts',
+    'test/unit/tilesource/edges.test.ts',
+    'test/unit/tilesource/sources/deepzoom.test.ts',
+    'test/unit/tilesource/sources/multi.test.ts',
+    'test/unit/tilesource/style',
+    'test/unit/tilesource/tiff',
+  ],
   /** What uses a database, on one that keeps its data on disk (`durable-database.ts`). */
   database: ['test/contract', 'test/rest', 'test/full/kills'],
 } as const satisfies Record<string, readonly string[]>;

@@ -12,6 +12,7 @@ import {
   parseElementQuery,
 } from '../../../src/annotation-format/element-query.js';
 import { anyElement } from './arbitraries.js';
+import { casesOf } from '../../support/run/sample.js';
 
 describe('parameters', () => {
   test('nothing sent asks for everything in the order of ids', () => {
@@ -191,7 +192,7 @@ test('a box around elements is never passed over when one of them matches', () =
       matches += 1;
       expect(mayMatchWithin(union, conditions)).toBe(true);
     }),
-    { numRuns: 1000 },
+    { numRuns: casesOf(1000) },
   );
   expect(matches).toBeGreaterThan(50);
 });

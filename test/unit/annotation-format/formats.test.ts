@@ -11,6 +11,7 @@ import { createDocumentValidator } from '../../../src/annotation-format/validate
 import { sampleFile } from '../../support/images/data.js';
 import { allTypes, anyElement, elementOf } from './arbitraries.js';
 import { fullElements } from './samples.js';
+import { casesOf } from '../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
 const check = createDocumentValidator('service');
@@ -42,7 +43,7 @@ describe.each([
         const back = read(plain(writeFeature(element, overlay)));
         expect(back).toEqual([plain(element)]);
       }),
-      { numRuns: 150 },
+      { numRuns: casesOf(150) },
     );
   });
 
@@ -577,7 +578,7 @@ describe('import', () => {
           expect(error).toBeInstanceOf(BadParameterError);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: casesOf(1000) },
     );
   });
 

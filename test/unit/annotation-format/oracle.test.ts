@@ -9,6 +9,7 @@ import { oracle, oracleTable } from '../../support/annotations/annotation-oracle
 import { mutant, mutants, type Mutant } from '../../support/annotations/annotation-mutants.js';
 import { allTypes, anyElement } from './arbitraries.js';
 import { fullElements } from './samples.js';
+import { casesOf, sampleOf } from '../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
 const validate = createDocumentValidator('service');
@@ -59,7 +60,7 @@ describe('verdicts are those of the tables of the format', () => {
     expect(Object.keys(oracleTable).toSorted()).toEqual(Object.keys(fullElements).toSorted());
   });
 
-  test.each(allTypes)('%s: every member missing, extra, of every wrong kind, at and past its limits', (type) => {
+  test.each(sampleOf(allTypes, 4))('%s: every member missing, extra, of every wrong kind, at and past its limits', (type) => {
     const { required, optional } = oracleTable[type]!;
     const allowed = [...Object.keys(required), ...Object.keys(optional), 'id', 'label', 'group', 'user', 'type'];
     const comparison = new Comparison();
@@ -98,8 +99,8 @@ describe('verdicts are those of the tables of the format', () => {
         comparison.compare({ elements }, JSON.stringify(elements));
         return comparison.differences.length === 0;
       }),
-      { numRuns: 1000 },
+      { numRuns: casesOf(1000, 1 / 4) },
     );
-    expect(Math.min(comparison.refused, comparison.accepted)).toBeGreaterThan(100);
+    expect(Math.min(comparison.refused, comparison.accepted)).toBeGreaterThan(25);
   });
 });

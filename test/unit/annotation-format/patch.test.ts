@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { InvalidError } from '../../../src/errors.js';
 import { applyPatch, parsePatch, patchedElementIds, type PatchTarget } from '../../../src/annotation-format/patch.js';
+import { casesOf } from '../../support/run/sample.js';
 
 const a = 'a'.repeat(24);
 const b = 'b'.repeat(24);
@@ -285,7 +286,7 @@ test('any body is answered by a result or a validation error', () => {
         expect(error).toBeInstanceOf(InvalidError);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: casesOf(2000) },
   );
   expect(Object.keys(target.head)).toEqual(['name', 'description', 'attributes']);
 });

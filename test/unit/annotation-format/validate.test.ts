@@ -12,6 +12,7 @@ import {
 } from '../../../src/annotation-format/validate.js';
 import { allTypes, anyElement, color } from './arbitraries.js';
 import { badByType, badValues, fullElements, requiredMembers } from './samples.js';
+import { casesOf } from '../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
 const checkElement = createElementValidator('service');
@@ -301,7 +302,7 @@ describe('the fast checks', () => {
         expect(verdicts(element as unknown as Json)).toEqual([true, true, true]);
         expect(checkElement(element, 0)).toEqual(element);
       }),
-      { numRuns: 3000 },
+      { numRuns: casesOf(3000) },
     );
   });
 
@@ -357,7 +358,7 @@ describe('the fast checks', () => {
           expect(all).toEqual([all[0], all[0], all[0]]);
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: casesOf(10_000) },
     );
     expect(refused).toBeGreaterThan(3000);
   });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { formatConfig } from '../../../src/configuration-text/format.js';
 import { createLiteralBudget } from '../../../src/configuration-text/literal-arithmetic.js';
 import { parseLiteral } from '../../../src/configuration-text/literal.js';
@@ -7,11 +7,9 @@ import { reprValue } from '../../../src/configuration-text/python-value.js';
 import { validateConfig } from '../../../src/configuration-text/validate.js';
 import { wrapValue } from '../../../src/configuration-text/wrap.js';
 import { askPython, hasPython } from '../../support/python/python.js';
+import { casesOf } from '../../support/run/sample.js';
 
-// A loaded machine is several times slower than an idle one.
-vi.setConfig({ testTimeout: 120_000 });
-
-const sampleSize = Number(process.env.CONFIG_SAMPLES ?? 300);
+const sampleSize = Number(process.env.CONFIG_SAMPLES ?? casesOf(300));
 const seed = Number(process.env.CONFIG_SEED ?? 20261121);
 const sample = <T>(arbitrary: fc.Arbitrary<T>) => fc.sample(arbitrary, { numRuns: sampleSize, seed });
 

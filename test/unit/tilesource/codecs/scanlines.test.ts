@@ -136,7 +136,7 @@ describe('pictures in rows', () => {
       ['fits', { file: fits, name: 'a.fits', near: [{ offset: 0, length: 640 }] }],
     ]);
     const result = await fuzz(scanlinesSource, kinds, { count: 200 });
-    expect(result.files).toBeGreaterThan(100);
+    expect(result.files).toBeGreaterThan(30);
     expect(result.readable).toBeGreaterThan(result.files / 10);
   });
 });

@@ -331,7 +331,7 @@ describe('CZI', () => {
     ];
     const files = new Map(kinds.map(([kind, written]) => [kind, { ...writeCzi(written), name: 'fuzz.czi' }]));
     const result = await fuzz(cziSource, files, { count: 150 });
-    expect(result.files).toBeGreaterThan(100);
+    expect(result.files).toBeGreaterThan(30);
     expect(result.readable).toBeGreaterThan(result.files / 10);
   });
 });

@@ -130,7 +130,7 @@ describe('Deep Zoom in a ZIP file', () => {
     const files = { 'b.dzi': usual, 'b_files/7/0_0.jpg': await tilePicture(64), 'b_files/6/0_0.jpg': await tilePicture(50) };
     const kinds = new Map([['tiles', { ...writeZip(files, { deflated: ['b.dzi'] }), name: 'fuzz.zip' }]]);
     const result = await fuzz(deepZoomSource, kinds, { count: 300 });
-    expect(result.files).toBeGreaterThan(100);
+    expect(result.files).toBeGreaterThan(30);
     expect(result.readable).toBeGreaterThan(result.files / 10);
   });
 });

@@ -191,7 +191,7 @@ describe('DICOM', () => {
       ]),
     );
     const result = await fuzz(dicomSource, kinds, { count: 200 });
-    expect(result.files).toBeGreaterThan(100);
+    expect(result.files).toBeGreaterThan(30);
     expect(result.readable).toBeGreaterThan(result.files / 10);
   });
 });

@@ -179,7 +179,7 @@ describe('OME-Zarr in a ZIP file', () => {
       }).map(([kind, written]) => [kind, { ...written, name: 'fuzz.zip' }]),
     );
     const result = await fuzz(zarrSource, kinds, { count: 200 });
-    expect(result.files).toBeGreaterThan(100);
+    expect(result.files).toBeGreaterThan(30);
     expect(result.readable).toBeGreaterThan(result.files / 10);
   });
 });

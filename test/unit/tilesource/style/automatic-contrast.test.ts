@@ -8,6 +8,7 @@ import type { EncodedPicture, StreamedPicture } from '../../../../src/tilesource
 import { parseStyle } from '../../../../src/tilesource/style/parse.js';
 import { resolveRange, surveySamples } from '../../../../src/tilesource/style/range.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
+import { casesOf } from '../../../support/run/sample.js';
 
 /** The range that automatic contrast gives to a band. */
 async function rangeOf(raster: Raster, { share = 0.001, index = 0, nodata = null as number | null } = {}) {
@@ -110,7 +111,7 @@ describe('automatic contrast', () => {
           true,
         ]);
       }),
-      { numRuns: 300 },
+      { numRuns: casesOf(300) },
     );
   });
 

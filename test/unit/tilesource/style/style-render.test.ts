@@ -7,6 +7,7 @@ import { interpolateColor } from '../../../../src/tilesource/style/palette.js';
 import { parseStyle, type BandStyle, type Style } from '../../../../src/tilesource/style/parse.js';
 import { surveySamples } from '../../../../src/tilesource/style/range.js';
 import { stylePixel, styleRaster } from '../../../../src/tilesource/style/render.js';
+import { casesOf } from '../../../support/run/sample.js';
 
 /** The rule of the style language, pixel by pixel and without any short cut. */
 function expectedPixel(style: Style, raster: Raster, pixel: number): number[] {
@@ -113,7 +114,7 @@ describe('styles, against the rule pixel by pixel', () => {
         const first = await stylePixel(style, inputs);
         first.forEach((value, channel) => expect(value).toBeCloseTo(expectedPixel(style, raster, 0)[channel]!, 2));
       }),
-      { numRuns: 150 },
+      { numRuns: casesOf(150, 1 / 3) },
     );
   });
 

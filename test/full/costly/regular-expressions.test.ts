@@ -9,7 +9,7 @@ process.env.RECHECK_BACKEND = 'pure';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 /** Expressions that were shown to take time in proportion to the text; showing it takes up to seconds each. */
-const ledger = join(root, 'test/unit/repository/linear-expressions.json');
+const ledger = join(root, 'test/full/costly/linear-expressions.json');
 
 /** Regular expressions of the sources that may go through more than a bounded part of a text, and where they are. */
 function expressions(): Map<string, string> {
