@@ -117,7 +117,7 @@ export async function compare(
 ): Promise<boolean> {
   const ours: Measured[] = [];
   const reference: Measured[] = [];
-  // The first seconds of both are for compilers, which run on the same processors, and for caches.
+  // The first seconds of both warm up compilers, which use the same processors, and caches.
   await sides.reference(warmUpSeconds);
   await sides.ours(warmUpSeconds);
   for (let round = 0; round < rounds; round += 1) {
@@ -140,7 +140,7 @@ export async function compare(
   return reached;
 }
 
-/** What is asked for: each path once, until the time is over. */
+/** Requests for each path once, until the time is up. */
 export interface Download {
   url: string;
   connections: number;

@@ -86,13 +86,13 @@ async function passthrough(host: SlideHost, tiles: readonly Buffer[], directory:
     const warm = ours(() => '');
     const cold = ours(() => `?${never()}`);
     await compare('stored tile, warm', { ours: warm, reference, against: 'bare Express' }, { target: 0.7 });
-    await compare('stored tile, in no cache', { ours: cold, reference, against: 'bare Express' }, { target: 0.7 });
+    await compare('stored tile, uncached', { ours: cold, reference, against: 'bare Express' }, { target: 0.7 });
     if (iip === null) return;
     const resolution = host.levels - 1;
     const path = () => iip.tilePath(host.file, resolution, random(tileCount));
     const other = requests({ url: iip.url, connections, path });
     await compare('stored tile, warm', { ours: warm, reference: other, against: 'IIPImage' }, { target: 5 });
-    await compare('stored tile, in no cache', { ours: cold, reference: other, against: 'IIPImage' }, { target: 5 });
+    await compare('stored tile, uncached', { ours: cold, reference: other, against: 'IIPImage' }, { target: 5 });
   } finally {
     await iip?.close();
     await bare.close();
