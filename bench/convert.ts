@@ -116,7 +116,7 @@ try {
     const ratio = median(mine.map(({ seconds }) => seconds)) / median(theirs);
     const resident = Math.max(...mine.map((each) => each.resident)) / 2 ** 20;
     console.log(
-      `${name}, ${side} x ${side}: ${ratio.toFixed(2)} × vips tiffsave (to reach: ${target}), peak RSS ${resident.toFixed(0)} MiB`,
+      `${name}, ${side} x ${side}: ${ratio.toFixed(2)} × vips tiffsave (target: ${target}), peak RSS ${resident.toFixed(0)} MiB`,
     );
   }
 } finally {

@@ -116,7 +116,7 @@ try {
   }
   const ratio = (name: keyof (typeof ratios)[number]) => median(ratios.map((each) => each[name])).toFixed(2);
   console.log(
-    `thumbnail job: ${ratio('careful')} × sharp in a loop at the same concurrency, told the best level of each file (to reach: 0.8); ` +
+    `thumbnail job: ${ratio('careful')} × sharp in a loop at the same concurrency, told the best level of each file (target: 0.8); ` +
       `${ratio('cpu')} × by processor time of this process; ${ratio('plain')} × sharp left to itself`,
   );
 

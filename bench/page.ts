@@ -146,7 +146,7 @@ async function openElement(page: Page, host: SlideHost): Promise<void> {
 
 function report(name: string, value: string, target: string, reached: boolean): void {
   if (!reached) process.exitCode = 1;
-  console.log(`${name.padEnd(52)} ${value.padStart(24)} (to reach: ${target}; ${reached ? 'reached' : 'NOT REACHED'})`);
+  console.log(`${name.padEnd(52)} ${value.padStart(24)} (target: ${target}; ${reached ? 'reached' : 'NOT REACHED'})`);
 }
 
 async function panning(host: SlideHost, page: Page): Promise<void> {

@@ -116,7 +116,7 @@ try {
     `${counts[1]} processes  ${several.toFixed(0)}/s  ${severalCost.toFixed(0)} µs    ${(several / one).toFixed(2)} × as many answers here`,
   );
   console.log(
-    `on processors of their own ${ratio.toFixed(2)} × (to reach: ${toReach}; ${ratio >= toReach ? 'reached' : 'NOT REACHED'})`,
+    `on processors of their own ${ratio.toFixed(2)} × (target: ${toReach}; ${ratio >= toReach ? 'reached' : 'NOT REACHED'})`,
   );
 } finally {
   await database.stop();

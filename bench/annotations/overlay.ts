@@ -77,5 +77,5 @@ export async function measureOverlay(bench: Bench, id: string, restart: () => Pr
     );
   }
   targets.note('overlay tile, first of a process', Math.max(...firsts), mostMs, 'ms', 'the worst of all levels');
-  targets.note('overlay tile, in no cache', Math.max(...others.filter(Number.isFinite)), mostMs, 'ms', 'the worst of all levels');
+  targets.note('overlay tile, uncached', Math.max(...others.filter(Number.isFinite)), mostMs, 'ms', 'the worst of all levels');
 }

@@ -74,7 +74,7 @@ async function speed({ name, source, path, library }: Sample): Promise<void> {
     await anyTile(opened);
     const share = watched.read() / watched.size();
     const isLarge = watched.size() > bytes / 2;
-    const verdict = isLarge ? ` (to reach: 0.02; ${share < 0.02 ? 'reached' : 'NOT REACHED'})` : '';
+    const verdict = isLarge ? ` (target: 0.02; ${share < 0.02 ? 'reached' : 'NOT REACHED'})` : '';
     console.log(
       `${name}: opened, and the first tile: ${megabytes(watched.read())} of ${megabytes(watched.size())}, ${share.toFixed(4)}${verdict}`,
     );
@@ -111,7 +111,7 @@ async function manyOpen({ name, source }: Sample, paths: readonly string[]): Pro
     const ratio = last / first;
     console.log(
       `${name}: of ${openFiles} open files the last hundred took ${last.toFixed(1)} ms each, the first ${first.toFixed(1)} ms: ${ratio.toFixed(2)} ×` +
-        ` (to reach: 1.2; ${ratio <= 1.2 ? 'reached' : 'NOT REACHED'}), by processor time ${(lastUsed / firstUsed).toFixed(2)} ×`,
+        ` (target: 1.2; ${ratio <= 1.2 ? 'reached' : 'NOT REACHED'}), by processor time ${(lastUsed / firstUsed).toFixed(2)} ×`,
     );
   } finally {
     for (const each of opened) await each.close();

@@ -52,7 +52,7 @@ export async function memoryOverRequests(
   const done = [...counts.values()].reduce((sum, count) => sum + count, 0);
   console.log(
     `${done} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
-      ` (to reach: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
+      ` (target: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
   );
   console.log(`MB at each twentieth: ${found.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
   console.log([...counts].map(([name, count]) => `${name} ${count}`).join('; '));
