@@ -1,7 +1,7 @@
 import type { AnnotationElement } from './schema/document.js';
 
 /**
- * How much an element counts towards `_detailsCount` and `maxDetails`: its points, the values of a grid, 4 for shapes with a centre and an extent, 1
+ * How much an element counts towards `_detailsCount` and `maxDetails`: its points, the values of a grid, 4 for shapes with a center and an extent, 1
  * for points and overlays.
  */
 export function elementDetails(element: AnnotationElement): number {

@@ -1,6 +1,6 @@
 import type { PythonValue } from './python-value.js';
 
-/** Largest number of bits of an integer that `+` or `*` computes; larger results are refused. */
+/** Maximum number of bits of an integer that `+` or `*` computes; larger results are refused. */
 const maxComputedBits = 33_000n;
 
 /** The remaining budget for parsing the values of one text. All values share it, so that time and memory are bounded. */
@@ -34,7 +34,7 @@ export function negate(value: PythonValue): PythonValue | null {
   }
 }
 
-/** `left + right` by Python's rules; `null` when they cannot be added or the result would be too large. */
+/** `left + right` by Python's rules; `null` if they cannot be added or the result would be too large. */
 export function add(left: PythonValue, right: PythonValue, budget: LiteralBudget): PythonValue | null {
   if ((left.type === 'str' || left.type === 'bytes') && left.type === right.type) {
     return take(budget, left.value.length + right.value.length) ? { type: left.type, value: left.value + right.value } : null;
@@ -46,7 +46,7 @@ export function add(left: PythonValue, right: PythonValue, budget: LiteralBudget
   return isNumeric(left) && isNumeric(right) ? addNumbers(left, right) : null;
 }
 
-/** `left * right` by Python's rules; `null` when they cannot be multiplied or the result would be too large. */
+/** `left * right` by Python's rules; `null` if they cannot be multiplied or the result would be too large. */
 export function multiply(left: PythonValue, right: PythonValue, budget: LiteralBudget): PythonValue | null {
   if (isNumeric(left) && isNumeric(right)) return multiplyNumbers(left, right);
   return repeat(left, right, budget) ?? repeat(right, left, budget);

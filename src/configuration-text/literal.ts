@@ -16,7 +16,7 @@ export interface Literal {
 export class InvalidLiteralError extends Error {
   /** Zero-based line of the text with the error. */
   readonly line: number;
-  /** Whether parsing was given up because the file exceeds the allowed work; the text may be valid. */
+  /** Whether parsing stopped because the file takes too much work; the text may be valid. */
   readonly isTooLarge: boolean;
 
   constructor(line: number, options: { isTooLarge?: boolean } = {}) {
@@ -37,9 +37,10 @@ const maxBrackets = 200;
 const maxDepth = 500;
 
 /**
- * Reads a Python literal of the kinds that `administration.md` 3.2 lists. Only `+` and `*` between literals are evaluated.
+ * Parses a Python literal: None, booleans, numbers, strings, bytes, and lists, tuples, sets and dictionaries of these. Only `+` and
+ * `*` between literals are evaluated.
  *
- * @throws InvalidLiteralError if the text is not a literal, or is too large or too deeply nested to be read in bounded time.
+ * @throws InvalidLiteralError if the text is not a literal, or is too large or too deeply nested to be parsed in bounded time.
  */
 export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   const simple = readSimple(text);
@@ -55,7 +56,7 @@ export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   if (value === null) throw new InvalidLiteralError(0);
   if (result.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(result.tree, code, result.errorAt)));
   const lineCount = lineAt(statement.to) + 1;
-  // An indented line continues the value, so one that is no part of it is an error and not another option.
+  // An indented line continues the value, so one that is not part of it is an error and not another option.
   const next = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));
   if (next >= 0) throw new InvalidLiteralError(next);
   return { value, lineCount };
@@ -86,8 +87,8 @@ function readSimple(text: string): PythonValue | null {
 }
 
 /**
- * Replaces the point of numbers that end with it (`1.`, `1.e3`) by `_`, because the parser does not accept such numbers. The values are
- * read from the original text, so replacements inside strings do no harm.
+ * Replaces the point of numbers that end with it (`1.`, `1.e3`) by `_`, because the parser does not accept such numbers. The values
+ * are read from the original text, so replacements inside strings do no harm.
  */
 function closeNumbers(code: string): string {
   return code.replace(/\d\.\d?/g, (found) => (found.length === 3 ? found : `${found.charAt(0)}_`));
@@ -208,7 +209,7 @@ class LiteralReader {
     this.#budget = budget;
   }
 
-  /** The value of the node under the cursor, which does not move; `null` if the node is not a literal. */
+  /** The value of the node at the cursor, which does not move; `null` if the node is not a literal. */
   read(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
     if (depth > maxDepth) return null;
     switch (cursor.name) {

@@ -54,7 +54,7 @@ export function optionText(option: ConfigOption): string {
   return stripEnd(option.lines.map((line) => line.text).join('\n'));
 }
 
-/** Parses a text by the grammar of `administration.md` 3.1, without parsing the values of options. */
+/** Parses a text into sections, options and comments, without parsing the values of options. */
 export function parseConfig(text: string): { entries: ConfigEntry[]; problem: ConfigProblem | null } {
   const reader = new ConfigReader();
   let line = 0;

@@ -14,7 +14,7 @@ export type PythonValue =
   | { type: 'dict'; entries: [PythonValue, PythonValue][] }
   | { type: 'opaque'; as: 'str' | 'int'; source: string };
 
-/** Largest number of decimal digits of a computed integer. Converting millions of digits takes seconds. */
+/** Maximum number of decimal digits of a computed integer. Converting millions of digits takes seconds. */
 export const maxIntegerDigits = 100_000;
 
 /** The text that Python's `repr` returns; for an opaque value its source text. */

@@ -8,27 +8,27 @@ type PlainValue = null | boolean | number | string | PlainValue[] | { [key: stri
 
 /** The plugin's own settings of the configuration file, section `[large_image]`. */
 export interface FileSettings {
-  /** Where encoded tiles are cached; `null`: in memory. `python`, the name in existing files, is read as `memory`. */
+  /** Where encoded tiles are cached; `null` means in memory. `python`, the name in existing files, is read as `memory`. */
   cache_backend: 'none' | 'memory' | 'redis' | null;
-  /** The tile cache in memory may take one n-th of the machine's memory. */
+  /** The tile cache in memory can use one n-th of the machine's memory. */
   cache_python_memory_portion: number;
   /** `host:port` or a `redis:` or `rediss:` address. */
   cache_redis_url: string;
   cache_redis_username: string | null;
   cache_redis_password: string | null;
-  /** Open tile sources may take one n-th of the machine's memory. */
+  /** Open tile sources can use one n-th of the machine's memory. */
   cache_tilesource_memory_portion: number;
-  /** Largest number of tile sources that stay open; 0: the built-in number. */
+  /** Maximum number of tile sources that stay open; 0 means the built-in number. */
   cache_tilesource_maximum: number;
   /** Whether tile sources stay open between requests. */
   cache_sources: boolean;
   /** Longest side in pixels of an image that sources for small images read. */
   max_small_image_size: number;
-  /** Whether colours are corrected by the image's ICC profile, or the name of the rendering intent to use. */
+  /** Whether colors are corrected by the image's ICC profile, or the name of the rendering intent to use. */
   icc_correction: boolean | string;
   /** Regular expression for names of files that no fallback source reads. */
   all_sources_ignored_names: string;
-  /** By the name of a source: a regular expression for names of files that it does not read, from `source_<name>_ignored_names`. */
+  /** By name of a source: a regular expression for names of files that it does not read, from `source_<name>_ignored_names`. */
   source_ignored_names: Readonly<Record<string, string>>;
   /** Largest annotation file that is imported, in bytes. */
   max_annotation_input_file_length: number;
@@ -146,7 +146,7 @@ const builtIn = '__default__';
  * whole. Never throws.
  */
 export function readSettings(options: {
-  /** Text of the configuration file; `null` when there is none. */
+  /** Text of the configuration file; `null` if there is none. */
   config: string | null;
   env: Readonly<Record<string, string | undefined>>;
   /** Memory of the machine in bytes. */

@@ -12,7 +12,7 @@ export function validateConfig(text: string): ConfigProblem[] {
 /**
  * Decodes the bytes of a configuration text. A byte order mark is kept, so that {@link validateConfig} reports it as an error.
  *
- * @throws BadParameterError when the bytes are not UTF-8.
+ * @throws BadParameterError if the bytes are not UTF-8.
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {

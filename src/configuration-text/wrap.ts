@@ -210,7 +210,7 @@ function writeBytes(node: { content: string; text: string }, position: Position,
   let current = '';
   for (let start = 0; start < node.content.length; start += group) {
     const part = node.content.slice(start, start + group);
-    // Only an incomplete last group keeps columns free for what follows the value.
+    // Only an incomplete last group needs free columns for what follows the value.
     const limit = part.length < group ? lastCapacity : capacity;
     if (current !== '' && reprBytes(current + part).length > limit) {
       chunks.push(reprBytes(current));

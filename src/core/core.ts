@@ -14,11 +14,11 @@ import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
-/** The foundation of every feature: the host, as the plugin sees it. */
+/** The basis of every feature: the host, as the plugin sees it. */
 export interface Core {
   host: WorkerHost;
   logger: HostLogger;
-  /** Word that names the product on the wire. */
+  /** Name of the product in the API. */
   brand: string;
   /** The connection on which the host's models are compiled. */
   connection: Connection;
@@ -29,7 +29,7 @@ export interface Core {
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
-  /** Queues for work that keeps threads, the event loop or the database busy. */
+  /** Queues for work that occupies threads, the event loop or the database. */
   queues: Queues;
   temporaryDirectory: string;
 }
@@ -37,8 +37,9 @@ export interface Core {
 /**
  * Extends the host's models and subscribes to events of the host.
  *
- * @param onClose takes the steps that end this.
- * @throws InvalidHostError, and LargeImageError `conflict` where stored documents of others are in the way. Nothing has been changed then.
+ * @param onClose registers the steps that undo this.
+ * @throws InvalidHostError, and LargeImageError `conflict` if documents of others are stored in the collections. Nothing has been
+ * changed then.
  */
 export async function openCore(
   host: WorkerHost,
@@ -81,10 +82,10 @@ export async function openCore(
 }
 
 /**
- * Starts removing what ended processes have left behind, in the core and in the features.
+ * Starts removing leftovers of ended processes, in the core and in the features.
  *
- * @param options `fullAtStart`: whether the sweep at the start of this process is a full one.
- * @param onClose takes the step that ends this.
+ * @param options `fullAtStart`: whether the first sweep of this process is a full one.
+ * @param onClose registers the step that stops this.
  */
 export function startSweeper(
   { own, leases, logger, host }: Core,

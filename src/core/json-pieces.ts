@@ -3,25 +3,25 @@ import { toWire } from './wire.js';
 
 /** Values up to this size are written at once: less than a millisecond. */
 const smallSize = 2000;
-/** Characters that count as much as a value. */
+/** Number of characters that count as one value. */
 const charactersPerValue = 64;
-/** Length of a piece, in characters, about. */
+/** Approximate length of a piece in characters. */
 const pieceLength = 64 * 1024;
 
-/** Whether a value has few values and short texts in it. @param size how many values. */
+/** Whether a value contains few values and only short texts. @param size the number of values. */
 export function isSmall(value: unknown, size = smallSize): boolean {
   return sizeLeft(value, size) >= 0;
 }
 
-/** Values from this number on are long: some 256 KiB of text. */
+/** A value with this many values or more is long: some 256 KiB of text. */
 const longSize = 30_000;
 
-/** Whether writing or checking a value at once would hold the event loop for long. */
+/** Whether writing or checking a value at once would block the event loop for long. */
 export function isLong(value: unknown): boolean {
   return !isSmall(value, longSize);
 }
 
-/** The remaining size after subtracting that of a value; below 0 as soon as the value is too large. */
+/** Subtracts the size of a value; below 0 as soon as the value is too large. */
 function sizeLeft(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;
   let rest = left - 1;
@@ -38,13 +38,13 @@ function sizeLeft(value: unknown, left: number): number {
   return rest;
 }
 
-/** Whether an object is written member by member; ids, dates and the like are written as one value. */
+/** Whether an object is written member by member. Ids, dates and similar objects are written as one value. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The JSON text of a value of any size as it is sent. It is written in slices, between which other requests have the event loop. */
+/** The JSON text of a value of any size. It is written in slices, between which the event loop can serve other requests. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, undefined> {
   let piece = '';
   for (const part of partsOf(value)) {
@@ -58,7 +58,7 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, 
   if (piece !== '') yield piece;
 }
 
-/** The JSON text in parts, each of them small enough to be written at once. */
+/** The JSON text in parts that are small enough to be written at once. */
 function* partsOf(value: unknown): Generator<string, void, undefined> {
   if (Array.isArray(value) && !isSmall(value)) {
     for (let i = 0; i < value.length; i += 1) {
@@ -76,7 +76,7 @@ function* partsOf(value: unknown): Generator<string, void, undefined> {
     }
     yield separator === '{' ? '{}' : '}';
   } else {
-    // A value without JSON, such as a function in a list, becomes null.
+    // A value without a JSON form, such as a function in a list, becomes null.
     yield JSON.stringify(toWire(value)) ?? 'null';
   }
 }

@@ -2,14 +2,14 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { BadParameterError } from '../errors.js';
 import { JsonLimitError, parseInSlices } from './concurrency/json-slices.js';
 
-/** How much of a malformed text is inspected to say what is wrong, in characters. */
+/** How many characters of a malformed text are inspected to find the error. */
 const probedCharacters = 64 * 1024;
-/** Deepest nesting of JSON that is read. The limit for stored values is lower. */
+/** Maximum nesting of JSON that is parsed. The limit for stored values is lower. */
 const maxJsonDepth = 500;
-/** Most lists and objects in JSON that is read: more than the longest body of a route that takes 1 MiB can contain. */
+/** Maximum number of lists and objects in JSON that is parsed: more than a body of 1 MiB can contain. */
 const maxJsonContainers = 600_000;
 
-/** Texts from this length on, in bytes, are parsed in slices or in a thread. */
+/** Texts of at least this many bytes are parsed in slices or in a thread. */
 const longText = 256 * 1024;
 
 /** Whether parsing a text at once would block the event loop for long. */
@@ -17,7 +17,7 @@ export function isLongText(bytes: number): boolean {
   return bytes >= longText;
 }
 
-/** Decodes UTF-8. @throws BadParameterError for bytes that are no UTF-8. */
+/** Decodes UTF-8. @throws BadParameterError for bytes that are not UTF-8. */
 export function textOf(bytes: Buffer): string {
   // Most bodies are ASCII, which needs no decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
@@ -25,7 +25,10 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-/** Parses JSON of any length, in slices, with the messages existing clients know. @throws BadParameterError; the reason of the signal. */
+/**
+ * Parses JSON of any length, in slices, with the messages that existing clients expect. @throws BadParameterError; the signal's
+ * reason.
+ */
 export async function parseJsonText(
   content: string,
   { signal, maxContainers = maxJsonContainers }: { signal?: AbortSignal | undefined; maxContainers?: number } = {},
@@ -40,7 +43,7 @@ export async function parseJsonText(
 }
 
 function invalid(content: string, cause: unknown): BadParameterError {
-  // Outside of strings, these words are what other JSON writers emit for numbers that JSON cannot express.
+  // Outside strings, these words are what some JSON writers emit for numbers that JSON cannot express.
   const outsideStrings = content.slice(0, probedCharacters).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
   const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);
   if (constant) return new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });
@@ -49,8 +52,7 @@ function invalid(content: string, cause: unknown): BadParameterError {
 }
 
 /**
- * The encoding problem of a text that is not valid JSON, if there is one. A message that quoted the text would not show such
- * characters.
+ * The encoding problem of an invalid JSON text, if there is one. A message that quoted the text would not show such characters.
  */
 function encodingHint(content: string): string | null {
   if (content.startsWith('\ufeff')) return 'it begins with a byte order mark; send UTF-8 without one';

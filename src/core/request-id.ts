@@ -3,19 +3,19 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const current = new AsyncLocalStorage<string>();
-/** Ids of clients that may be written into logs and headers as they are. */
+/** Ids from clients that can be written into logs and headers unchanged. */
 const sane = /^[\w.:+/=@-]{1,128}$/;
-/** Existing clients know the second name. */
+/** Existing clients expect the second name. */
 const headerNames = ['X-Request-Id', 'Girder-Request-Uid'] as const;
 
-/** The id of the request that is being answered; `undefined` outside of requests. */
+/** The id of the current request; `undefined` outside requests. */
 export function requestId(): string | undefined {
   return current.getStore();
 }
 
 /**
- * Answers a request under an id: that of its `X-Request-Id` where a client or proxy has given one, else a new one. The answer carries the id, and so
- * does each line that is logged meanwhile.
+ * Handles a request under an id: its `X-Request-Id` if it has one, otherwise a new one. The answer contains the id, and so does
+ * each log line written meanwhile.
  */
 export function underRequestId<R>(request: IncomingMessage, response: ServerResponse, answer: () => R): R {
   const given = response.getHeader(headerNames[0]);

@@ -3,8 +3,9 @@ import { channel } from 'node:diagnostics_channel';
 const steps = channel('express-large-image:step');
 
 /**
- * Announces on the diagnostics channel `express-large-image:step` that a write of several steps has completed a step. Tests subscribe to the channel
- * and stop the process there; without a subscriber it costs a property access. `docs/operations.md` lists the names.
+ * Announces on the diagnostics channel `express-large-image:step` that a multi-step write has completed a step. Tests subscribe to
+ * the channel and stop the process there; without a subscriber it only costs a property access. `docs/operations.md` lists the
+ * names.
  *
  * @param name `<write>:<step>`, such as `upload:moved`.
  */

@@ -6,7 +6,7 @@ import { hasEnded, processName } from './database/leases/process-name.js';
 const prefix = 'large-image-';
 const namePattern = /^\.?large-image-([0-9a-f]{12}-\d+-\d+)_[0-9a-f-]{36}(\.[.\w]+)?$/;
 
-/** Files of processes on other machines count as left behind when nobody has written to them for this long, in milliseconds. */
+/** Files of processes on other machines count as leftovers if they have not been written to for this long, in milliseconds. */
 const maxForeignAgeMs = 24 * 60 * 60 * 1000;
 
 function newName(extension: string): string {
@@ -18,12 +18,15 @@ export function temporaryPath(directory: string, extension = ''): string {
   return join(directory, newName(extension));
 }
 
-/** The same for a file in a folder that people use. The file is hidden there. */
+/** Like {@link temporaryPath}, for a folder that people use. The file is hidden there. */
 export function hiddenTemporaryPath(directory: string, extension = ''): string {
   return join(directory, `.${newName(extension)}`);
 }
 
-/** Makes a directory for temporary files, whose name contains the name of this process. @returns its path, and a function that removes it. */
+/**
+ * Creates a directory for temporary files, whose name contains the name of this process. @returns its path, and a function that
+ * removes it.
+ */
 export async function temporaryDirectory(parent: string): Promise<{ path: string; remove(): Promise<void> }> {
   const path = temporaryPath(parent, '.d');
   await mkdir(path, { mode: 0o700 });
@@ -41,7 +44,7 @@ export async function unlinkOpenFile(path: string): Promise<() => Promise<void>>
   return unlinked ? async () => {} : () => unlink(path).catch(() => {});
 }
 
-/** Removes the temporary files and directories of processes that were killed before they could do it themselves. @returns how many were removed. */
+/** Removes temporary files and directories of killed processes. @returns the number removed. */
 export async function sweepTemporaryFiles(directory: string): Promise<number> {
   let removed = 0;
   for (const name of await readdir(directory)) {
@@ -58,7 +61,7 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
 
 const yesOrNo = [() => true, () => false] as const;
 
-/** Whether nobody has changed a file, or the contents of a directory, for a long time. */
+/** Whether a file, or the contents of a directory, has not been changed for a long time. */
 async function isOld(path: string): Promise<boolean> {
   const names = await readdir(path).catch(() => []);
   const times = await Promise.all([path, ...names.map((each) => join(path, each))].map(changedAt));
@@ -68,7 +71,7 @@ async function isOld(path: string): Promise<boolean> {
 async function changedAt(path: string): Promise<number> {
   return lstat(path).then(
     ({ mtimeMs }) => mtimeMs,
-    // The file is just being removed, so its process is alive.
+    // The file is being removed right now, so its process is alive.
     () => Date.now(),
   );
 }

@@ -1,4 +1,4 @@
-/** Text of a date as clients of this API expect it: ISO 8601 in UTC with offset, no fraction when it is zero. */
+/** Text of a date as clients of this API expect it: ISO 8601 in UTC with offset, without a fraction if it is zero. */
 export function formatDate(date: Date): string {
   return date.toISOString().replace(/(\.000)?Z$/, '+00:00');
 }

@@ -9,7 +9,7 @@ export function isMapping(value: unknown): value is YamlMapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A kind of plain scalar: which texts belong to it, their values, and which values are written as it. */
+/** A kind of plain scalar: which texts belong to it, their values, and which values are written like this. */
 function scalar<T>(
   tag: string,
   texts: RegExp,
@@ -46,7 +46,7 @@ function floatText(value: number): string {
   return /^-?\d+(e|$)/.test(`${value}`) ? `${value}`.replace(/(?=e|$)/, '.0') : `${value}`;
 }
 
-/** Dates are kept as they are written. Times are given in UTC, as all times of the server. */
+/** Dates stay as written. Times are in UTC, like all times of the server. */
 function timeText(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
   const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*([-+Z].*)?$/.exec(text) ?? [];
@@ -58,7 +58,7 @@ function timeText(text: string): string {
   return at.toISOString().replace('Z', '+00:00');
 }
 
-/** YAML 1.1, in which existing texts are written: `yes` is true, but `y` alone is text; `017` is fifteen; `1e3` has no point and is text. */
+/** YAML 1.1, which existing texts use: `yes` is true, but `y` alone is text; `017` is fifteen; `1e3` has no point and is text. */
 const schema = FAILSAFE_SCHEMA.extend({
   implicit: [
     scalar('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
@@ -107,7 +107,7 @@ function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): n
   return size;
 }
 
-/** The value of a text that is one YAML document. @throws BadParameterError that calls the text `name` and says what is wrong. */
+/** Parses a text that is one YAML document. @throws BadParameterError that names the text `name` and the error. */
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;

@@ -8,29 +8,29 @@ export interface GrantedAccess {
 }
 
 interface AccessListContext {
-  /** Users and groups of the host; `undefined` where the host does not offer them, and has no groups. */
+  /** Users and groups of the host; `undefined` if the host does not provide them, and has no groups. */
   directory: HostDirectory | undefined;
   /** The caller who changes the list. Unless this is a site administrator, the new list must have someone with ADMIN. */
   caller: Caller | null;
-  /** Flags that are known; others are dropped. */
+  /** Known flags; others are dropped. */
   knownFlags: ReadonlySet<string>;
-  /** The list that is replaced. Users and groups on it may be kept, even if the caller may not see them otherwise. */
+  /** The previous list. Users and groups on it can be kept, even if the caller cannot see them otherwise. */
   former?: { users: readonly { id: string }[]; groups: readonly { id: string }[] };
 }
 
-/** Longest list of users or groups, so that a document stays far below the limit of the database. */
+/** Maximum length of a list of users or groups, so that a document stays far below the limit of the database. */
 const maxEntries = 10_000;
-/** Ids that one message names. */
+/** Maximum number of ids that one message lists. */
 const namedIds = 10;
 const listMembers: ReadonlySet<string> = new Set(['users', 'groups']);
-/** Further members are allowed, because clients send back what they got with the list. */
+/** More members are allowed, because clients send back the list that they received. */
 const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'login', 'name', 'description']);
 
 /**
  * Checks an access list from a client. It replaces the previous list completely.
  *
  * @throws InvalidError with field `access` for a malformed list, one that names someone twice or someone who does not exist, or one
- * that leaves no one with ADMIN; BadParameterError.
+ * that leaves nobody with ADMIN; BadParameterError.
  */
 export async function readAccessList(sent: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
   refuseOthers(sent, listMembers);
@@ -55,7 +55,7 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
   return list;
 }
 
-/** The flags of an entry that are known. */
+/** The known flags of an entry. */
 export function readFlags(sent: unknown, knownFlags: ReadonlySet<string>): string[] {
   if (!Array.isArray(sent)) return [];
   return [...new Set(sent)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
@@ -108,7 +108,7 @@ function without(entries: readonly AccessEntry[], found: readonly { id: string }
   return entries.filter(({ id }) => !known.has(id)).map(({ id }) => `${kind} ${shown(id)}`);
 }
 
-/** An id as messages show it: clients send anything. */
+/** An id as shown in messages. Clients can send anything. */
 function shown(id: string): string {
   return JSON.stringify(id.length > 64 ? `${id.slice(0, 64)}…` : id);
 }
@@ -119,7 +119,7 @@ async function isAdministered(
   { directory, caller }: AccessListContext,
 ): Promise<boolean> {
   if (caller?.admin === true) return true;
-  // Without users and groups of the host, only the caller is known to exist.
+  // If the host does not provide users and groups, only the caller is known to exist.
   const able = new Set(
     directory === undefined ? [caller?.id] : found.users.flatMap((user) => (user.isDisabled ? [] : [user.id])),
   );

@@ -4,7 +4,7 @@ import type { RouteAccess } from './route.js';
 
 const userAuthentication = 'core.user_auth';
 
-/** Whether a caller's token may be used for a scope. A full sign-in covers every scope of its user. */
+/** Whether a caller's token is valid for a scope. A full sign-in has every scope of its user. */
 export function hasScope(caller: Caller, scope: string): boolean {
   return caller.scopes.includes(scope) || (caller.id !== null && caller.scopes.includes(userAuthentication));
 }
@@ -17,15 +17,15 @@ export function isAnonymous(caller: Caller | null, { access, scope }: { access: 
   return !hasScope(caller, scope ?? userAuthentication);
 }
 
-/** The caller where the token has the scope, else `null`, as for callers without a token. */
+/** The caller if the token has the scope, otherwise `null`, as for callers without a token. */
 export function callerFor(verified: Caller | null, scope: string): Caller | null {
   return verified !== null && hasScope(verified, scope) ? verified : null;
 }
 
 /**
- * The caller as a route sees it: `null` where the token lacks the scope.
+ * The caller as a route sees it: `null` if the token lacks the scope.
  *
- * @throws LargeImageError `login-required` or `access-denied` when the route is not for this caller.
+ * @throws LargeImageError `login-required` or `access-denied` if the route is not for this caller.
  */
 export function admit(caller: Caller | null, access: RouteAccess, scope: string | undefined): Caller | null {
   const admitted = isAnonymous(caller, { access, ...(scope !== undefined && { scope }) }) ? null : caller;

@@ -3,7 +3,7 @@ import { LargeImageError } from '../errors.js';
 import { Reply, type ReplyHeaders } from './reply.js';
 import type { IncomingMessage } from 'node:http';
 
-/** A strong entity tag of what `key` names: equal keys must mean equal bytes. */
+/** A strong entity tag made from `key`. Equal keys must mean equal bytes. */
 export function entityTag(key: string | Uint8Array): string {
   return `"${createHash('sha256').update(key).digest('hex').slice(0, 32)}"`;
 }
@@ -17,9 +17,10 @@ export function cacheHeaders(tag: string): ReplyHeaders {
 }
 
 /**
- * Answers a conditional request from the tag alone: with 304 where the client has the current state, and `null` where it needs the whole answer.
+ * Answers a conditional request from the tag alone: with 304 if the client has the current state, and `null` if it needs the whole
+ * answer.
  *
- * @throws LargeImageError `precondition-failed` where `If-Match` names another state.
+ * @throws LargeImageError `precondition-failed` if `If-Match` names another state.
  */
 export function answerConditional(headers: IncomingMessage['headers'], tag: string, reply: ReplyHeaders): Reply | null {
   const match = headers['if-match'];
@@ -29,12 +30,12 @@ export function answerConditional(headers: IncomingMessage['headers'], tag: stri
   return isKnown(headers, tag) ? Reply.empty(304, reply) : null;
 }
 
-/** Whether a client has said (`If-None-Match`) that it has the state of this tag. */
+/** Whether the client says (`If-None-Match`) that it has the state with this tag. */
 export function isKnown({ 'if-none-match': known }: IncomingMessage['headers'], tag: string): boolean {
   return known !== undefined && lists(known, tag, { weak: true });
 }
 
-/** Whether a list of entity tags has this one. Weak comparison ignores `W/` (RFC 9110 8.8.3.2). */
+/** Whether a list of entity tags contains this one. Weak comparison ignores `W/` (RFC 9110, 8.8.3.2). */
 function lists(header: string, tag: string, options: { weak: boolean }): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((entry) => {

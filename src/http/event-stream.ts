@@ -1,14 +1,16 @@
 import { Readable } from 'node:stream';
 import { Reply } from './reply.js';
 
-/** A comment is sent after this much silence, so that proxies keep the connection open and a disconnected client is noticed. */
+/**
+ * A comment is sent after this time without events, so that proxies keep the connection open and a disconnected client is noticed.
+ */
 const defaultHeartbeatMs = 15_000;
 
 /**
- * Server-sent events, each sent as soon as it comes, with comments as heartbeats between them. The headers keep compressing middleware
+ * Server-sent events, each sent immediately, with comments as heartbeats between them. The headers keep compressing middleware
  * (`no-transform`) and nginx (`X-Accel-Buffering`) from holding events back.
  *
- * @param events complete events, ready to be sent; they end when the request's signal is aborted.
+ * @param events complete events, ready to send; they end when the request's signal is aborted.
  */
 export function eventStream(events: AsyncIterable<string>, { heartbeatMs = defaultHeartbeatMs } = {}): Reply {
   return Reply.stream(Readable.from(withHeartbeat(events, heartbeatMs), { objectMode: false }), 'text/event-stream', {
@@ -31,13 +33,13 @@ async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number
       next = iterator.next();
     }
   } finally {
-    // The client has disconnected, so the pending event is dropped, even if waiting for it fails.
+    // The client has disconnected, so the pending event is dropped, even if it fails.
     next.catch(() => undefined);
     void iterator.return?.()?.catch(() => undefined);
   }
 }
 
-/** The value, or `null` when it takes longer than this. */
+/** The value, or `null` if it takes longer than this. */
 function orSilence<T>(value: Promise<T>, milliseconds: number): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(null), milliseconds);

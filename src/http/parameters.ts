@@ -1,6 +1,6 @@
 import { BadParameterError, InvalidError, LargeImageError } from '../errors.js';
 
-/** The part of JSON Schema with which parameters are described. */
+/** The subset of JSON Schema that describes parameters. */
 export interface ParameterSchema {
   type: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
   description?: string;
@@ -14,24 +14,24 @@ export interface ParameterSchema {
 
 /**
  * A parameter of a route. It arrives as text, in a query string, a form or the path. `parse` turns the text into the value for the
- * handler; `absent` is used if the parameter was not sent.
+ * handler; `absent` is the value if the parameter was not sent.
  */
 export interface Parameter<T> {
   readonly schema: ParameterSchema;
   readonly required: boolean;
   readonly absent: T;
-  /** @throws BadParameterError naming the parameter and the text. */
+  /** @throws BadParameterError that names the parameter and the text. */
   parse(text: string, name: string): T;
 }
 
-/** A set of parameters by name, and the values a handler gets from it. */
+/** Parameters by name; a handler gets their values. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
 
-/** Longest value of a parameter, in characters, because it is read without a pause. A body may be longer. */
+/** Longest value of a parameter in characters, because it is parsed without a pause. A body can be longer. */
 const maxLength = 256 * 1024;
 
-/** @throws LargeImageError `too-large` for a value that is longer than parameters may be. */
+/** @throws LargeImageError `too-large` for a value that is longer than this. */
 export function requireLength(value: string, name: string): void {
   if (value.length > maxLength) {
     throw new LargeImageError('too-large', `Parameter ${name} must not be longer than ${maxLength} characters.`);
@@ -46,7 +46,7 @@ function optional<T>(schema: ParameterSchema, parse: Parameter<T>['parse']): Par
   return { schema, required: false, absent: undefined, parse };
 }
 
-/** Text as it comes. */
+/** Text, unchanged. */
 export function text(options: Describe & { pattern?: string } = {}): Parameter<string | undefined> {
   return optional({ type: 'string', ...options }, (value) => value);
 }
@@ -90,12 +90,12 @@ export function boolean(options: Describe = {}): Parameter<boolean | undefined> 
   return optional({ type: 'boolean', ...options }, parseBoolean);
 }
 
-/** The rule of {@link boolean} for text from elsewhere. */
+/** Parses a text by the rule of {@link boolean}. */
 export function parseBoolean(value: string): boolean {
   return ['true', 'on', '1', 'yes'].includes(value.trim().toLowerCase());
 }
 
-/** One of a list of words. */
+/** One of several words. */
 export function oneOf<const V extends string>(values: readonly V[], options: Describe = {}): Parameter<V | undefined> {
   return optional({ type: 'string', enum: values, ...options }, (value, name) => {
     const found = values.find((allowed) => allowed === value);
@@ -113,7 +113,7 @@ export function sortDirection(): Parameter<1 | -1 | undefined> {
   });
 }
 
-/** Deepest nesting of a parameter that is JSON, because handlers may recurse as deep as it is nested. */
+/** Maximum nesting of a JSON parameter, because handlers may recurse as deeply as it is nested. */
 const maxDepth = 100;
 
 /** Whether lists and objects of a JSON text are nested more deeply than allowed. */
@@ -152,7 +152,7 @@ export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array
   });
 }
 
-/** A date and time: ISO 8601. */
+/** A date and time in ISO 8601. */
 export function date(options: Describe = {}): Parameter<Date | undefined> {
   return optional({ type: 'string', format: 'date-time', ...options }, (value, name) => {
     const parsed = new Date(value);
@@ -198,7 +198,7 @@ export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): P
 
 /** Makes a required parameter from an optional one. */
 export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
-  // `absent` is never used, because the absence of a required parameter is an error.
+  // `absent` is never used, because a missing required parameter is an error.
   return { ...(parameter as Parameter<T>), required: true };
 }
 

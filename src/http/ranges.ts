@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { UnsatisfiableRangeError } from '../errors.js';
 import { Reply, type ReplyHeaders } from './reply.js';
 
-/** Bytes from `start` up to, not including, `end`. */
+/** Bytes from `start` to `end`, not including `end`. */
 export interface ByteRange {
   start: number;
   end: number;
@@ -12,11 +12,12 @@ export interface ByteRange {
 const rangeForm = /^(\d*)-(\d*)$/;
 
 /**
- * The range that a request asks for (RFC 9110, 14.2); of several the first that the content has, because answers have one part. `null` means the whole
- * content, also for headers that are malformed or whose range is reversed, and for a condition (`If-Range`) that names another state of the content.
+ * The requested range (RFC 9110, 14.2). If there are several, the first one that overlaps the content, because answers have one
+ * part. `null` means the whole content, also if the header is malformed or reversed, or if its condition (`If-Range`) names another
+ * state of the content.
  *
  * @param tag the strong entity tag of the content; `null` if it has none, so that no condition is met.
- * @throws UnsatisfiableRangeError when the content has none of the ranges.
+ * @throws UnsatisfiableRangeError if no range overlaps the content.
  */
 export function requestedRange(
   { range, 'if-range': condition }: IncomingMessage['headers'],
@@ -36,20 +37,20 @@ export function requestedRange(
     const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
     const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
     if (start < end) found ??= { start, end };
-    // `Content-Range` cannot name a part of an empty content, so its beginning and its end are the whole.
+    // `Content-Range` cannot describe a part of an empty content, so it is sent whole.
     else if (size === 0 && (first === '' ? Number(last) > 0 : Number(first) === 0)) return null;
   }
   if (isListed && found === null) throw new UnsatisfiableRangeError(size);
   return found;
 }
 
-/** The headers about ranges in the answer with a range, or with the whole content. */
+/** The headers about ranges, for an answer with a range or with the whole content. */
 export function rangeHeaders(range: ByteRange | null, size: number): ReplyHeaders {
   if (range === null) return { 'Accept-Ranges': 'bytes' };
   return { 'Accept-Ranges': 'bytes', 'Content-Range': `bytes ${range.start}-${range.end - 1}/${size}` };
 }
 
-/** Answers with bytes, or the part of them that the request asks for. @throws UnsatisfiableRangeError */
+/** Answers with bytes, or the requested range of them. @throws UnsatisfiableRangeError */
 export function replyWithRange(
   request: IncomingMessage['headers'],
   bytes: Uint8Array,

@@ -3,7 +3,7 @@ import type { Caller, HostDirectory } from '../host.js';
 import { isId } from './parameters.js';
 
 /**
- * Checks that a user exists and that the caller may see them. Without `directory` of the host nothing is checked.
+ * Checks that a user exists and that the caller can see them. Without `directory` of the host nothing is checked.
  *
  * @throws InvalidError for a malformed id, UnknownIdError for an id that no such user has.
  */

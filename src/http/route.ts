@@ -13,9 +13,9 @@ import type { RouteSchema } from './schemas.js';
 export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
 
 /**
- * How a request body is read. `none`: it is ignored. `json`: parsed, any value. `json-object`, `json-array`: parsed, and of this kind. `text`: decoded
- * as UTF-8. `stream`: handed over as it comes. The fields of a form always become parameters: a route that requires a body refuses a form, and for
- * the others the body counts as left out.
+ * How to read a request body. `none`: it is ignored. `json`: parsed, any value. `json-object`, `json-array`: parsed, and of this
+ * kind. `text`: decoded as UTF-8. `stream`: passed on as it arrives. The fields of a form always become parameters: a route that
+ * requires a body refuses a form, and for other routes the body counts as missing.
  */
 export type RouteBody = 'none' | 'json' | 'json-object' | 'json-array' | 'text' | 'stream';
 
@@ -35,31 +35,36 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   params: ParameterValues<P>;
   /** Query and form parameters. */
   query: ParameterValues<Q>;
-  /** Query and form parameters as sent, also those that the route does not declare; without the token. */
+  /** Query and form parameters as sent, including undeclared ones, but without the token. */
   sent: Readonly<Record<string, string>>;
-  /** `null`: anonymous, or the token lacks the scope of the route. */
+  /** `null` if the caller is anonymous, or the token lacks the scope of the route. */
   caller: Caller | null;
-  /** The owner of the token, whatever its scopes are; for routes that accept scopes of single documents. */
+  /** The owner of the token, whatever its scopes are; for routes that accept scopes for single documents. */
   verified: Caller | null;
   /** The token as sent, valid or not. */
   token: string | null;
-  /** Whether the token came in a cookie, which scripts of pages cannot read: answers do not repeat it. */
+  /** Whether the token came in a cookie, which scripts of pages cannot read. Answers must not repeat it then. */
   tokenFromCookie: boolean;
-  /** Whether a page of another site sent the request, whose origin the host does not allow by name. Its browser gets no cookie. */
+  /**
+   * Whether the request came from a page of another site whose origin the host does not allow by name. Its browser gets no cookie.
+   */
   fromOtherSite: boolean;
   /** Network address of the client. Behind a proxy it is that of the proxy, unless Express is set to trust it (`trust proxy`). */
   address: string;
-  /** Request headers, names in lower case. */
+  /** Request headers, with names in lower case. */
   headers: IncomingMessage['headers'];
   /** Path and query as requested. */
   url: string;
   /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
   origin: string;
-  /** Path in front of that of the request, which a proxy has removed: `/images`; mostly empty. */
+  /** The part of the path that a proxy has removed: `/images`; usually empty. */
   prefix: string;
-  /** Path of the API there: `/api/v1`, with the prefix in front, and the path of the host's router if it is mounted on one. */
+  /**
+   * Path of the API as clients see it: `/api/v1`, after the prefix, and after the path of the host's router if it is mounted on
+   * one.
+   */
   root: string;
-  /** Aborted when the client goes away before the answer is complete, or may not have the rest of it any more. */
+  /** Aborted when the client disconnects before the answer is complete, or loses access to the rest of it. */
   signal: AbortSignal;
 }
 
@@ -73,7 +78,7 @@ export interface RouteInput<P extends Parameters, Q extends Parameters, B extend
   granted: A;
 }
 
-/** A route as one value: router, checks, errors, documentation and handler types all come from it. */
+/** A route as one value: router, checks, errors, documentation and handler types are derived from it. */
 export interface RouteDefinition<
   C = never,
   P extends Parameters = Parameters,
@@ -83,54 +88,56 @@ export interface RouteDefinition<
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /**
-   * Path below the API root, of literal segments and parameters that take a segment each: `/item/:itemId/tiles`. `*` at the end takes the rest of the
-   * path, of at least one segment, as the parameter `*`. It is not decoded.
+   * Path below the API root, made of literal segments and parameters that match one segment each: `/item/:itemId/tiles`. `*` at the
+   * end matches the rest of the path, at least one segment, as the parameter `*`, which is not decoded.
    */
   path: string;
   /** One sentence for the API description. */
   summary: string;
-  /** More for the API description, where a sentence does not say it. */
+  /** More for the API description, if a sentence is not enough. */
   description?: string;
   access: RouteAccess;
   /** Scope that the token needs; without it the caller is anonymous. */
   scope?: string;
   /**
-   * Whether a token in a cookie is accepted: for what browsers load by themselves (images, downloads, event streams). A route that
-   * changes something accepts it from pages of the server itself and of origins that the host allows by name.
+   * Whether a token in a cookie is accepted, as needed for requests that browsers make by themselves (images, downloads, event
+   * streams). A route that changes something accepts it from pages of the server itself and of origins that the host allows by
+   * name.
    */
   cookie?: boolean;
   /**
-   * Whether pages of every origin may read the answer, without cookies, as open standards ask for. The origins that the host's CORS headers allow
-   * take precedence; `always`: they do not, for addresses that carry all the rights they need.
+   * Whether pages of every origin can read the answer, without cookies, as open standards recommend. Origins in the host's CORS
+   * headers take precedence; with `always` they do not, for addresses that contain all the rights they need.
    */
   anyOrigin?: boolean | 'always';
-  /** Whether parameters may be repeated. The handler reads them from `url`; declared ones have their first value. */
+  /** Whether parameters can be repeated. The handler reads them from `url`; declared ones have their first value. */
   repeatable?: boolean;
   params?: P;
   query?: Q;
   body?: B;
-  /** Largest body, in bytes, that `json` and `text` accept. Default 1 MiB. */
+  /** Maximum size of a `json` or `text` body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** Whether the body may be left out. A form instead of it then is an empty text or stream, or no JSON. */
+  /** Whether the body can be missing. A form in its place then counts as an empty text or stream, or as no JSON. */
   bodyOptional?: boolean;
-  /** Name of the JSON body in messages, as existing clients know it. Default `body`. */
+  /** Name of the JSON body in messages, as existing clients expect it. Default `body`. */
   bodyName?: string;
   /**
-   * The content of a successful answer: a JSON schema (with its media types, if not JSON's), or the media types of a binary answer.
+   * The content of a successful answer: a JSON schema (with its media types, if they are not JSON's), or the media types of a
+   * binary answer.
    */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
   /** The schema of a JSON body, for the documentation. The handler checks the body against it. */
   accepts?: RouteSchema;
   /** Errors that the handler raises on purpose, for the documentation. */
   errors?: readonly ErrorCode[];
-  /** Another status for some of the errors, where the contract says so. */
+  /** Statuses for errors that differ from the table of errors, because clients expect them. */
   errorStatus?: Partial<Record<ErrorCode, number>>;
   /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
-   * Throws unless the caller may have what the request is about. What it returns is given to the handler as `granted`. It is called before the body is
-   * read; again every second while a body arrives or a stream is sent, which end when it throws; and before an answer to GET that took more than two
-   * seconds to make. So it must change nothing.
+   * Throws if the caller may not make this request. The handler gets its result as `granted`. It is called before the body is read;
+   * every second while a body arrives or a stream is sent, which end if it throws; and before an answer to GET that took more than
+   * two seconds to make. So it must not change anything.
    */
   authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;
   /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */
@@ -138,8 +145,7 @@ export interface RouteDefinition<
 }
 
 /**
- * The function that declares routes whose handlers get a context of type `C`:
- * `const defineRoute = routeDefiner<Services>()`.
+ * Returns a function that declares routes whose handlers get a context of type `C`: `const defineRoute = routeDefiner<Services>()`.
  */
 export function routeDefiner<C>() {
   return function defineRoute<
@@ -148,18 +154,18 @@ export function routeDefiner<C>() {
     B extends RouteBody = 'none',
     A = unknown,
   >(definition: RouteDefinition<C, P, Q, B, A>): RouteDefinition<C> {
-    // Handlers are only ever called with input that was parsed by the route's own parameter table.
+    // Handlers are only called with input that was parsed by the route's own parameters.
     return definition as unknown as RouteDefinition<C>;
   };
 }
 
-/** A route without its handler: enough to describe it, and to read its requests. */
+/** A route without its handler, which is enough to describe it and to read its requests. */
 export type RouteOutline = Omit<RouteDefinition, 'authorize' | 'handle'> & {
-  /** Present where the route checks the caller before it reads a body. */
+  /** Present if the route checks the caller before it reads a body. */
   readonly authorize?: unknown;
 };
 
-/** A route whose handler has its context already. */
+/** A route whose handler already has its context. */
 export type BoundRoute = RouteDefinition<undefined>;
 
 /** Gives the handlers of routes their context, so that routes of different features fit into one list. */

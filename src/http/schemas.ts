@@ -1,14 +1,14 @@
 /** A JSON schema, in the vocabulary of draft 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The schema of an answer or a body. It is a function of the brand where the brand is part of the names of fields. */
+/** The schema of an answer or a body. It is a function of the brand if names of fields contain the brand. */
 export type RouteSchema = Schema | ((brand: string) => Schema);
 
 const nameOf = Symbol('name of a schema');
 
-/** Gives a schema a name: the description of the API has it once, under that name. */
+/** Gives a schema a name, under which the API description contains it once. */
 export function component<S extends Schema>(name: string, schema: S): S {
-  // A copy with other members is another schema, so the name does not go with them.
+  // A copy with other members is another schema, so it does not keep the name.
   return Object.defineProperty({ ...schema }, nameOf, { value: name });
 }
 
@@ -32,7 +32,7 @@ export const anyObject = { type: 'object', additionalProperties: true } as const
 /** Any JSON value. */
 export const anything = { description: 'Any JSON value.' } as const;
 export const dateText = { type: 'string', format: 'date-time' } as const;
-/** An id: 24 hexadecimal digits, or whatever else the host makes ids of. */
+/** An id: 24 hexadecimal digits, or the form that the host's ids have. */
 export const idText = { type: 'string', description: 'An id.' } as const;
 
 /** A value of this schema, or `null`. */
@@ -58,7 +58,7 @@ export function objectOf(required: Readonly<Record<string, Schema>>, optional: R
   return { type: 'object', properties: { ...required, ...optional }, ...(names.length > 0 && { required: names }) };
 }
 
-/** Levels of permission as documents show them. */
+/** Permission levels in answers. */
 export const shownAccess = { type: 'integer', enum: [-1, 0, 1, 2] } as const;
 
 /** An access list, with the names of its users and groups. */
@@ -86,7 +86,7 @@ const markerSchema = component('LargeImageMarker', {
   additionalProperties: true,
 });
 
-/** An item, as far as the plugin knows of it; hosts may show more. */
+/** An item, with the members that the plugin knows; hosts may add more. */
 export const itemSchema = component('Item', {
   ...objectOf(
     { _id: idText, name: anyText, folderId: idText },

@@ -1,4 +1,4 @@
-/** Scopes that tokens need, as the host names them. */
+/** Token scopes, with the names that hosts know. */
 export const scopes = {
   read: 'core.data.read',
   write: 'core.data.write',

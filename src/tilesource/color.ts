@@ -15,7 +15,7 @@ const shortNames: Readonly<Record<string, Rgba>> = {
   transparent: [0, 0, 0, 0],
 };
 
-/** A colour in any notation of the wire, or `null`: CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`; R, G, B and GREEN are pure. */
+/** A color in any notation of the wire, or `null`: CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`; R, G, B and GREEN are pure. */
 export function tryParseColor(text: string): Rgba | null {
   const trimmed = text.trim();
   const isShort = trimmed === trimmed.toUpperCase() && Object.hasOwn(shortNames, trimmed.toLowerCase());
@@ -42,7 +42,7 @@ function fromHsl(text: string): number[] | null {
 }
 
 /**
- * A colour in any notation of the wire.
+ * A color in any notation of the wire.
  *
  * @throws BadValueError `unknown color specifier: '…'`
  */
@@ -60,9 +60,9 @@ export interface Fill {
 }
 
 /**
- * Understands `fill`: `none` (or nothing) is `null`, else a colour or `corner:<colour>`.
+ * Understands `fill`: `none` (or nothing) is `null`, else a color or `corner:<colour>`.
  *
- * @throws BadValueError for an unknown colour.
+ * @throws BadValueError for an unknown color.
  */
 export function parseFill(text: string | undefined): Fill | null {
   if (text === undefined || text === '' || text.toLowerCase() === 'none') return null;
@@ -74,9 +74,9 @@ export function parseFill(text: string | undefined): Fill | null {
 export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
 
 /**
- * Understands `edge`: `crop` and `true` cut; nothing, `none` and `false` pad with zeros; anything else is a colour to pad with.
+ * Understands `edge`: `crop` and `true` cut; nothing, `none` and `false` pad with zeros; anything else is a color to pad with.
  *
- * @throws BadValueError for an unknown colour.
+ * @throws BadValueError for an unknown color.
  */
 export function parseEdge(text: string | undefined): Edge {
   const word = (text ?? '').toLowerCase();
@@ -85,7 +85,7 @@ export function parseEdge(text: string | undefined): Edge {
   return { kind: 'pad', color: parseColor(text ?? '') };
 }
 
-/** Brightness of a colour as a gray value, 0 to 255. */
+/** Brightness of a color as a gray value, 0 to 255. */
 export function luma([red, green, blue]: Rgba): number {
   return Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
 }

@@ -259,7 +259,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
   else picture = await padPlain(picture, size, options.alpha);
   const bytes = await encodePicture(picture, options, { background: backgroundOf(appearance), signal });
-  // A picture that the source has coloured may be cached by the source, so it must not be changed.
+  // A picture that the source has colored may be cached by the source, so it must not be changed.
   if (appearance.style && !corrupt?.count) returnBytes(picture.data);
   return { kind: 'bytes', bytes, type: options.type, ...(corrupt && withCorrupt(corrupt)) };
 }

@@ -6,7 +6,7 @@ import type { IiifFacts, IiifPlan, IiifRequest } from './render/iiif.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
 import type { RequestOf } from './picture-parameters.js';
 
-/** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
+/** Color correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
 /** Parameters of the encoding. They are not checked before they are used, because they come directly from requests. */
@@ -24,7 +24,7 @@ export interface TileRequest extends RenderRequest {
   y: number;
   /**
    * Absent, `none` or `false`: tiles at the border are padded to full size, transparent where the encoding has alpha, black elsewhere. `crop` or
-   * `true`: only the content. Anything else: a colour to pad with.
+   * `true`: only the content. Anything else: a color to pad with.
    */
   edge?: string;
 }
@@ -85,7 +85,7 @@ export interface AssociatedImageRequest extends EncodingRequest, RequestOf<'widt
 
 /** Parameters of Deep Zoom. */
 export interface DziRequest {
-  /** Pixels shared with neighbours on each side; default 0. */
+  /** Pixels shared with neighbors on each side; default 0. */
   overlap?: number;
   /** Power of two; default 256. */
   tilesize?: number;
@@ -131,7 +131,7 @@ export interface LargeImageOptions {
   sourceName?: string;
   /** Tiles of coarser levels than this do not exist; default 0. */
   minLevel?: number;
-  /** Colour correction where neither request nor style specifies one; default `true`. */
+  /** Color correction where neither request nor style specifies one; default `true`. */
   icc?: IccOption;
   /** Cache for tiles of missing levels. Default: a small least-recently-used cache of the image's own. */
   rasterCache?: RasterCache;
@@ -141,7 +141,7 @@ export interface LargeImageOptions {
   maxOutputPixels?: number;
   /** Directory in which TILED output is made; default the system's. */
   temporaryDirectory?: string;
-  /** Called at most once per image and kind of problem that does not make a request fail, e.g. an unusable colour profile. */
+  /** Called at most once per image and kind of problem that does not make a request fail, e.g. an unusable color profile. */
   warn?: (fields: object, event: string) => void;
 }
 
@@ -160,7 +160,7 @@ export interface LargeImage {
    * @throws TileOutsideError where there is no such tile or frame.
    */
   tile(request: TileRequest): Promise<EncodedPicture>;
-  /** @throws BadValueError for sizes, units, colours, encodings that are not allowed. */
+  /** @throws BadValueError for sizes, units, colors, encodings that are not allowed. */
   region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture>;
   thumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture>;
   pixel(request: PixelRequest): Promise<PixelValue>;

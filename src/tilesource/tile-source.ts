@@ -139,7 +139,7 @@ export interface FrameMetadata {
   axes: Readonly<Record<string, number>>;
   /** Name of the channel, where the file gives one. */
   channel?: string;
-  /** Colour in which the channel is meant to be shown, as `#rrggbb`, where the file gives one. */
+  /** Color in which the channel is meant to be shown, as `#rrggbb`, where the file gives one. */
   color?: string;
   /** Further members of the frame as the file gives them; sent as they are. */
   extra?: Readonly<Record<string, unknown>>;
@@ -174,7 +174,7 @@ export interface ImageMetadata {
   channels?: readonly string[];
   /** The position of the image on the earth, when the file states it. */
   geo?: GeoReference;
-  /** Whether the image has a palette. Its colours must not be mixed then, because a colour between two of the palette means nothing. */
+  /** Whether the image has a palette. Its colors must not be mixed then, because a color between two of the palette means nothing. */
   indexed?: boolean;
   /** Bits of a sample that the file uses, where they are fewer than its type has: 12 of `uint16`. */
   sampleBits?: number;
@@ -243,7 +243,7 @@ export interface DicomFile {
   bytes(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
   /** The stored bytes of a frame, from 0. @throws TileSourceError where they are corrupt. */
   frame(number: number, signal?: AbortSignal): Promise<Uint8Array>;
-  /** The decoded samples of a frame, as they are stored: colours as RGB. @throws TileSourceError where they are corrupt. */
+  /** The decoded samples of a frame, as they are stored: colors as RGB. @throws TileSourceError where they are corrupt. */
   decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
@@ -276,7 +276,7 @@ export interface TileSource {
    */
   readTile(address: TileAddress, options?: { signal?: AbortSignal; nearest?: boolean }): Promise<Raster>;
   /**
-   * The stored bytes of a tile, when a browser shows them as they are, with true colours, and the tile has exactly `tileWidth` by `tileHeight` pixels,
+   * The stored bytes of a tile, when a browser shows them as they are, with true colors, and the tile has exactly `tileWidth` by `tileHeight` pixels,
    * all of them inside the image. `null` otherwise.
    *
    * @param options `partial`: the tile may extend beyond the right and bottom border, where its pixels may be anything.

@@ -12,7 +12,7 @@ import elementStyle from './style/element.css';
 import imageStyle from './style/image.css';
 import { imageTexts } from './texts.js';
 
-/** The visible part of an image: its centre and its width in full-resolution pixels. */
+/** The visible part of an image: its center and its width in full-resolution pixels. */
 export interface LargeImagePlace {
   x: number;
   y: number;

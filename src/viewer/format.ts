@@ -32,7 +32,7 @@ export function formatDate(iso: string | undefined) {
   return date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 }
 
-/** Units of length from large to small, with millimetres per unit. */
+/** Units of length from large to small, with millimeters per unit. */
 const lengthUnits = [
   { name: 'm', mm: 1000 },
   { name: 'mm', mm: 1 },
@@ -76,7 +76,7 @@ export function niceStep(limit: number) {
 export function scaleBar(options: {
   /** screen pixels per image pixel */
   zoom: number;
-  /** millimetres per image pixel, or `null` when unknown: then the bar counts image pixels */
+  /** millimeters per image pixel, or `null` when unknown: then the bar counts image pixels */
   mmPerPixel: number | null;
   /** widest bar in screen pixels */
   maxWidth: number;

@@ -1,7 +1,7 @@
 /** Red, green and blue from 0 to 255. */
 export type Rgb = [red: number, green: number, blue: number];
 
-/** The channels of a colour string of annotations, without its opacity; `null` when it is none. Channels above 255 are cut. */
+/** The channels of a color string of annotations, without its opacity; `null` when it is none. Channels above 255 are cut. */
 export function rgbOf(color: string): Rgb | null {
   const short = /^#([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]?$/i.exec(color);
   if (short) return toRgb(short.slice(1).map((digit) => parseInt(digit + digit, 16)));
@@ -15,12 +15,12 @@ function toRgb([red = 0, green = 0, blue = 0]: number[]): Rgb {
   return [Math.min(255, red), Math.min(255, green), Math.min(255, blue)];
 }
 
-/** The colour string of three channels: `rgb(r, g, b)`. */
+/** The color string of three channels: `rgb(r, g, b)`. */
 export function rgbText([red, green, blue]: Rgb): string {
   return `rgb(${red}, ${green}, ${blue})`;
 }
 
-/** The channels of a 32-bit ARGB integer, signed or not, as QuPath before 0.3 wrote colours. */
+/** The channels of a 32-bit ARGB integer, signed or not, as QuPath before 0.3 wrote colors. */
 export function rgbOfInteger(argb: number): Rgb {
   return [(argb >> 16) & 255, (argb >> 8) & 255, argb & 255];
 }

@@ -119,7 +119,7 @@ export interface GeoJsonReader {
 }
 
 /**
- * A reader of GeoJSON, also of QuPath's flavour. Properties that the resulting element type does not have are dropped; an
+ * A reader of GeoJSON, also of QuPath's flavor. Properties that the resulting element type does not have are dropped; an
  * unknown `properties.type` leaves the choice to the geometry.
  */
 export function createGeoJsonReader(brand: string): GeoJsonReader {
@@ -214,7 +214,7 @@ const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
   ['square', 'rectangle'],
 ]);
 
-/** The properties of a shape of an annotation layer of geojs in the words of elements: it writes colours and opacities apart. */
+/** The properties of a shape of an annotation layer of geojs in the words of elements: it writes colors and opacities apart. */
 function layerProperties(properties: JsonObject): JsonObject {
   if (typeof properties.annotationType !== 'string') return properties;
   const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...rest } = properties;

@@ -154,7 +154,7 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
   return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
-/** Classification and colour: those that came from QuPath as long as group and line colour still say the same. */
+/** Classification and color: those that came from QuPath as long as group and line color still say the same. */
 function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
   const { classification, color, colorRGB } = kept;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
@@ -172,7 +172,7 @@ function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): Json
 
 /**
  * The feature of an element as QuPath reads it: true outlines for circles and ellipses, `classification` from group and
- * colour, `name` from the label, numeric `user.measurements`, and what came from QuPath as it came. The element's own
+ * color, `name` from the label, numeric `user.measurements`, and what came from QuPath as it came. The element's own
  * properties are there as well, so that our import restores it exactly; QuPath passes over them.
  */
 export function elementToQuPathFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {

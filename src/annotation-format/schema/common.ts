@@ -4,7 +4,7 @@ import type { FromSchema } from './from-schema.js';
 export type Schema = Readonly<Record<string, unknown>>;
 
 /**
- * Allowed colour strings: `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, `rgb(r, g, b)`, `rgba(r, g, b, a)`. Channels are unsigned
+ * Allowed color strings: `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, `rgb(r, g, b)`, `rgba(r, g, b, a)`. Channels are unsigned
  * integers of any size, as the format names no upper limit; the alpha is a decimal number from 0 to 1.
  */
 export const colorPattern =
@@ -52,7 +52,7 @@ export const patternProperty = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** Properties of shapes that have a centre, a width and a height. */
+/** Properties of shapes that have a center, a width and a height. */
 export const boxProperties = {
   center: coordinate,
   width: notNegative,

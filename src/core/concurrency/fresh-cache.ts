@@ -3,11 +3,11 @@ import { atMost } from './lru-options.js';
 
 /** Options of a {@link FreshCache}. */
 export interface FreshCacheOptions {
-  /** Most answers that are kept. */
+  /** Maximum number of answers to keep. */
   max: number;
-  /** How long an answer is valid, counted from the question, in milliseconds. */
+  /** How long an answer is valid after it was requested, in milliseconds. */
   lifetimeMs: number;
-  /** Age from which the next use of an answer renews it in the background, in milliseconds. Default: half of the lifetime. */
+  /** Age in milliseconds after which the next use of an answer refreshes it in the background. Default: half of the lifetime. */
   renewAfterMs?: number;
 }
 
@@ -18,12 +18,12 @@ interface Answer<Value> {
   isRenewed: boolean;
 }
 
-/** Fetches a value. @param former the last one, which may be too old to be valid. */
+/** Fetches a value. @param former the last one, which may have expired. */
 type Ask<Value> = (former: Value | undefined) => Promise<Value>;
 
 /**
- * Answers that are valid for a short time. The first use of an answer late in that time renews it in the background, so that nobody waits for
- * answers that are often used, however slow they are. No answer is ever given that is older than its lifetime.
+ * Caches answers that are valid for a short time. The first use of an answer late in that time refreshes it in the background, so
+ * that nobody waits for frequently used answers, however slow they are. An answer older than its lifetime is never returned.
  */
 export class FreshCache<Value extends object> {
   readonly #answers: LRUCache<string, Answer<Value>>;
@@ -37,14 +37,14 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The cached answer, or that of `ask`, which is then cached. Callers at the same time share one question. */
+  /** The cached answer, or that of `ask`, which is then cached. Simultaneous callers share one call. */
   get(name: string, ask: Ask<Value>): Value | Promise<Value> {
     const known = this.#answers.get(name);
     const age = known === undefined ? Infinity : performance.now() - known.askedAt;
     if (known === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, known?.value);
     if (age >= this.#renewAfterMs && !known.isRenewed) {
       known.isRenewed = true;
-      // If this fails, the first caller after the lifetime asks again, and gets the error.
+      // If this fails, the first caller after the lifetime calls `ask` again, and gets the error.
       this.#ask(name, ask, known.value).catch(() => undefined);
     }
     return known.value;
@@ -56,7 +56,7 @@ export class FreshCache<Value extends object> {
     const askedAt = performance.now();
     const asking: Promise<Value> = ask(former).then(
       (value) => {
-        // An answer that was forgotten meanwhile is not kept.
+        // An answer that was deleted meanwhile is not cached.
         if (this.#asking.get(name) === asking) {
           this.#asking.delete(name);
           this.#answers.set(name, { value, askedAt, isRenewed: false });
@@ -72,13 +72,13 @@ export class FreshCache<Value extends object> {
     return asking;
   }
 
-  /** Forgets an answer. One that is still pending will not be kept. */
+  /** Deletes an answer. A pending one will not be cached. */
   delete(name: string): void {
     this.#answers.delete(name);
     this.#asking.delete(name);
   }
 
-  /** Forgets all answers. */
+  /** Deletes all answers. */
   clear(): void {
     this.#answers.clear();
     this.#asking.clear();

@@ -1,11 +1,11 @@
-/** How long a request about very many things may take before it is answered, in milliseconds. Most proxies give up after a minute. */
+/** How long a request about many things can take before it is answered, in milliseconds. Most proxies give up after a minute. */
 export const answerMs = 20_000;
 
 /**
- * Gives the result of work that ends in time. Otherwise it gives `answer()` when the time is over, while the work goes on.
+ * Returns the result of work that ends in time. Otherwise returns `answer()` when the time is up, while the work continues.
  *
- * @param options `failed` is called with the error when the work fails after that.
- * @throws what the work throws in time.
+ * @param options `failed` is called with the error if the work fails after that.
+ * @throws the error of work that fails in time.
  */
 export function inTime<T>(
   work: Promise<T>,

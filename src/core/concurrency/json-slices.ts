@@ -2,10 +2,13 @@ import { isSliceOver, nextSlice } from './slices.js';
 
 /** Texts and parts of texts up to this length, in UTF-16 units, are parsed without a pause, which takes at most 3 ms. */
 const partLength = 64 * 1024;
-/** Most members of one object. Iterating an object begins with a list of all its keys, which is made without a pause and takes 20 ms for so many. */
+/**
+ * Maximum number of members of one object. Iterating an object first makes a list of all its keys without a pause, which takes 20
+ * ms for this many.
+ */
 const maxMembers = 100_000;
 
-/** A list or object whose text is longer than {@link partLength}, cut between its members. */
+/** A list or object whose text is longer than {@link partLength}, divided between its members. */
 interface Cut {
   isObject: boolean;
   /**
@@ -18,18 +21,18 @@ interface Cut {
 interface OpenContainer {
   start: number;
   isObject: boolean;
-  /** Where the part that is being filled begins. */
+  /** Where the current part begins. */
   from: number;
-  /** Where the member begins that is being read. */
+  /** Where the current member begins. */
   memberFrom: number;
-  /** The cut container within that member. */
+  /** The divided container within the current member. */
   inner: Inner | null;
-  /** Members before that one. */
+  /** Number of members before the current one. */
   members: number;
   parts: Cut['parts'];
 }
 
-/** A cut container, and where its text is. */
+/** A divided container, and the position of its text. */
 interface Inner {
   cut: Cut;
   from: number;
@@ -39,13 +42,16 @@ interface Inner {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Thrown for a text that is no JSON although each part of it is. */
+/** Thrown for a text that is not JSON although each part of it is. */
 class Malformed extends Error {}
 
 /** Limits of a JSON text. */
 export interface JsonLimits {
   maxDepth: number;
-  /** Lists and objects: each costs some hundred bytes of memory, and time of the garbage collector, however short its text is. */
+  /**
+   * Maximum number of lists and objects: each takes some hundred bytes of memory, and time of the garbage collector, however short
+   * its text is.
+   */
   maxContainers: number;
 }
 
@@ -53,9 +59,9 @@ export interface JsonLimits {
 export class JsonLimitError extends Error {}
 
 /**
- * Parses JSON as `JSON.parse` does, but in slices, so that other work has the event loop meanwhile.
+ * Parses JSON like `JSON.parse`, but in slices, so that the event loop can do other work.
  *
- * @throws SyntaxError for what is no JSON; JsonLimitError; the reason of the signal.
+ * @throws SyntaxError for invalid JSON; JsonLimitError; the signal's reason.
  */
 export async function parseInSlices(
   text: string,
@@ -75,7 +81,7 @@ export async function parseInSlices(
 /**
  * Finds where to divide a text; `null` if it is short, or neither a list nor an object.
  *
- * @throws SyntaxError where brackets do not match. The parser would only notice after it has read everything before them without a
+ * @throws SyntaxError if brackets do not match. The parser would only notice after it has read everything before them without a
  * pause.
  */
 async function cutText(
@@ -179,7 +185,7 @@ async function valueOf(text: string, { isObject, parts }: Cut, signal: AbortSign
       list.push(await valueOf(text, inner.cut, signal));
       continue;
     }
-    // A zero takes the place of the value, so that the parser reads the name.
+    // A zero replaces the value, so that the parser reads the name.
     const named = JSON.parse(`{${before}0}`) as Record<string, unknown>;
     const [name, ...others] = Object.keys(named);
     if (name === undefined || others.length > 0 || named[name] !== 0) throw new Malformed();
@@ -198,7 +204,7 @@ function assign(members: Record<string, unknown>, part: Readonly<Record<string, 
   const names = Object.keys(part);
   if (names.length === 0) throw new Malformed();
   for (const name of names) {
-    // As for the parser, a member of this name is a member like any other.
+    // A member with this name is a member like any other, as for `JSON.parse`.
     if (name === '__proto__')
       Object.defineProperty(members, name, { value: part[name], writable: true, enumerable: true, configurable: true });
     else members[name] = part[name];

@@ -1,28 +1,31 @@
 import type { Caller } from '../../host.js';
 import { WorkQueue, type Enqueue } from './work-queue.js';
 
-/** How many pieces of one kind of work may go on at the same time in a process, and how many may wait. */
+/** Maximum number of tasks of one kind that run at the same time in a process, and that can wait. */
 export interface QueueLimits {
   running: number;
   waiting: number;
 }
 
 /**
- * The queues for work that keeps threads, the event loop or the database busy. Requests that a cache answers use no queue. The table in
- * docs/operations.md has the same numbers.
+ * The queues for work that occupies threads, the event loop or the database. Requests that a cache answers use no queue. The table
+ * in docs/operations.md has the same numbers.
  */
 const defaultQueues = {
-  /** Tiles that are in no cache: read, decoded, encoded. */
+  /** Tiles that are in no cache, which must be read, decoded and encoded. */
   tiles: { running: 8, waiting: 1000 },
-  /** Regions, thumbnails, histograms and the like. */
+  /** Regions, thumbnails, histograms and similar pictures. */
   pictures: { running: 4, waiting: 500 },
-  /** Making pictures and histograms that are kept as files: mostly waiting for the database. What is drawn for them waits in `pictures`. */
+  /**
+   * Making pictures and histograms that are stored as files, which is mostly waiting for the database. Their drawing waits in
+   * `pictures`.
+   */
   keptFiles: { running: 8, waiting: 500 },
   /** Parts of answers with elements of annotations, and pictures of elements. */
   elements: { running: 4, waiting: 1000 },
-  /** Changes of annotations. Those of one annotation are made one after the other. */
+  /** Changes of annotations. Changes of one annotation are made one after the other. */
   edits: { running: 4, waiting: 500 },
-  /** Lists of items with conditions that clients have written, and searches that read all metadata. */
+  /** Lists of items with conditions from clients, and searches that read all metadata. */
   searches: { running: 2, waiting: 100 },
 } as const satisfies Record<string, QueueLimits>;
 
@@ -32,7 +35,7 @@ export type QueueName = keyof typeof defaultQueues;
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 
-/** Names of the work of each queue in refusals. */
+/** Names of the queues' work in messages. */
 const names: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   pictures: 'pictures',
@@ -55,12 +58,12 @@ export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {
   };
 }
 
-/** Name under which callers take turns in a queue. */
+/** Name under which a caller takes turns in a queue. */
 export function callerName(caller: Caller | null): string {
   return caller?.id ?? '';
 }
 
-/** Queues the work of a request. Work whose client leaves while it waits is dropped. */
+/** Queues the work of a request. If the client disconnects while the work waits, it is dropped. */
 export function enqueueFor(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Enqueue {
   return (work, wanted = signal) => queue.run(work, { signal: wanted, caller: callerName(caller) });
 }

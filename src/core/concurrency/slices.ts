@@ -1,22 +1,22 @@
 import { AsyncResource } from 'node:async_hooks';
 
-/** How long work may keep the event loop before it lets other work run, in milliseconds. */
+/** How long work can occupy the event loop before it lets other work run, in milliseconds. */
 const sliceMs = 8;
 
 /**
- * In each turn of the event loop new requests begin first, and then waiting work has its slice. New requests get as much time as everything else has taken
- * since their last time, within these limits in milliseconds.
+ * In each turn of the event loop new requests start first, and then waiting work has its slice. New requests get as much time as
+ * everything else has taken since their last time, within these limits in milliseconds.
  */
 const [leastArrivalsMs, mostArrivalsMs] = [16, 40];
 
-/** Requests that have not begun, and work that waits for its next slice, both in the order in which they came. */
+/** Requests that have not started, and work that waits for its next slice, both in order of arrival. */
 const arrivals = new Set<() => void>();
 const waiting = new Set<() => void>();
 let isScheduled = false;
-/** When no more requests begin in this turn, and when the last request of the last turn began. */
+/** When no more requests start in this turn, and when the last request of the previous turn started. */
 let arrivalsEnd = 0;
 let arrivalsEnded = 0;
-/** When the slice of this turn ends; `null` if none has begun. */
+/** When the slice of this turn ends; `null` if none has started. */
 let sliceEnds: number | null = null;
 
 function endSlice(): void {
@@ -37,7 +37,8 @@ function beginTurn(): void {
 }
 
 /**
- * Calls the first function of a set, and `next` when its work has ended or waits for something: a tick comes after all promises that are settled.
+ * Calls the first function of a set, and `next` when its work has ended or waits for something: a tick comes after all settled
+ * promises.
  *
  * @returns whether there was one
  */
@@ -55,7 +56,7 @@ function beginNext(): void {
   if (now < arrivalsEnd && callFirst(arrivals, beginNext)) return;
   arrivalsEnded = now;
   endSlice();
-  // This begins the slice.
+  // This starts the slice.
   isSliceOver();
   resumeNext();
 }
@@ -79,14 +80,14 @@ export function beginInTurn(begin: () => void): void {
     begin();
     return;
   }
-  // It keeps its own asynchronous context, instead of that of the request before it.
+  // The request keeps its own asynchronous context, instead of that of the previous request.
   arrivals.add(AsyncResource.bind(begin));
   scheduleTurn();
 }
 
 /**
- * Whether work on the event loop should call {@link nextSlice} now. All work in one iteration of the loop shares one slice, so that many requests
- * together keep the loop no longer than a single one does.
+ * Whether work on the event loop should call {@link nextSlice} now. All work in one iteration of the loop shares one slice, so that
+ * many requests together occupy the loop no longer than a single one does.
  */
 export function isSliceOver(): boolean {
   const now = performance.now();
@@ -96,7 +97,10 @@ export function isSliceOver(): boolean {
   return false;
 }
 
-/** Waits for a later iteration of the event loop, so that other work runs in between. @throws the reason of the signal when it is aborted by then. */
+/**
+ * Waits for a later iteration of the event loop, so that other work runs in between. @throws the signal's reason if it is aborted
+ * by then.
+ */
 export async function nextSlice(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     waiting.add(resolve);
@@ -118,7 +122,7 @@ export async function inRuns(
   }
 }
 
-/** The set of some values; made at once, a set of 300 000 texts takes a third of a second. */
+/** Makes a set in slices, because making a set of 300,000 texts at once takes a third of a second. */
 export async function setInSlices<T>(values: Iterable<T>, signal?: AbortSignal): Promise<Set<T>> {
   const made = new Set<T>();
   for (const value of values) {

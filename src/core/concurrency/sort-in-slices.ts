@@ -3,15 +3,15 @@ import { isSliceOver, nextSlice } from './slices.js';
 /** How many numbers are sorted without a pause: by value, and with a comparison, which takes longer. */
 const quickRun = 32_768;
 const comparedRun = 4096;
-/** Numbers that are merged between two checks of the time. */
+/** Number of numbers that are merged between two checks of the time. */
 const mergedAtOnce = 8192;
 
 /**
- * Sorts numbers in slices, so that other work can run. It sorts runs of limited length, and then merges them.
+ * Sorts numbers in slices, so that other work can run: sorts runs of limited length, and then merges them.
  *
  * @param compare default: by value.
- * @returns the sorted numbers, in the given array or in another one.
- * @throws the reason of the signal.
+ * @returns the sorted numbers, in the same array or in another one.
+ * @throws the signal's reason.
  */
 export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
   numbers: Numbers,

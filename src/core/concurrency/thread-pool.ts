@@ -9,34 +9,35 @@ const idleTimeout = 10_000;
 
 export interface ThreadPoolOptions {
   program: Program;
-  /** The work as a refusal names it: `configurations`. */
+  /** Name of the work in messages: `configurations`. */
   name: string;
   maxThreads?: number;
-  /** Longest time for one call, in milliseconds, waiting included. */
+  /** Maximum time for one call in milliseconds, including waiting. */
   timeoutMs: number;
-  /** Memory of a thread, in MiB. Default: as much as Node gives it. */
+  /** Memory of a thread in MiB. Default: Node's default. */
   memoryMiB?: number;
-  /** Calls that may wait. */
+  /** Maximum number of waiting calls. */
   waiting?: number;
 }
 
 export interface ThreadCallOptions {
   /** Names the input in messages: `The text`. */
   what: string;
-  /** When it is aborted, the thread is ended. */
+  /** Aborting it ends the thread. */
   signal?: AbortSignal | undefined;
   /** Objects that are transferred instead of being copied. */
   transfer?: readonly (MessagePort | ArrayBuffer)[];
 }
 
-/** A call took more time or memory than its thread is allowed. */
+/** A call took more time or memory than a thread can use. */
 export class ThreadLimitError extends BadValueError {}
 
 /**
- * Threads that call the functions of a program, for work whose cost cannot be foreseen from the length of its input. They are started when needed and
- * ended when idle, or when a call takes too much time or memory. All worker threads of the package belong to such a pool.
+ * Threads that call the functions of a program, for work whose cost cannot be predicted from the length of its input. They are
+ * started when needed and ended when idle, or when a call takes too much time or memory. All worker threads of the package belong
+ * to such a pool.
  *
- * @typeParam Functions the functions of the program by their names; arguments and results are copied.
+ * @typeParam Functions the functions of the program by name; arguments and results are copied.
  */
 export class ThreadPool<Functions extends ThreadFunctions> {
   #pool: Piscina<ThreadCall> | null = null;
@@ -46,7 +47,8 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   /**
    * Calls a function in a thread.
    *
-   * @throws ThreadLimitError where it takes too long or too much memory; BusyError where too many wait; the signal's reason; what the function throws.
+   * @throws ThreadLimitError if it takes too much time or memory; BusyError if too many wait; the signal's reason; the error of the
+   * function.
    */
   async run<Name extends keyof Functions & string>(
     name: Name,
@@ -84,7 +86,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB };
       this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
-      // A thread that fails outside of a call must not end the process. Calls that wait for it end with the time limit.
+      // A thread that fails outside a call must not end the process. Calls that wait for it end with the time limit.
       this.#pool.on('error', () => {});
     }
     return this.#pool;

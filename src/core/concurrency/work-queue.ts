@@ -1,24 +1,27 @@
 import { BusyError } from '../../errors.js';
 
 export interface WorkQueueOptions {
-  /** The work as a refusal names it: `pictures`. */
+  /** Name of the work in messages: `pictures`. */
   name: string;
-  /** How many pieces of work may go on at the same time. */
+  /** Maximum number of tasks that run at the same time. */
   running: number;
-  /** How many may wait. When one more comes, the newest request of the caller with the most requests is refused. Default: any number. */
+  /**
+   * Maximum number of waiting tasks. When one more arrives, the newest request of the caller with the most requests is refused.
+   * Default: no limit.
+   */
   waiting?: number;
 }
 
 export interface WaitOptions {
-  /** When it is aborted while the work waits, the work leaves the queue and never begins. */
+  /** If it is aborted while the task waits, the task leaves the queue and never starts. */
   signal?: AbortSignal | undefined;
-  /** Whose work it is. Callers take turns, however much each of them wants. */
+  /** The owner of the task. Callers take turns, however many tasks each of them has. */
   caller?: string | undefined;
-  /** Whether the work waits even if the queue is full, because it continues something that has begun. */
+  /** Whether the task waits even if the queue is full, because it continues something that has started. */
   patient?: boolean;
 }
 
-/** Does a piece of work when its turn has come. */
+/** Runs a task when its turn has come. */
 export type Enqueue = <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result>;
 
 interface Entry {
@@ -32,16 +35,16 @@ const smoothing = 0.1;
 const longestPause = 60;
 
 /**
- * A queue for work of which only a limited number of pieces may go on at the same time. Callers take turns, so that one who asks for a thousand
- * things does not delay the first request of another. The work of one caller is done in order.
+ * A queue that runs a limited number of tasks at the same time. Callers take turns, so that a caller with a thousand requests does
+ * not delay the first request of another. The tasks of one caller run in order.
  */
 export class WorkQueue {
   readonly options: Readonly<WorkQueueOptions>;
-  /** Waiting work by caller, in the order of turns: the first caller is next. */
+  /** Waiting tasks by caller, in the order of turns: the first caller is next. */
   readonly #lines = new Map<string, Set<Entry>>();
   #free: number;
   #waiting = 0;
-  /** Moving average of how long a piece of work takes. */
+  /** Moving average of the duration of a task. */
   #averageMs = 0;
 
   constructor(options: WorkQueueOptions) {
@@ -49,20 +52,20 @@ export class WorkQueue {
     this.#free = Math.max(1, options.running);
   }
 
-  /** How many pieces of work wait. */
+  /** Number of waiting tasks. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** How many pieces of work are going on. */
+  /** Number of running tasks. */
   get running(): number {
     return Math.max(1, this.options.running) - this.#free;
   }
 
   /**
-   * Does a piece of work when its turn has come.
+   * Runs a task when its turn has come.
    *
-   * @throws BusyError when too many wait already; the reason of the signal when it is aborted before the work begins.
+   * @throws BusyError if too many wait; the signal's reason if it is aborted before the task starts.
    */
   async run<Result>(work: () => Promise<Result>, { signal, caller = '', patient = false }: WaitOptions = {}): Promise<Result> {
     signal?.throwIfAborted();
@@ -106,7 +109,7 @@ export class WorkQueue {
     });
   }
 
-  /** Starts the first piece of work of the next caller, and moves that caller to the end of the order. */
+  /** Starts the first task of the next caller, and moves that caller to the end of the order. */
   #next(): void {
     for (const [caller, line] of this.#lines) {
       const [entry] = line as Iterable<Entry>;
@@ -120,7 +123,10 @@ export class WorkQueue {
     this.#free += 1;
   }
 
-  /** Makes capacity for one more by refusing the newest in the longest line. @throws BusyError when that line is the caller's own. */
+  /**
+   * Makes capacity for one more by refusing the newest task in the longest line. @throws BusyError if that line is the caller's
+   * own.
+   */
   #makeCapacity(caller: string): void {
     let longest = this.#lines.get(caller);
     const own = (longest?.size ?? 0) + 1;
@@ -139,19 +145,19 @@ export class WorkQueue {
   }
 }
 
-/** Queues by name. Each exists only while work of its name waits or goes on. */
+/** Queues by name. Each exists only while tasks with its name wait or run. */
 export class NamedQueues {
   readonly #queues = new Map<string, WorkQueue>();
 
-  /** @param options of each of them. */
+  /** @param options of each queue. */
   constructor(private readonly options: WorkQueueOptions) {}
 
-  /** How many pieces of work wait under a name. */
+  /** Number of tasks that wait under a name. */
   waiting(name: string): number {
     return this.#queues.get(name)?.waiting ?? 0;
   }
 
-  /** Does a piece of work when its turn has come. @throws as `WorkQueue.run` */
+  /** Runs a task when its turn has come. @throws like `WorkQueue.run` */
   async run<Result>(name: string, work: () => Promise<Result>, options: WaitOptions = {}): Promise<Result> {
     let queue = this.#queues.get(name);
     if (queue === undefined) {

@@ -1,12 +1,12 @@
 import { isDatabaseOutage } from './outage.js';
 
 /**
- * Joins calls that are made at the same moment into groups, each of which is one command to the database.
+ * Joins simultaneous calls into groups, each of which is one command to the database.
  *
- * @param work gives one result for each input, in order. When it fails for a group, it is called again for each input alone, so that no
- * call fails because of another one; so the work must be repeatable.
- * @param options `maxSize`: most inputs of a group; `pauseMs`: least time between the beginnings of two groups; calls in between wait and form the next
- * group.
+ * @param work returns one result for each input, in order. If it fails for a group, it is called again for each input alone, so
+ * that no call fails because of another one; so the work must be repeatable.
+ * @param options `maxSize`: maximum number of inputs in a group; `pauseMs`: minimum time between the starts of two groups; calls in
+ * between wait and form the next group.
  */
 export function grouped<T, R>(
   work: (inputs: readonly T[]) => Promise<readonly R[]>,

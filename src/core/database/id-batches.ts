@@ -1,7 +1,7 @@
-/** Most ids in one `$in`, because some databases are slow with thousands. */
+/** Maximum number of ids in one `$in`, because some databases are slow with thousands. */
 export const idsPerQuery = 500;
 
-/** Groups values that come one by one into lists of `size`; the last list may be shorter. */
+/** Groups values into lists of `size`; the last list may be shorter. */
 export async function* inParts<T>(values: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
   let part: T[] = [];
   for await (const value of values) {

@@ -1,4 +1,4 @@
-/** Text of an id, whatever the host keeps ids as; empty for what is none. */
+/** Text of an id, whatever type the host's ids have; empty for other values. */
 export function idText(id: unknown): string {
   if (typeof id === 'string') return id;
   const isObjectId = typeof id === 'object' && id !== null && 'toHexString' in id && typeof id.toHexString === 'function';

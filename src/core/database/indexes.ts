@@ -2,12 +2,12 @@ import type { Collection, Model } from 'mongoose';
 
 type Indexes = Parameters<Collection['createIndexes']>[0];
 
-/** Makes the indexes of a collection with one command, so that databases that build one index at a time build them together. */
+/** Creates the indexes of a collection with one command, so that databases that build one index at a time build them together. */
 export async function createIndexes(collection: Pick<Collection, 'createIndexes'>, indexes: Indexes): Promise<void> {
   if (indexes.length > 0) await collection.createIndexes(indexes);
 }
 
-/** Makes the indexes that the schema of a model names. Mongoose would send a command for each. */
+/** Creates the indexes in the schema of a model. Mongoose would send a command for each. */
 export async function createIndexesOf<T>({ schema, collection }: Pick<Model<T>, 'schema' | 'collection'>): Promise<void> {
   await createIndexes(
     collection,

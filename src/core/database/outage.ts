@@ -19,15 +19,18 @@ const unreachable: ReadonlySet<string> = new Set([
 
 const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError']);
 
-/** Codes of a server that shuts down, is no primary any more, or has been started again and does not know the cursor. */
+/** Codes of a server that is shutting down, is no longer primary, or was restarted and does not know the cursor. */
 const notServing: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
-/** Database servers that store in PostgreSQL report with this code, and with one of these texts, that PostgreSQL cannot be reached. */
+/** Database servers that store in PostgreSQL report with this code, and one of these texts, that PostgreSQL cannot be reached. */
 const internalError = 1;
 const postgresAway =
   /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;
 
-/** Message of Node when the driver writes to a connection whose end it has not noticed yet. The driver passes that error on as it is. */
+/**
+ * Message of Node if the driver writes to a connection before it notices that it was closed. The driver passes this error on
+ * unchanged.
+ */
 const writtenTooLate = 'This socket has been ended by the other party';
 
 const diskMessages: Readonly<Record<string, string>> = {
@@ -42,17 +45,18 @@ const diskMessages: Readonly<Record<string, string>> = {
 /** Code of a server that refuses a write because it collided with another one: write conflict. */
 const collided: ReadonlySet<unknown> = new Set([112]);
 
-/** Code of a server that broke an operation off because it took longer than allowed. */
+/** Code of a server that stopped an operation because it took longer than allowed. */
 const tookTooLong = 50;
-/** How long the database may work on a list whose conditions or order a client has chosen, in milliseconds. */
+/** How long the database can work on a list whose conditions or order a client has chosen, in milliseconds. */
 export const listTimeoutMs = 10_000;
 
-/** Most causes of an error that are followed. */
+/** Maximum number of causes of an error to follow. */
 const maxDepth = 10;
 
 /**
- * The error to answer with when something failed because a part of the server is out of order for a time: the database cannot be reached or
- * has too many writers of one document (`unavailable`), or the disk is full (`storage-full`) or cannot be used (`unavailable`).
+ * The error to answer with if something failed because a part of the server is temporarily unavailable: the database cannot be
+ * reached or has too many writers of one document (`unavailable`), or the disk is full (`storage-full`) or cannot be used
+ * (`unavailable`).
  *
  * @returns `null` for every other error.
  */
@@ -91,7 +95,10 @@ export function isDatabaseOutage(error: unknown): boolean {
   });
 }
 
-/** Whether the database refused a write because it collided with another one. Nothing was written then, and the write can be repeated. */
+/**
+ * Whether the database refused a write because it collided with another one. Then nothing was written, and the write can be
+ * repeated.
+ */
 export function isCollision(error: unknown): boolean {
   return chainOf(error).some((cause) => {
     if (!fromServer.has(cause.name)) return false;
@@ -99,12 +106,12 @@ export function isCollision(error: unknown): boolean {
   });
 }
 
-/** Whether the database broke something off because it took longer than allowed. */
+/** Whether the database stopped an operation because it took longer than allowed. */
 function tookLong(error: unknown): boolean {
   return chainOf(error).some((cause) => fromServer.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong);
 }
 
-/** Whether something failed for a passing reason, so that it may work when it is repeated: the database is away or busy. */
+/** Whether something failed for a temporary reason, because the database is down or busy, so that repeating it may work. */
 export function isPassing(error: unknown): boolean {
   return isDatabaseOutage(error) || isCollision(error) || tookLong(error);
 }

@@ -6,7 +6,7 @@ import { repeatCollisions } from './refused-writes.js';
 /** Default prefix of the plugin's collection names. */
 const defaultCollectionPrefix = 'large_image_';
 
-/** The plugin's collections, without their prefix. `docs/hosts.md` says what each holds. */
+/** The plugin's collections, without their prefix. `docs/hosts.md` describes their contents. */
 export const collectionNames = [
   'annotation',
   'annotation_version',
@@ -32,16 +32,16 @@ export const collectionNames = [
 /** A name of {@link collectionNames}. */
 export type CollectionName = (typeof collectionNames)[number];
 
-/** Every document of the plugin has this mark. A document without it belongs to someone else, in whatever collection it is. */
+/** A field of every document of the plugin. A document without it belongs to someone else, in whatever collection it is. */
 export const ownMark = { plugin: 'large_image' } as const;
 
 /**
- * The version of the form in which documents are stored. A release that changes the form increments this number and still reads all earlier forms.
- * A release refuses to start on documents of a later form.
+ * The version of the format in which documents are stored. A release that changes the format increments this number and still reads
+ * all earlier formats. A release refuses to start if there are documents in a later format.
  */
 const storedFormat = 1;
 
-/** How many documents at either end of a collection are checked when the plugin is installed. */
+/** Number of documents at either end of a collection that are checked at installation. */
 const checksPerEnd = 100;
 
 /** The collections of the plugin on a connection. Documents in them without {@link ownMark} are not read, counted, changed or removed. */
@@ -50,7 +50,7 @@ export class OwnCollections {
   readonly #prefix: string;
   readonly #models = new Set<string>();
 
-  /** @throws BadParameterError for a prefix that collections cannot begin with. */
+  /** @throws BadParameterError for a prefix that collection names cannot have. */
   constructor(connection: Connection, prefix: string = defaultCollectionPrefix) {
     if (!/^(?!system\b)[A-Za-z][\w-]{0,59}$/.test(prefix)) {
       throw new BadParameterError(
@@ -72,7 +72,7 @@ export class OwnCollections {
     return collection;
   }
 
-  /** A model, compiled on the connection until {@link close}. Its owner makes the indexes, with `createIndexesOf`. */
+  /** A model, compiled on the connection until {@link close}. The caller creates the indexes, with `createIndexesOf`. */
   model<T>(modelName: string, name: CollectionName, schema: Schema<T>): Model<T> {
     schema.set('versionKey', false).set('autoIndex', false).set('autoCreate', false);
     const model = this.connection.model<T>(modelName, schema, this.#fullName(name));
@@ -82,8 +82,8 @@ export class OwnCollections {
   }
 
   /**
-   * Checks that the collections are free for the plugin: that no model of the host uses them, and that the first and last documents in each are the
-   * plugin's.
+   * Checks that the plugin can use the collections: that no model of the host uses them, and that the first and last documents in
+   * each belong to the plugin.
    *
    * @throws LargeImageError `conflict` that names the collection and what was found.
    */
@@ -91,7 +91,7 @@ export class OwnCollections {
     await this.connection.asPromise();
     const listed = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
     const present = new Set(listed.map(({ name }) => name));
-    // All checks are awaited, even after one has failed: the caller then closes the connection, on which nothing may be under way.
+    // All checks are awaited, even after one has failed, because the caller then closes the connection, which must be idle.
     const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), present)));
     const refused = checked.find((result) => result.status === 'rejected');
     if (refused !== undefined) throw refused.reason;
@@ -128,7 +128,8 @@ export class OwnCollections {
   close(): void {
     for (const modelName of this.#models) this.connection.deleteModel(modelName);
     this.#models.clear();
-    // Mongoose gives all who name a collection the same object. Whoever names it next must not get the one that writes the mark.
+    // Mongoose gives everyone who names a collection the same object. The next user must not get the one that adds the plugin's
+    // field.
     for (const name of collectionNames) delete this.connection.collections[this.#fullName(name)];
   }
 }
@@ -161,7 +162,7 @@ const byFilter = [
   'countDocuments',
 ] as const;
 
-/** Writes, and the position of their options. */
+/** Methods that write, and the position of their options. */
 const optionsOf = {
   insertOne: 1,
   insertMany: 1,
@@ -181,15 +182,15 @@ interface Refused {
   err?: { op?: unknown };
 }
 
-/** Throws an error of a write without the documents that were refused: it may be logged, and they may be long and nobody else's business. */
+/** Throws an error of a write without the refused documents, because it may be logged, and they may be long and private. */
 function rethrowWithoutDocuments(error: { writeErrors?: Refused | Refused[] }): never {
   for (const refused of [error.writeErrors ?? []].flat()) delete refused.err?.op;
   throw error as Error;
 }
 
 /**
- * Restricts a collection, also when models use it: reads and writes concern documents of the plugin only, new documents get the mark, and writes are
- * durable.
+ * Restricts a collection, also for models: reads and writes only affect documents of the plugin, new documents get its field, and
+ * writes are durable.
  */
 function keepToOwn(collection: object): void {
   if (marked.has(collection)) return;

@@ -2,23 +2,22 @@ import type { Aggregate, Query, Schema } from 'mongoose';
 import { isSliceOver, nextSlice } from '../concurrency/slices.js';
 import { listTimeoutMs } from './outage.js';
 
-/** Documents in one batch from the database. A batch is decoded at once; other work has the event loop between batches. */
+/**
+ * Number of documents in one batch from the database. A batch is decoded at once; the event loop can do other work between batches.
+ */
 const documentsAtOnce = 500;
 
-/** A query, as far as its documents are read one by one. */
+/** The members of a query that are used to read documents one by one. */
 interface Readable {
   cursor(options?: { batchSize: number }): AsyncIterable<unknown> & { close(): Promise<unknown> };
 }
 
-/**
- * The documents of a query, one by one, on demand. Other work can run between them, because each may be as large as users are
- * allowed to make it.
- */
+/** The documents of a query, one by one, on demand. Other work can run between them, because each may have the maximum size. */
 export async function* eachInSlices<D>(query: Readable, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);
   try {
     for await (const document of cursor) {
-      // The types of cursors do not know what `lean` gives.
+      // The types of cursors do not reflect `lean`.
       yield document as D;
       if (isSliceOver()) await nextSlice();
     }
@@ -34,12 +33,12 @@ export async function readInSlices<D>(query: Readable): Promise<D[]> {
   return documents;
 }
 
-/** Option of reads without a time limit: for reads of whole collections that no request waits for. */
+/** Option for reads without a time limit: reads of whole collections that no request waits for. */
 export const withoutReadLimit = { maxTimeMS: 0 } as const;
 
 /**
- * Limits all reads with a schema, because clients choose conditions, order and length of lists: the database breaks them off after the time for lists,
- * and sends the documents in batches. Options that a query sets itself take precedence.
+ * Limits all reads with a schema, because clients choose conditions, order and length of lists: the database stops them after the
+ * time limit for lists, and sends the documents in batches. Options of a query take precedence.
  */
 export function limitReads(schema: Schema): void {
   schema.pre(['find', 'findOne', 'countDocuments', 'distinct'], function limit(this: Query<unknown, unknown>) {

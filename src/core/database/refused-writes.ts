@@ -3,14 +3,14 @@ import { isCollision } from './outage.js';
 
 const duplicateKey = 11000;
 
-/** Whether a unique index has refused a write. Where several writes were refused, all of them must have been refused by unique indexes. */
+/** Whether a unique index has refused a write. If several writes were refused, unique indexes must have refused all of them. */
 export function isDuplicateKey(error: unknown): boolean {
   const { code, writeErrors } = error as { code?: unknown; writeErrors?: unknown };
   const errors = (Array.isArray(writeErrors) ? writeErrors : [error]) as { code?: unknown }[];
   return code === duplicateKey && errors.every((each) => each.code === duplicateKey);
 }
 
-/** Writes of one statement. When the database refuses one of them, it has written nothing. */
+/** Methods that write with one statement. If the database refuses it, nothing was written. */
 const singleWrites = [
   'insertOne',
   'updateOne',
@@ -24,7 +24,10 @@ const singleWrites = [
   'createIndexes',
 ] as const;
 
-/** How often a write is tried. With each refusal another write succeeds, so this suffices for many writers of one document. */
+/**
+ * Maximum number of attempts for a write. Each refusal means that another write has succeeded, so this suffices for many writers of
+ * one document.
+ */
 const attempts = 20;
 const longestPauseMs = 50;
 
@@ -33,9 +36,10 @@ type Write = (...args: unknown[]) => Promise<unknown>;
 const repeating = new WeakSet<object>();
 
 /**
- * Makes a collection of Mongoose repeat single writes that the database refuses because they collided with others. MongoDB repeats them by itself;
- * servers that store in PostgreSQL end one of two writes that wait for each other, such as two of the same key, with `deadlock detected`. A write that
- * is refused 20 times fails with that error. Writes of many documents are not repeated, because some of them may have been done.
+ * Makes a Mongoose collection repeat single writes that the database refuses because they collided with others. MongoDB repeats
+ * them itself; servers that store in PostgreSQL refuse one of two writes that wait for each other, such as two of the same key,
+ * with `deadlock detected`. A write that is refused 20 times fails with that error. Writes of many documents are not repeated,
+ * because some of them may have been done.
  */
 export function repeatCollisions(collection: { readonly [Name in (typeof singleWrites)[number]]: unknown }): void {
   if (repeating.has(collection)) return;
@@ -47,7 +51,7 @@ export function repeatCollisions(collection: { readonly [Name in (typeof singleW
   }
 }
 
-/** Repeats a write as long as it is refused because it collided with another one. The write must be such that it may be done twice. */
+/** Repeats a write while it is refused because it collided with another one. The write must be idempotent. */
 export async function untilAccepted<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

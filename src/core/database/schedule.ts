@@ -3,13 +3,13 @@ import { isDuplicateKey } from './refused-writes.js';
 
 interface ScheduleDocument {
   _id: string;
-  /** When it is due again. */
+  /** When it is due next. */
   next: Date;
   /** The process that took it last. */
   owner: string;
 }
 
-/** Work that one of all processes does from time to time. */
+/** Work that is done at intervals, by one process at a time. */
 export class ScheduleModel {
   constructor(private readonly own: OwnCollections) {}
 
@@ -17,7 +17,10 @@ export class ScheduleModel {
     return this.own.collection<ScheduleDocument>('schedule');
   }
 
-  /** Claims work that is due and sets when it is due again, in one atomic step. @returns false when it is not due, or another process was faster. */
+  /**
+   * Claims work that is due and sets when it is due next, in one atomic step. @returns false if it is not due, or another process
+   * was faster.
+   */
   async claim(name: string, owner: string, next: Date): Promise<boolean> {
     const now = new Date();
     const taken = await this.#documents.findOneAndUpdate({ _id: name, next: { $lte: now } }, { $set: { next, owner } });
@@ -31,7 +34,7 @@ export class ScheduleModel {
     }
   }
 
-  /** Postpones the next time while the work goes on. @returns false when another process has claimed the work. */
+  /** Postpones the next time while the work is running. @returns false if another process has claimed the work. */
   async renew(name: string, owner: string, next: Date): Promise<boolean> {
     return (await this.#documents.updateOne({ _id: name, owner }, { $set: { next } })).matchedCount > 0;
   }

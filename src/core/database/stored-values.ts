@@ -1,10 +1,10 @@
 /**
- * Most values that users may store in a document: numbers, texts, lists, objects and everything in them. The driver writes and reads a document without
- * a pause, and each value takes time.
+ * Maximum number of values that users can store in a document: numbers, texts, lists, objects and everything in them. The driver
+ * writes and reads a document without a pause, and each value takes time.
  */
 export const maxStoredValues = 20_000;
 
-/** Whether a value consists of more values than are kept in one document. */
+/** Whether a value consists of more values than one document can contain. */
 export function hasTooManyValues(value: unknown): boolean {
   return countDown(value, maxStoredValues) < 0;
 }

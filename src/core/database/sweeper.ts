@@ -7,15 +7,15 @@ import type { ScheduleModel } from './schedule.js';
 
 /** Options of a {@link Sweep}. */
 interface SweepOptions {
-  /** Whether everything is checked. Otherwise only records are, which name a process that has ended. */
+  /** Whether everything is checked. Otherwise only records that name a process that has ended. */
   full: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Removes or completes what killed processes have left of a feature, and nothing that a living process works on.
+ * Removes or completes what killed processes have left of a feature. Work of live processes is never touched.
  *
- * @returns how many, by kind.
+ * @returns the numbers of removed things, by kind.
  */
 export type Sweep = (options: SweepOptions) => Promise<Readonly<Record<string, number>>>;
 
@@ -24,35 +24,35 @@ interface SweeperOptions {
   sweeps: readonly Sweep[];
   schedule: ScheduleModel;
   logger: HostLogger;
-  /** Whether the sweep at the start of this process is a full one. */
+  /** Whether the first sweep of this process is a full one. */
   fullAtStart: boolean;
 }
 
 interface ProcessDocument {
-  /** Name of the process, and of one of its installations. */
+  /** Name of the process and of its installation. */
   _id: string;
-  /** When it was last known to live. */
+  /** When it was last known to be alive. */
   at: Date;
 }
 
 /** Time between two checks whether other processes have ended, in milliseconds. */
 const checkMs = 3000;
-/** Time between two full sweeps, of all processes together, in milliseconds. */
+/** Time between two full sweeps of all processes together, in milliseconds. */
 const fullMs = 24 * 60 * 60 * 1000;
-/** Each process records that it lives, and asks whether the full sweep is due, after this time, in milliseconds. */
+/** Interval in milliseconds at which each process records that it is alive, and checks whether the full sweep is due. */
 const askMs = 60 * 60 * 1000;
 /** A process that has been silent for this long counts as ended, on whatever machine it was. */
 const silentMs = fullMs;
 
 const scheduleName = 'sweep';
 
-/** Sweeps at the start of a process, when another process is seen to have ended, and daily. */
+/** Sweeps at the start of a process, after another process has ended, and daily. */
 export class Sweeper {
   readonly #id = `${processName()}:${randomUUID()}`;
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #askedAt = -Infinity;
-  /** A sweep that failed because the database was unreachable and must be repeated: whether it was a full one. */
+  /** A sweep that must be repeated because the database was unreachable: whether it was a full one. */
   #owed: boolean | null = null;
   #running: Promise<void> | null = null;
 
@@ -87,7 +87,7 @@ export class Sweeper {
     if (performance.now() - this.#askedAt >= askMs && (await this.#ask())) await this.#sweep('daily', true);
   }
 
-  /** Records that this process lives. @returns whether the daily sweep is due and this process has claimed it. */
+  /** Records that this process is alive. @returns whether the daily sweep is due and this process has claimed it. */
   async #ask(): Promise<boolean> {
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
     this.#askedAt = performance.now();
@@ -125,7 +125,7 @@ export class Sweeper {
     logger.info({ why, full: isFull, removed }, 'Sweep:Done');
   }
 
-  /** @returns false when the database was away, so that the work is worth repeating later. */
+  /** @returns false if the database was down, so that the work should be repeated later. */
   async #attempt(work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
@@ -138,7 +138,7 @@ export class Sweeper {
     }
   }
 
-  /** Stops the sweeper. A sweep that is going on ends at its next step. */
+  /** Stops the sweeper. A running sweep ends at its next step. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#closing.abort();

@@ -5,15 +5,17 @@ import { FreshCache } from '../concurrency/fresh-cache.js';
 import { tokenVerifier } from './token-verifier.js';
 
 /**
- * How long verdicts are cached, on callers and on what they may do with items, in milliseconds. Changes that the host announces take effect at once.
- * Others, such as changes made by another process, take effect after this time. Together with the time between two checks of an open request it is
- * less than five seconds, within which requests must end that are not permitted any more.
+ * How long verdicts are cached, on callers and on their permissions for items, in milliseconds. Changes that the host announces
+ * take effect at once. Others, such as changes made by another process, take effect after this time. Together with the time between
+ * two checks of an open request it is less than the five seconds within which requests must end if they are no longer permitted.
  */
 export const verdictLifetimeMs = 3000;
 
 const maxTokens = 10_000;
 
-/** Finds out who tokens belong to, and caches that for a few seconds, so that a viewer that loads tiles causes one question to the host. */
+/**
+ * Finds out who tokens belong to, and caches that for a few seconds, so that a viewer that loads tiles causes one call to the host.
+ */
 export class Callers {
   /** The keys are digests, so that the tokens themselves are not kept in memory. */
   readonly #known = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
@@ -24,16 +26,16 @@ export class Callers {
     this.#verify = tokenVerifier(auth);
   }
 
-  /** The caller of a token; `null` when the token is not valid. A caller is never returned after the token has expired. */
+  /** The caller of a token; `null` if the token is not valid. A caller is never returned after the token has expired. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
     const known = this.#known.get(digest(token), async () => ({ caller: await this.#verify(token) }));
     return known instanceof Promise ? known.then(validCaller) : validCaller(known);
   }
 
   /**
-   * The user who has requested work that is done now, with the rights that they have now.
+   * The user who has requested work that is done now, with their current rights.
    *
-   * @throws AccessDeniedError when they may not sign in any more.
+   * @throws AccessDeniedError if they can no longer sign in.
    */
   async asker(asked: { id: string; admin: boolean }): Promise<Caller> {
     const caller = this.auth.user === undefined ? { ...asked, scopes: [] } : await this.auth.user(asked.id);
@@ -41,7 +43,7 @@ export class Callers {
     return caller;
   }
 
-  /** Forgets the caller of one token, or of all. */
+  /** Removes the caller of one token, or of all tokens, from the cache. */
   forget(token?: string): void {
     if (token === undefined) this.#known.clear();
     else this.#known.delete(digest(token));

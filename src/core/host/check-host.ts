@@ -2,7 +2,10 @@ import type { Model, Mongoose } from 'mongoose';
 import type { Host, HostAuth, HostFields, WorkerHost } from '../../host.js';
 import { defaultFields } from './host-records.js';
 
-/** Thrown by `install` and `startWorker` for a host that they cannot work with. The message says which member is wrong, and what to do. */
+/**
+ * Thrown by `install` and `startWorker` for a host that they cannot work with. The message says which member is wrong, and how to
+ * fix it.
+ */
 export class InvalidHostError extends TypeError {
   override readonly name = 'InvalidHostError';
 }
@@ -31,7 +34,7 @@ function requireFunctions(owner: unknown, name: string, needed: readonly string[
   }
 }
 
-/** Fields that the schemas of the host must have. Without them items and files have no names and no owners. */
+/** Fields that the host's schemas must have. Without them items and files have no names and no owners. */
 const requiredFields: { readonly [K in keyof HostFields]: readonly (keyof HostFields[K])[] } = {
   item: ['name', 'folderId'],
   file: ['name', 'itemId', 'size'],
@@ -72,7 +75,7 @@ function checkModel<K extends keyof HostFields>(
   }
 }
 
-/** Refuses names of fields that the plugin does not know: a mistyped one would have no effect. */
+/** Refuses unknown names of fields, because a mistyped one would have no effect. */
 function checkFieldNames(fields: Host['fields']): void {
   for (const [kind, names] of Object.entries(fields ?? {})) {
     if (!Object.hasOwn(defaultFields, kind)) refuse(`fields.${kind}`, 'is unknown', 'Name fields of item, file and folder.');
@@ -84,21 +87,24 @@ function checkFieldNames(fields: Host['fields']): void {
   }
 }
 
-/** Whether documents may have a value under a path. Schemas that are not strict allow all paths. */
+/** Whether documents can have a value under a path. Schemas that are not strict allow all paths. */
 function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string): boolean {
   return schema.get('strict') === false || schema.pathType(path) !== 'adhocOrUndefined';
 }
 
-/** @throws InvalidHostError where the function is missing. */
+/** @throws InvalidHostError if the function is missing. */
 export function requireHost(host: WorkerHost): void {
   if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
 }
 
-/** A path that Express matches letter by letter: `:id`, `*` and brackets would be patterns, and `..` is no segment that clients can send. */
+/**
+ * A path that Express matches letter by letter: `:id`, `*` and brackets would be patterns, and clients cannot send `..` as a
+ * segment.
+ */
 const literalPath = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
 
 /**
- * Checks the host given to `install`, before anything is changed.
+ * Checks the host passed to `install`, before anything is changed.
  *
  * @param isServing whether routes will be mounted.
  * @throws InvalidHostError
@@ -164,7 +170,7 @@ const installedOn = Symbol.for('express-large-image.installed');
  * Marks the models as used by an installation.
  *
  * @returns a function that removes the mark.
- * @throws InvalidHostError when an installation uses them already.
+ * @throws InvalidHostError if an installation uses them already.
  */
 export function claimModels({ item }: WorkerHost['models']): () => void {
   const marked = item as unknown as { [installedOn]?: true };

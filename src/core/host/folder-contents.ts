@@ -10,14 +10,14 @@ export interface ItemFile {
   item: ItemRecord;
 }
 
-/** Most items of the same name that are searched. A host may allow several in a folder. */
+/** Maximum number of items with the same name to search. A host may allow several in a folder. */
 const maxNamesakes = 10;
 
 /** Finds files and folders by their paths. */
 export class FolderContents {
   constructor(private readonly parts: HostParts) {}
 
-  /** The folder of a name directly in another one, and the oldest if there are several; `null` where there is none. */
+  /** The folder with this name directly in another one, the oldest if there are several; `null` if there is none. */
   async childFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { folders, fields, folderOf } = this.parts;
     const doc = await folders
@@ -28,9 +28,10 @@ export class FolderContents {
   }
 
   /**
-   * The file of a name in a folder. It belongs to the item of that name, and is its file of that name or its only one; `null` where there is none.
+   * The file with this name in a folder. It belongs to the item of that name, and is its file of that name or its only one; `null`
+   * if there is none.
    *
-   * @param itemName name of the item, where it differs from that of the file
+   * @param itemName name of the item, if it differs from that of the file
    */
   async fileNamed(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
     const { items, files, fields, itemOf, fileOf } = this.parts;
@@ -68,7 +69,10 @@ export class FolderContents {
     return found;
   }
 
-  /** The folders below a folder by their relative paths, with the folder itself under the empty path; `null` where there are more than the limit. */
+  /**
+   * The folders below a folder by their relative paths, and the folder itself under the empty path; `null` if there are more than
+   * the limit.
+   */
   async foldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
     const { folders, fields, folderOf } = this.parts;
     const found = new Map([['', folder]]);
@@ -98,7 +102,7 @@ export class FolderContents {
     return found;
   }
 
-  /** The folders from one up to the top, at most as many as the limit. */
+  /** The folders from one up to the top, at most `limit`. */
   async ancestry(folderId: string, limit: number): Promise<FolderRecord[]> {
     const { folders, folderOf } = this.parts;
     const found: FolderRecord[] = [];

@@ -4,7 +4,7 @@ import type { Host, HostEventName, HostEventPayloads, HostEvents, HostModel, Sto
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Listeners by event. The default events are built on it, and a host may use it for its own. */
+/** Listeners by event. The default events are built on it, and a host can use it for its own. */
 export class HostEventEmitter implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
@@ -14,7 +14,7 @@ export class HostEventEmitter implements HostEvents {
     return () => listeners.delete(listener as Listener<never>);
   }
 
-  /** Calls the listeners one after another and waits for each. The first error ends it. */
+  /** Calls the listeners one after another and waits for each. The first error stops this. */
   async emit<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
     for (const listener of this.#listeners.get(name) ?? []) await listener(payload as never);
   }
@@ -31,7 +31,7 @@ interface Hooks {
 const changes = ['updateOne', 'updateMany', 'findOneAndUpdate', 'replaceOne', 'findOneAndReplace'] as const;
 const removals = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
 
-/** Most documents changed by one call that are announced one by one. */
+/** Maximum number of documents changed by one call that are announced one by one. */
 const maxAnnounced = 10_000;
 
 /**
@@ -135,8 +135,8 @@ async function* documents(model: AnyModel, ids: unknown[]): AsyncGenerator<Store
 }
 
 /**
- * `recompileSchema` updates hooks on documents, but not those on queries (mongoose 9.12). A method of the model that its types do not show compiles
- * these. Where it is missing, changes by queries take effect only when cached verdicts expire.
+ * `recompileSchema` updates hooks on documents, but not those on queries (mongoose 9.12). A method of the model that is missing
+ * from its types compiles these. Without it, changes by queries take effect only when cached verdicts expire.
  */
 function refreshQueryHooks(model: AnyModel): void {
   const { _applyQueryMiddleware } = model as unknown as { _applyQueryMiddleware?: () => void };

@@ -12,7 +12,7 @@ import { LargeImageMarkers, markerOf, waitingOf } from './large-image-markers.js
 import { refusedField, SchemaExtension, waitingField } from './schema-extension.js';
 import type { FileRecord, FolderRecord, HostParts, ItemRecord } from './records.js';
 
-/** Names of the host's fields where it says nothing else. */
+/** Default names of the host's fields. */
 export const defaultFields: HostFields = {
   item: { name: 'name', folderId: 'folderId', created: 'created', updated: 'updated', size: 'size', meta: 'meta' },
   file: { name: 'name', itemId: 'itemId', mimeType: 'mimeType', size: 'size', created: 'created' },
@@ -38,7 +38,7 @@ async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDo
   });
 }
 
-/** Documents by ascending id, read in pages, because the work on each may take longer than a cursor lives. */
+/** Documents by ascending id, read in pages, because working on each may take longer than a cursor lives. */
 async function* pagesById(
   model: AnyModel,
   filter: Record<string, unknown>,
@@ -159,7 +159,7 @@ export class HostRecords {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** A sibling of a folder by its name; `null` where there is none, or the folder has no parent. */
+  /** A sibling of a folder by its name; `null` if there is none, or the folder has no parent. */
   async siblingFolder(folder: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { name: nameField, parentId } = this.#fields.folder;
     const parent = folder.doc[parentId];
@@ -190,7 +190,7 @@ export class HostRecords {
     return doc === null ? null : this.fileOf(doc);
   }
 
-  /** Names the image that an item shows. The name differs for each file, its contents and its source. `null` where the item shows no image. */
+  /** Names the image of an item. The name differs for each file, its contents and its source. `null` if the item has no image. */
   async imageState({ largeImage }: ItemRecord): Promise<string | null> {
     const { fileId, sourceName = '' } = largeImage ?? {};
     if (fileId === undefined) return null;
@@ -204,7 +204,7 @@ export class HostRecords {
     return doc === null ? null : this.folderOf(doc);
   }
 
-  /** An item as lists show it: the fields that the plugin knows of, under their usual names, and its large image. */
+  /** An item as lists show it: the fields that the plugin knows, under their usual names, and its large image. */
   itemView({ doc }: ItemRecord): Record<string, unknown> {
     const view: Record<string, unknown> = { _id: doc._id };
     for (const [name, field] of Object.entries(this.#fields.item)) view[name] = doc[field];
@@ -220,13 +220,13 @@ export class HostRecords {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** Ids of the ones of some items that exist, and fit the condition on the model if one is given. */
+  /** Filters ids of items to those that exist, and match the condition on the model if there is one. */
   async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
     const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
   }
 
-  /** Ids of the items in a folder, or also in the folders below it, in lists of at most {@link idsPerQuery}. */
+  /** Ids of the items in a folder, optionally also in the folders below it, in lists of at most {@link idsPerQuery}. */
   async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
     const { folderId: inFolder } = this.#fields.item;
     const seen = new Set([folderId]);
@@ -255,12 +255,12 @@ export class HostRecords {
     return docs.map((doc) => idText(doc._id));
   }
 
-  /** Metadata of an item or folder; `undefined` where there are none. */
+  /** Metadata of an item or folder; `undefined` if there is none. */
   metadataOf(record: ItemRecord | FolderRecord): unknown {
     return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
   }
 
-  /** Other items of the same folder, oldest first, that match a condition on the model; on request, only large images. */
+  /** Other items of the same folder, oldest first, that match a condition on the model; optionally only large images. */
   async itemsBeside(
     item: ItemRecord,
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
@@ -285,7 +285,7 @@ export class HostRecords {
     return docs.map((doc) => this.fileOf(doc));
   }
 
-  /** The items of a folder by ascending id, from behind an id if one is given. Each is read when it is reached. */
+  /** The items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */
   async *itemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
     const inFolder = { [this.#fields.item.folderId]: folder.doc._id };
     for await (const { _id } of pagesById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
@@ -294,7 +294,7 @@ export class HostRecords {
     }
   }
 
-  /** The folders directly below a folder that match a filter, by ascending id, from an id on if one is given. */
+  /** The folders directly below a folder that match a filter, by ascending id, optionally only from an id on. */
   async *childFolders(
     folder: FolderRecord,
     filter: Record<string, unknown>,
@@ -305,7 +305,7 @@ export class HostRecords {
     for await (const doc of pagesById(this.#folders, conditions)) yield this.folderOf(doc);
   }
 
-  /** Makes an item through the model, for hosts without `createItem`. */
+  /** Creates an item through the model, for hosts without `createItem`. */
   async insertItem(item: { name: string; folder: FolderRecord; fields?: Record<string, unknown> }): Promise<ItemRecord> {
     const names = this.#fields.item;
     const now = new Date();

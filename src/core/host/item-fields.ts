@@ -3,7 +3,7 @@ import { durable } from '../database/durable.js';
 import type { ItemRecord } from './records.js';
 import { conversionField, refusedField, unfinishedField } from './schema-extension.js';
 
-/** Fields that clients may not write, whether the host declares them or not. */
+/** Fields that clients cannot write, whether the host declares them or not. */
 const protectedFields: ReadonlySet<string> = new Set([
   'largeImage',
   refusedField,
@@ -23,7 +23,7 @@ const protectedFields: ReadonlySet<string> = new Set([
   'copyOfItem',
 ]);
 
-/** Top-level fields of items by the names that clients know. `meta` is the metadata, whatever name the host has for it. */
+/** Top-level fields of items, by the names that clients use. `meta` is the metadata, whatever the host calls it. */
 export class ItemFields {
   constructor(
     private readonly items: Model<Record<string, unknown>>,
@@ -34,25 +34,25 @@ export class ItemFields {
     return key === 'meta' ? this.metaField : key;
   }
 
-  /** The value; `undefined` where there is none. */
+  /** The value; `undefined` if there is none. */
   get({ doc }: ItemRecord, key: string): unknown {
     const name = this.#nameOf(key);
     return Object.hasOwn(doc, name) ? doc[name] : undefined;
   }
 
-  /** Whether clients may see the field. Lists of permissions are only for those who manage them. */
+  /** Whether clients can see the field. Lists of permissions are only for those who manage them. */
   mayRead(key: string): boolean {
     return isPlainName(key) && key !== 'access';
   }
 
-  /** Whether clients may write the field: metadata, and fields that neither the host nor the plugin has on items. */
+  /** Whether clients can write the field: metadata, and fields that neither the host nor the plugin has on items. */
   mayWrite(key: string): boolean {
     if (key === 'meta') return true;
     if (!isPlainName(key) || protectedFields.has(key)) return false;
     return !Object.keys(this.items.schema.paths).some((path) => path.split('.', 1)[0] === key);
   }
 
-  /** Stores a value, or removes the field where it is undefined. */
+  /** Stores a value, or removes the field if the value is undefined. */
   async store(item: ItemRecord, key: string, value: unknown): Promise<void> {
     const name = this.#nameOf(key);
     const change = value === undefined ? { $unset: { [name]: 1 } } : { $set: { [name]: value } };

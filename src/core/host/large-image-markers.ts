@@ -22,7 +22,7 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
-/** Reads the stored form of what an item waits for; `null` for any other value. */
+/** Reads the stored list of what an item waits for; `null` for any other value. */
 export function waitingOf(value: unknown): Waiting | null {
   const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   if (fileId == null || !Array.isArray(missing)) return null;
@@ -51,17 +51,17 @@ export class LargeImageMarkers {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Says that the marker of an item has changed. */
+  /** Announces that the marker of an item has changed. */
   announce(itemId: string): void {
     for (const listener of this.#listeners) listener(itemId);
   }
 
-  /** How many items have a large image that is ready. */
+  /** Number of items whose large image is ready. */
   async count(): Promise<number> {
     return this.#items.countDocuments({ 'largeImage.fileId': { $ne: null } });
   }
 
-  /** Items with a large image that is ready, by ascending id, behind the item `after`; a page of at most `limit`. */
+  /** Items whose large image is ready, by ascending id, after the item `after`; a page of at most `limit`. */
   async page({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
     const query = this.#items
       .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
@@ -73,7 +73,7 @@ export class LargeImageMarkers {
   /**
    * Writes the large-image record of an item that has none, in one atomic step.
    *
-   * @returns the changed item, or `null` when it no longer exists or another process was first.
+   * @returns the changed item, or `null` if it no longer exists or another process was first.
    */
   async claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     const doc = await this.#items
@@ -93,7 +93,7 @@ export class LargeImageMarkers {
     return item;
   }
 
-  /** Removes the large-image record of an item if it still serves or expects what `item` says. @returns whether it did. */
+  /** Removes the large-image record of an item if it has not changed since `item` was read. @returns whether it did. */
   async release(item: ItemRecord): Promise<boolean> {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
     const result = await this.#items.updateOne(
@@ -106,9 +106,9 @@ export class LargeImageMarkers {
   }
 
   /**
-   * Replaces the large-image record of an item, if it still serves or expects what `item` says, in one atomic step.
+   * Replaces the large-image record of an item, if it has not changed since `item` was read, in one atomic step.
    *
-   * @returns the changed item, or `null` when it no longer exists or was changed meanwhile.
+   * @returns the changed item, or `null` if it no longer exists or was changed.
    */
   async replace(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
@@ -127,7 +127,7 @@ export class LargeImageMarkers {
     return this.#changed(doc);
   }
 
-  /** Writes the large-image record of an item that expects the result of a job; `null` when it does not expect it any more. */
+  /** Writes the large-image record of an item that waits for a job; `null` if it does not wait any more. */
   async settle(
     { itemId, jobId }: { itemId: string; jobId: string },
     marker: Record<string, unknown> | null,
@@ -142,13 +142,13 @@ export class LargeImageMarkers {
     return this.#changed(doc);
   }
 
-  /** One item that expects the result of a job; `null` when there is none. */
+  /** One item that waits for a job; `null` if there is none. */
   async findUnfinished(): Promise<ItemRecord | null> {
     const doc = await this.#items.findOne({ 'largeImage.expected': true }).sort({ _id: 1 }).lean<StoredDocument>();
     return doc === null ? null : this.#itemOf(doc);
   }
 
-  /** Items that expect the result of a job, by ascending id, read in pages. */
+  /** Items that wait for a job, by ascending id, read in pages. */
   async *unfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };

@@ -2,18 +2,18 @@ import type { HostLogger } from '../../host.js';
 import { requestId } from '../request-id.js';
 
 /**
- * The host's logger as the plugin uses it. When it throws, or returns a promise that rejects, neither a request nor the process fails; only the line
- * is lost. Where the host has no logger, nothing is logged. Lines that are logged for a request contain its id (`requestId`).
+ * Wraps the host's logger. If it throws, or returns a promise that rejects, neither a request nor the process fails; only the line
+ * is lost. If the host has no logger, nothing is logged. Lines that are logged for a request contain its id (`requestId`).
  */
 export function harmlessLogger(logger: HostLogger | undefined): HostLogger {
   const harmless = (level: keyof HostLogger) => (fields: object, event: string) => {
     try {
-      // Some loggers return a promise, which the type does not forbid.
+      // Some loggers return a promise, which the type allows.
       const id = requestId();
       const written: unknown = logger?.[level](id === undefined ? fields : { ...fields, requestId: id }, event);
       if (written instanceof Promise) written.catch(() => undefined);
     } catch {
-      // There is nowhere else to report the error.
+      // There is no other place to report the error.
     }
   };
   return { debug: harmless('debug'), info: harmless('info'), warn: harmless('warn'), error: harmless('error') };

@@ -6,10 +6,10 @@ export interface ItemRecord {
   id: string;
   name: string;
   folderId: string;
-  /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
+  /** Time of the last change in milliseconds; the time of creation if the host does not store it; otherwise 0. */
   changed: number;
   largeImage: LargeImageMarker | null;
-  /** The files that its image waits for, where the item is no large image yet. */
+  /** The files that its image waits for, if the item is not a large image yet. */
   waiting: Waiting | null;
   doc: StoredDocument;
 }
@@ -18,7 +18,7 @@ export interface ItemRecord {
 export interface FileRecord {
   id: string;
   name: string;
-  /** `null` for files that are attached to something and listed nowhere. */
+  /** `null` for files that are attached to something and not listed. */
   itemId: string | null;
   mimeType: string;
   /** Length in bytes. */
@@ -36,19 +36,19 @@ export interface FolderRecord {
 
 /** The missing files of an item. */
 export interface Waiting {
-  /** The file that speaks of the others. */
+  /** The file that refers to the others. */
   fileId: string;
-  /** Paths of files that are not there, from that file; `*` for any. */
+  /** Paths of missing files, relative to that file; `*` for any. */
   missing: readonly string[];
 }
 
 /** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
 export interface LargeImageMarker {
-  /** The file that is served. Absent while a job is making it. */
+  /** The file to serve. Absent while a job is making it. */
   fileId?: string;
   /** Tile source that reads the file. */
   sourceName?: string;
-  /** The uploaded file, where {@link LargeImageMarker.fileId} was made from it by a job. */
+  /** The uploaded file, if {@link LargeImageMarker.fileId} was made from it by a job. */
   originalId?: string;
   /** True while the creation is unfinished. */
   expected?: boolean;
@@ -56,7 +56,7 @@ export interface LargeImageMarker {
   jobId?: string;
   /** Whether to notify the user when the job ends. */
   notify?: boolean;
-  /** Changes when another file of the item does that the tile source reads, too. */
+  /** Changes when another file of the item changes that the tile source also reads. */
   revision?: string;
 }
 

@@ -4,7 +4,7 @@ import { LargeImageError } from '../../errors.js';
 /** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 
-/** Field of an item without a large image. It contains, as a sentence, why its file could not become one. */
+/** Field of an item without a large image. It contains a sentence that says why its file could not become one. */
 export const refusedField = 'largeImageRefused';
 /** Field of items and files that conversions have stored and that are not in use yet: the id of the job. */
 export const conversionField = 'largeImageConversionId';
@@ -36,7 +36,7 @@ const fileExtension: Readonly<Record<string, FieldTypes>> = {
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** @throws LargeImageError `conflict` where the host means something else by the name of a field of the plugin. */
+/** @throws LargeImageError `conflict` if the host uses the name of a field of the plugin for something else. */
 function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
   for (const [path, types] of Object.entries(extension)) {
     if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
@@ -49,7 +49,7 @@ function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<
 export class SchemaExtension {
   readonly #added: { model: AnyModel; paths: string[] }[] = [];
 
-  /** @throws LargeImageError `conflict` where the host means something else by the name of a field; nothing is added then. */
+  /** @throws LargeImageError `conflict` if the host uses the name of a field for something else; nothing is added then. */
   constructor(items: AnyModel, files: AnyModel) {
     requireFit(items, itemExtension);
     requireFit(files, fileExtension);
@@ -57,7 +57,7 @@ export class SchemaExtension {
     this.#extend(files, fileExtension);
   }
 
-  /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
+  /** Adds paths that the host's schema lacks; paths that the host declares itself stay unchanged. */
   #extend(model: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
     const { schema } = model;
     const paths = Object.keys(extension).filter((path) => schema.path(path) === undefined);
@@ -67,7 +67,7 @@ export class SchemaExtension {
     this.#added.push({ model, paths });
   }
 
-  /** Takes the fields off the schemas again. Stored values stay. */
+  /** Removes the fields from the schemas. Stored values stay. */
   restore(): void {
     for (const { model, paths } of this.#added.splice(0)) {
       model.schema.remove(paths);

@@ -16,10 +16,10 @@ import { AnnotationLifecycle } from './documents/lifecycle.js';
 import type { Items } from '../items/items.js';
 import type { OverlayImages } from './overlay-images.js';
 
-/** Everything that routes and jobs do with annotations. */
+/** The services that routes and jobs about annotations call. */
 export interface AnnotationServices {
   store: ElementStore;
-  /** The queues in which the reading of elements waits. */
+  /** The queues that requests for elements wait in. */
   reading: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
@@ -30,7 +30,7 @@ export interface AnnotationServices {
   lists: AnnotationLists;
   cleanup: AnnotationCleanup;
   overlayImages: OverlayImages;
-  /** Word of the host's brand; names the item field of overlays. */
+  /** Name of the host's brand, which is part of the name of the item field of overlays. */
   brand: string;
 }
 

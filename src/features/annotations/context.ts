@@ -8,7 +8,7 @@ export interface AnnotationContext {
   annotations: AnnotationServices;
   items: Items;
   records: HostRecords;
-  /** Ends event streams, those of jobs too. */
+  /** Ends all event streams, including those of jobs. */
   streamsEnd: AbortSignal;
 }
 

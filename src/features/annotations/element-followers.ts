@@ -5,13 +5,13 @@ export type ElementsOfFamily = (family: string) => AsyncIterable<StoredElements>
 
 /** Derives records from stored elements, such as the counts that overlays draw. */
 export interface ElementFollower {
-  /** An annotation has these elements from now on. */
+  /** Called when an annotation has got these elements. */
   written(elements: StoredElements): void;
   /**
-   * Removes what was derived from elements that no annotation has any more. It is called after the sweep of the element store.
+   * Removes records that were derived from elements which no annotation has any more. Called after the sweep of the element store.
    *
    * @param families the families to sweep; by default all.
-   * @returns how many records of which kind were removed.
+   * @returns how many records of each kind were removed.
    */
   sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>>;
 }

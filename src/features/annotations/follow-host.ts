@@ -5,14 +5,14 @@ import type { AnnotationServices } from './annotation-services.js';
 import type { AnnotationModel } from './documents/annotation.model.js';
 import type { OnClose } from '../../core/undo.js';
 
-/** The data that is kept up to date. */
+/** The data to keep up to date. */
 interface Followed {
   annotations: AnnotationServices;
   model: AnnotationModel;
   records: HostRecords;
 }
 
-/** Keeps annotations in step with what happens in the host. @param onClose takes the steps that end it. */
+/** Updates annotations when the host's records change. @param onClose registers the steps that stop this. */
 export function followHost(
   events: HostEvents,
   { annotations: { lifecycle, lists }, model, records }: Followed,

@@ -29,7 +29,10 @@ export class OverlayImages {
     }
   }
 
-  /** A function that gives sizes of images, if the caller may read them. It is used for the boxes of elements that the caller writes. */
+  /**
+   * Returns a function that gives sizes of images if the caller may read them. It is used for the boxes of elements that the caller
+   * writes.
+   */
   sizesFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
     return async (itemId) => ((await this.readable([itemId], caller)).has(itemId) ? this.size(itemId) : null);
   }

@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { AnnotationPaging } from './documents/annotation-record.js';
 import { id, required, text, withDefault, type Parameter } from '../../http/parameters.js';
 
-/** Longest body of a change of parts of an annotation, in bytes. Complete annotations are read as they come in and have another limit. */
+/** Longest body of a partial change of an annotation, in bytes. Whole annotations are streamed and have another limit. */
 export const maxChangeBytes = 8 * 1024 * 1024;
 
 /** The annotation in the path. */
@@ -14,10 +14,10 @@ export const itemPath = { id: required(id({ description: 'The id of the item.' }
 /** The folder in the path. */
 export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
 
-/** The item of a new annotation. Its absence has a special message. */
+/** The item of a new annotation. If it is missing, there is a special message. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
-/** @throws BadParameterError when the item was not named. */
+/** @throws BadParameterError if the item is missing. */
 export function requireTarget(itemId: string | undefined): string {
   if (itemId === undefined) throw new BadParameterError('No ID parameter passed: itemId');
   return itemId;
@@ -57,7 +57,7 @@ function direction(byDefault: 1 | -1): Parameter<1 | -1> {
   };
 }
 
-/** `limit`, `offset`, `sort` and `sortdir` with the messages that clients of these routes know. */
+/** `limit`, `offset`, `sort` and `sortdir` with the messages that existing clients expect. */
 export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   return {
     limit: integer('Most entries to return; 0 for all.', limit),
@@ -67,7 +67,7 @@ export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   };
 }
 
-/** Most fields of a sort order that are used. Further ones hardly change the order. */
+/** Maximum number of sort fields that are used. Further ones hardly change the order. */
 const maxSortFields = 8;
 
 /** The order that `sort` and `sortdir` request. @throws BadParameterError */

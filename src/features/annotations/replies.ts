@@ -22,7 +22,7 @@ async function seen({ permissions }: AnnotationServices, { annotation, caller }:
   return { view: filteredView(annotation, level), headers };
 }
 
-/** The record with all its elements, as it is answered to who wrote it. */
+/** Answers with the record and all its elements. Used after a write. */
 export async function replyWithElements(
   services: AnnotationServices,
   answering: Answering,
@@ -33,7 +33,7 @@ export async function replyWithElements(
   return Reply.stream(streamOf(chunks), 'application/json', { headers: { ...headers, ...more } });
 }
 
-/** Header that counts the features of GeoJSON of which no element was made, where there are some. */
+/** Header with the number of GeoJSON features that gave no element, if there are any. */
 export function skippedHeader(skipped: number): Record<string, string> {
   return skipped === 0 ? {} : { 'Large-Image-Skipped-Features': String(skipped) };
 }
@@ -50,7 +50,7 @@ export async function replyWithoutElements(
   return Reply.json(value, { headers });
 }
 
-/** A page of a list, sent as it is read; the total goes into a header. */
+/** Answers with a page of a list while it is read; the total goes into a header. */
 export function replyPage(
   { annotations, total }: AnnotationPage,
   show: (annotation: AnnotationRecord) => object | Promise<object>,
@@ -58,7 +58,7 @@ export function replyPage(
   return replyList(annotations, show, { 'Girder-Total-Count': total, ...privately });
 }
 
-/** A JSON list, sent as it is read. What can fail early has failed before a byte is sent. */
+/** Answers with a JSON list while it is read. The first entry is awaited, so that early errors occur before a byte is sent. */
 export async function replyList<Entry>(
   entries: AsyncIterable<Entry>,
   show: (entry: Entry) => object | Promise<object>,
@@ -84,20 +84,20 @@ export async function replyEmpty(services: AnnotationServices, answering: Omit<A
 
 function allChunks({ store, reading }: AnnotationServices, view: AnnotationView, { annotation, caller, signal }: Answering) {
   const { id: annotationId, version, elements } = annotation;
-  // Stored elements must not be refused afterwards.
+  // The elements are stored already, so this read must not be refused.
   const waiting = { queue: reading, caller, patient: true };
   return recordChunks(view, { store, annotationId, version, elements, query: allElements, waiting, signal, echo: false });
 }
 
 /**
- * The bytes of a body that is read as it comes in. Ending early leaves the connection open, so that the client gets the answer that
+ * The bytes of a body as they arrive. If reading stops early, the connection stays open, so that the client gets the answer that
  * says why.
  */
 export function bodyChunks(body: Readable): AsyncIterable<Buffer> {
   return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer> };
 }
 
-/** The same, or `null` if the body is empty or only white space. */
+/** Like {@link bodyChunks}, but `null` if the body is empty or only white space. */
 export async function bodyOrNull(body: Readable): Promise<AsyncIterable<Buffer> | null> {
   const iterator = bodyChunks(body)[Symbol.asyncIterator]();
   for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {

@@ -14,7 +14,7 @@ import {
   type Schema,
 } from '../../http/schemas.js';
 
-/** An element, by the schemas that check it. */
+/** Schema of an element, made of the schemas that check it. */
 export function elementSchema(brand: string): Schema {
   const shapes = [...elementSchemas(brand)].map(([type, shape]) =>
     component(`${type.slice(0, 1).toUpperCase()}${type.slice(1)}Element`, shape),
@@ -22,7 +22,7 @@ export function elementSchema(brand: string): Schema {
   return component('Element', { oneOf: shapes });
 }
 
-/** An annotation as clients send it, by the schemas that check it. */
+/** Schema of an annotation as clients send it, made of the schemas that check it. */
 export function documentSchema(brand: string): Schema {
   return component('AnnotationDocument', {
     type: 'object',
@@ -31,7 +31,7 @@ export function documentSchema(brand: string): Schema {
   });
 }
 
-/** GeoJSON, as far as it is read: QuPath's flavour too. */
+/** The members of GeoJSON that are read, including those of QuPath. */
 const geoJson = component('GeoJson', {
   type: 'object',
   required: ['type'],
@@ -54,7 +54,7 @@ export const creationListSchema = (brand: string): Schema => {
   return { anyOf: [one, listOf(one)] };
 };
 
-/** GeoJSON that is made of an annotation. */
+/** GeoJSON made from an annotation. */
 export const featureCollectionSchema = component(
   'FeatureCollection',
   objectOf({
@@ -90,7 +90,7 @@ const stored = {
   _modelType: { const: 'annotation' },
 } satisfies Record<string, Schema>;
 
-/** A record: what is known of an annotation, and the document; lists leave `elements` out. */
+/** A record of an annotation with its document; lists leave `elements` out. */
 export function annotationSchema(brand: string): Schema {
   const document = component('ShownDocument', {
     type: 'object',

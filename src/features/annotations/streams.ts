@@ -15,12 +15,12 @@ export interface ElementSending {
   version: number;
   elements: StoredElements;
   query: ElementQuery;
-  /** Where the reading of elements waits. */
+  /** The queue that reading waits in. */
   waiting: ReadingQueue;
   signal: AbortSignal;
-  /** Further members of the record that come last. */
+  /** More members of the record, which come last. */
   trailer?: Record<string, unknown>;
-  /** Whether `_elementQuery` is added. Default true. */
+  /** Whether to add `_elementQuery`. Default true. */
   echo?: boolean;
 }
 
@@ -29,7 +29,7 @@ export const allElements: ElementQuery = parseElementQuery({});
 
 type Chunks = AsyncGenerator<Buffer, void, undefined>;
 
-/** JSON members without the braces around them, with a comma behind where there are any. */
+/** JSON members without the braces around them, followed by a comma unless there are none. */
 function members(values: Record<string, unknown>): string {
   const text = JSON.stringify(toWire(values)).slice(1, -1);
   return text === '' ? '' : `${text},`;
@@ -43,7 +43,7 @@ function around(values: Record<string, unknown>, key: string): { before: string;
   return { before: members(before), after: after === '' ? '' : `,${after}` };
 }
 
-/** Chunks whose first one is there: what can fail has failed before a byte is sent. */
+/** Waits for the first chunk, so that early errors occur before a byte is sent. */
 export function started<Chunk extends { length: number }>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
   return begunWith(chunks, 0, (work) => work());
 }
@@ -52,18 +52,18 @@ export function started<Chunk extends { length: number }>(chunks: AsyncIterable<
 export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;
-  /** Whether it waits also where the queue is full: something has been sent, or stored, already. */
+  /** Whether to wait even if the queue is full, because something has already been sent or stored. */
   patient?: boolean;
 }
 
-/** An answer of this length, which most are shorter than, is made in one turn. */
+/** Answers up to this length, which most are, are made in one turn of the queue. */
 const firstPartBytes = 1024 * 1024;
 
 /**
- * Chunks that are made in turns: the first ones in one, and each further one in another, so that a client who is slow to take them keeps
- * nobody waiting.
+ * Makes chunks in turns of the queue: the first ones in one turn, and each further one in another, so that a client that reads
+ * slowly delays nobody.
  *
- * @throws BusyError when too many wait.
+ * @throws BusyError if too many wait.
  */
 export async function enqueueInParts<Chunk extends { length: number }>(
   open: () => AsyncIterable<Chunk> | Promise<AsyncIterable<Chunk>>,
@@ -75,7 +75,7 @@ export async function enqueueInParts<Chunk extends { length: number }>(
   return queue.run(async () => begunWith(await open(), firstPartBytes, enqueueLater), { ...waiting, patient });
 }
 
-/** Chunks of which at least the first, and so many bytes, are there. */
+/** Waits until the first chunk and at least this many bytes are there. */
 async function begunWith<Chunk extends { length: number }>(
   chunks: AsyncIterable<Chunk>,
   leastBytes: number,
@@ -107,7 +107,7 @@ async function begunWith<Chunk extends { length: number }>(
   })();
 }
 
-/** The text of a record with its elements in place, as it comes from the store. */
+/** The text of a record with its elements, streamed from the store. */
 export async function recordChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
   const { store, elements, query, waiting, signal, annotationId, version } = sending;
   let reading!: ElementReading;
@@ -147,7 +147,7 @@ export async function centroidChunks(view: AnnotationView, sending: ElementSendi
   })();
 }
 
-/** Bytes for a reply; an error on the way ends the connection, a client that leaves ends the reading. */
+/** A stream of bytes for a reply. If making them fails, the connection is closed; if the client disconnects, reading stops. */
 export function streamOf(chunks: AsyncIterable<Buffer | string>): Readable {
   return Readable.from(chunks, { objectMode: false });
 }

@@ -12,13 +12,13 @@ type Json = Record<string, unknown>;
 
 /** The members of an annotation's answer, apart from those of the document. */
 export interface AnnotationView {
-  /** Everything but `annotation`. */
+  /** All members except `annotation`. */
   record: Json;
   /** Name, description, attributes and display. */
   head: AnnotationHead;
 }
 
-/** Members of a stored annotation, by the names that existing clients know. */
+/** Members of a stored annotation, with the names that existing clients expect. */
 function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationId'>): Json {
   return {
     _id: state.id,
@@ -80,14 +80,14 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The half of an entity tag that names the version. It is equal in all answers about the version. */
+/** The first half of an entity tag, which names the version. It is equal in all answers about the version. */
 function versionDigest({ id, version, updated }: AnnotationRecord): string {
   return digest(`${id}:${version}:${updated.getTime()}`);
 }
 
 /**
- * Entity tag of an answer: 16 digits that name the version, and 16 for everything else that its bytes depend on (access, what the caller may see,
- * parameters).
+ * Entity tag of an answer: 16 digits that name the version, and 16 for everything else that its bytes depend on (access, what the
+ * caller can see, parameters).
  */
 export function annotationTag(
   annotation: AnnotationRecord,
@@ -102,7 +102,7 @@ export function annotationTag(
   return `"${versionDigest(annotation)}${digest(rest)}"`;
 }
 
-/** Header of answers without an entity tag, which nobody may cache. */
+/** Header of answers that have no entity tag and must not be cached. */
 export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
 /** Headers of an answer about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
@@ -111,8 +111,8 @@ export function annotationHeaders(tag: string): ReplyHeaders {
 }
 
 /**
- * The condition of an `If-Match` header on a change: a tag that any answer about the current version had, or its `_version` in
- * quotes, or `*`.
+ * The condition in an `If-Match` header on a change: a tag of any answer about the current version, its `_version` in quotes, or
+ * `*`.
  */
 export function preconditionOf(headers: IncomingMessage['headers']): Precondition | undefined {
   const header = headers['if-match'];

@@ -6,25 +6,25 @@ export class FloatValue {
   constructor(readonly value: number) {}
 }
 
-/** The text of an integer with more digits than a JavaScript number keeps. */
+/** The text of an integer with more digits than a JavaScript number can hold. */
 class LargeInteger {
   constructor(readonly digits: string) {}
 }
 
-/** Deepest nesting of a specification. */
+/** Maximum nesting of a specification. */
 const maxDepth = 64;
 
-/** Longest list of specifications, in characters. */
+/** Maximum length of a list of specifications, in characters. */
 const maxListLength = 64 * 1024;
 
-/** Most entries of a list of specifications, because each of them is a query. */
+/** Maximum number of specifications in a list, because each of them is a query. */
 const maxEntries = 1000;
 
 /**
- * The text that names a cached file among those of its item: JSON with keys sorted at every depth, no blanks, everything beyond
- * ASCII as `\uXXXX`.
+ * The text that identifies a cached file among those of its item: JSON with keys sorted at every depth, no blanks, and non-ASCII
+ * characters as `\uXXXX`.
  *
- * @throws BadParameterError for values that are nested deeper than 64 levels.
+ * @throws BadParameterError for values with more than 64 levels.
  */
 export function canonicalText(value: unknown, depth = 0): string {
   if (depth > maxDepth) throw new BadParameterError(`A specification must not be nested deeper than ${maxDepth} levels.`);
@@ -40,8 +40,8 @@ export function canonicalText(value: unknown, depth = 0): string {
 }
 
 /**
- * The key of the file that a request makes: {@link canonicalText} without members that are null or undefined, or whose names
- * start with `_`, and without a `fill` of `none`.
+ * The key of the file for a request: {@link canonicalText} without members that are null or undefined, or whose names start with
+ * `_`, and without a `fill` of `none`.
  */
 export function cachedFileKey(request: Readonly<Record<string, unknown>>): string {
   const counts = ([name, value]: [string, unknown]) =>
@@ -49,13 +49,13 @@ export function cachedFileKey(request: Readonly<Record<string, unknown>>): strin
   return canonicalText(Object.fromEntries(Object.entries(request).filter(counts)));
 }
 
-/** The key of the files that an entry of a list of specifications names; an entry that is no object names none. */
+/** The key of the file for an entry of a list of specifications. An entry that is not an object matches no file. */
 export function keyOfSpecification(entry: unknown): string {
   const isObject = typeof entry === 'object' && entry !== null && Object.getPrototypeOf(entry) === Object.prototype;
   return isObject ? cachedFileKey(entry as Record<string, unknown>) : canonicalText(entry);
 }
 
-/** The `imageKey` in a key; `null` for plain thumbnails, and for texts that are no keys. */
+/** The `imageKey` in a key; `null` for plain thumbnails, and for texts that are not keys. */
 export function imageKeyOf(key: string): string | null {
   try {
     const { imageKey } = JSON.parse(key) as { imageKey?: unknown };
@@ -66,8 +66,8 @@ export function imageKeyOf(key: string): string | null {
 }
 
 /**
- * A list of specifications from JSON text. Numbers stay as they were written, so that {@link canonicalText} of an entry is exact;
- * {@link plainValue} gives an entry in ordinary values.
+ * Parses a list of specifications. Numbers keep their spelling, so that {@link canonicalText} of an entry is exact; {@link
+ * plainValue} converts an entry to ordinary values.
  *
  * @throws BadParameterError `The spec parameter must be a JSON list.`
  */
@@ -96,14 +96,14 @@ export function plainValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plainValue(member)]));
 }
 
-/** Strings, which may hold anything, and numbers. */
+/** Matches strings, which can contain anything, and numbers. */
 const jsonTokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 /** Prefix of the strings that represent numbers during parsing. Real strings with this prefix get another one. */
 const mark = '\u0001';
 
 function markNumber(token: string, offset: number, text: string): string {
   if (token.startsWith('"')) {
-    // The name of a member is not passed to the reviver.
+    // The reviver does not get names of members.
     const isName = () => /^\s*:/.test(text.slice(offset + token.length));
     return token.startsWith('"\\u0001') && !isName() ? `"\\u0001s${token.slice(1)}` : token;
   }
@@ -127,7 +127,7 @@ function floatText(value: number): string {
 function asciiText(text: string): string {
   const escaped = JSON.stringify(text);
   return escaped.replace(/[\u007f-\uffff]/g, (unit) => {
-    // DEL is ASCII and stays as it is.
+    // DEL is ASCII and is not escaped.
     return unit === '\u007f' ? unit : `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

@@ -10,13 +10,13 @@ import type { ItemRecord } from '../../core/host/records.js';
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
 
-/** Selects the files that are counted or removed. Members that are absent select everything. */
+/** Selects the files to count or remove. Missing members select everything. */
 export interface CachedFileFilter {
   kind: CachedFileKind;
   itemId?: unknown;
-  /** The key exactly. */
+  /** The exact key. */
   key?: string;
-  /** Text that the key contains. */
+  /** A text that the key contains. */
   keyContains?: string;
 }
 
@@ -26,7 +26,7 @@ export interface CachedFileId {
   thumbnailKey: string;
 }
 
-/** The image that an item shows now, by which the files made of it are found. */
+/** The current image of an item, by which the files made from it are found. */
 export interface ItemState {
   itemId: unknown;
   /** See `HostRecords.imageState`. */
@@ -59,7 +59,7 @@ export class CachedFileModel {
     await createIndexes(this.#files.collection, indexes);
   }
 
-  /** The newest file of this key that was made of the image that the item shows now. */
+  /** The newest file with this key that was made from the current image of the item. */
   find({ itemId, state }: ItemState, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
     return this.#findGrouped({ itemId, kind, key, state });
   }
@@ -81,7 +81,10 @@ export class CachedFileModel {
     return wanted.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
-  /** The keys under which the items have files, as `<item id>\n<key>`. It is one query for many items. */
+  /**
+   * The existing files of the items, as `<item id>
+   * <key>`, found by one query.
+   */
   async existing(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
     const docs = await this.#files
@@ -143,7 +146,7 @@ export class CachedFileModel {
     return this.#files.countDocuments(query(filter));
   }
 
-  /** Records that match, one by one. At most a few hundred of them are in memory. */
+  /** Matching records, one by one. At most a few hundred of them are in memory. */
   async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument> {
     yield* eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
   }
@@ -173,14 +176,16 @@ interface FileOfItem extends FilesOfItem {
   state: string | null;
 }
 
-/** The note of the image in a file that is made of it. What a client has made does not depend on how this version makes pictures. */
+/**
+ * The field of a file that names the image it was made from. Files from clients do not depend on how this version makes pictures.
+ */
 export function notedState(state: string, maker: 'server' | 'client'): string {
   return maker === 'server' ? `${state}:${rendering.version}` : `${state}:client`;
 }
 
 /**
- * Whether a file was made of the image that its item shows now, and as pictures are made now. Files without a note of their image were stored by
- * others, and count as made of it.
+ * Whether a file was made from the current image of its item, in the way that this version makes pictures. Files without such a
+ * field were stored by others, and count as current.
  */
 export function showsState({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
   if (largeImageState == null) return true;

@@ -14,7 +14,7 @@ interface SweepParts {
   files: HostFiles;
 }
 
-/** How many files are checked and removed at the same time. */
+/** Number of files that are checked and removed at the same time. */
 const concurrency = 8;
 
 /**

@@ -26,7 +26,7 @@ function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
 }
 
 function associatedFilter(key: string | undefined): CachedFileFilter {
-  // Clients rely on it that names with another first character do not restrict the selection.
+  // Clients rely on names with another first character not restricting the selection.
   const named = key !== undefined && /^[0-9A-Za-z]/.test(key);
   if (named && key.length > maxKeyLength) throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
   return { kind: 'thumbnail', keyContains: named ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };
@@ -139,7 +139,7 @@ const removeHistograms = defineRoute({
   handle: (_input, { cachedFiles }) => cachedFiles.remove([histograms]),
 });
 
-/** Counting and removing the cached files of all items. */
+/** Routes that count and remove the cached files of all items. */
 export const allCachedFileRoutes = [
   countThumbnails,
   createThumbnails,

@@ -26,7 +26,7 @@ export interface CachedContent {
   bytes: Uint8Array;
   /** Mime type. */
   type: string;
-  /** How many tiles are holes in the picture. Such a picture is not kept, because the next one may be whole. */
+  /** Number of tiles that are holes in the picture. Such a picture is not stored, because the next one may be complete. */
   corruptTiles?: number;
 }
 
@@ -35,7 +35,7 @@ export interface Obtained {
   content: CachedContent;
   /** Whether the file was made by this call, or by a call in this process that this one waited for. */
   created: boolean;
-  /** Why the content could not be stored; the caller gets it nevertheless. */
+  /** Why the content could not be stored; the caller gets it anyway. */
   notKept?: unknown;
 }
 
@@ -46,14 +46,14 @@ export interface CachedFileName {
   key: string;
 }
 
-/** Makes the content of a file of an item. It stops when the signal is aborted. */
+/** Makes the content of a file of an item. Aborting the signal stops it. */
 type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 
 /** Options of {@link CachedFiles.obtain}. */
 interface ObtainOptions {
-  /** Says that the caller has just found no such file, so that the first search is left out. */
+  /** Set if the caller has just found that the file does not exist, to skip the first search. */
   known?: 'absent';
-  /** The queue in which the making of a missing file waits. Default: none. */
+  /** The queue in which a missing file waits to be made. Default: none. */
   enqueue?: Enqueue;
   /** Aborts when the caller disconnects. */
   signal?: AbortSignal;
@@ -62,7 +62,7 @@ interface ObtainOptions {
 /** Options of {@link CachedFiles}. */
 export interface CachedFilesOptions {
   model: CachedFileModel;
-  /** When several processes need the same file, the one that has the lease makes it. */
+  /** If several processes need the same file, the one with the lease makes it. */
   leases: Leases;
   records: HostRecords;
   files: HostFiles;
@@ -71,36 +71,36 @@ export interface CachedFilesOptions {
 }
 
 const fileName = '_largeImageThumbnail';
-/** Most histograms kept for an item, which is enough for one per frame of most images. */
+/** Maximum number of histograms of an item, which is enough for one per frame of most images. */
 const maxDataFiles = 1000;
-/** How many files are removed at the same time. Each removal is several short round trips to database and disk. */
+/** Number of files that are removed at the same time. Each removal is several short round trips to database and disk. */
 const removalConcurrency = 8;
 const removalBatch = 500;
-/** Most files given to the host in one call. */
+/** Maximum number of files passed to the host in one call. */
 const createdTogether = 32;
-/** Files that come within this time after others are collected and given to the host together, in milliseconds. */
+/** Files that arrive within this time after others are collected and passed to the host together, in milliseconds. */
 const createdPauseMs = 80;
 
 /**
- * Pictures and histograms that are made once and then stored as files attached to their items. When several requests need the same file, in this
- * process or in others, one makes it and the others wait.
+ * Makes pictures and histograms once and stores them as files attached to their items. If several requests need the same file, in
+ * this process or in others, one makes it and the others wait.
  */
 export class CachedFiles {
   readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
     maxSize: createdTogether,
     pauseMs: createdPauseMs,
   });
-  /** Being obtained in this process. */
+  /** Files that are being made in this process. */
   readonly #underWay = new SharedWork<Obtained>();
 
   constructor(private readonly options: CachedFilesOptions) {}
 
-  /** How many pictures of a kind are kept for an item; 0 keeps none. */
+  /** Maximum number of pictures of one kind per item; 0 stores none. */
   async maxThumbnails(): Promise<number> {
     return Number(await this.options.settings.get('large_image.max_thumbnail_files'));
   }
 
-  /** The kept content, or `null`. A file whose bytes cannot be read counts as absent. */
+  /** The stored content, or `null`. A file whose bytes cannot be read counts as missing. */
   async read(item: ItemRecord, name: CachedFileName): Promise<CachedContent | null> {
     const doc = await this.#find(item, name);
     return doc === null ? null : this.#contentOf(doc);
@@ -114,15 +114,19 @@ export class CachedFiles {
     return { itemId: item.doc._id, state: await this.options.records.imageState(item) };
   }
 
-  /** The keys under which the items have files, as `<item id>\n<key>`. */
+  /**
+   * The existing files of the items, as `<item id>
+   * <key>`.
+   */
   async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = await Promise.all(items.map((item) => this.#stateOf(item)));
     return this.options.model.existing(states, kind, keys);
   }
 
   /**
-   * The stored content, or else the result of `make`, which is then stored. Errors of `make` are thrown. Errors while storing are logged and reported
-   * in {@link Obtained.notKept}. The signal that `make` gets is aborted when the signals of all callers that wait for the file are.
+   * The stored content, or else the result of `make`, which is then stored. Errors of `make` are thrown. Errors while storing are
+   * logged and reported in {@link Obtained.notKept}. The signal passed to `make` is aborted when the signals of all callers that
+   * wait for the file are.
    */
   obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
     const id = `${item.id}\n${name.kind}\n${name.key}`;
@@ -156,7 +160,7 @@ export class CachedFiles {
     const { logger } = this.options;
     let stored: StoredDocument | null = null;
     try {
-      // Before the lease was taken, another process may have made the file, and the item may have got another image.
+      // Before this process got the lease, another process may have made the file, and the item may have got another image.
       const current = await this.options.records.findItem(item.id);
       if (current === null) throw new NoLargeImageError();
       const made = await this.read(current, name);
@@ -206,7 +210,10 @@ export class CachedFiles {
     return result.value;
   }
 
-  /** Stores files, in one call where the host can. It never rejects, because a repetition would need to read the streams a second time. */
+  /**
+   * Stores files, in one call if the host supports that. It never rejects, because a repetition would need to read the streams a
+   * second time.
+   */
   async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
     const host = this.options.files;
     try {
@@ -273,7 +280,7 @@ export class CachedFiles {
     return [...(await model.list(item, 'thumbnail')), ...(await model.list(item, 'data'))];
   }
 
-  /** Stores content that a client made, which replaces what is kept under this key. @returns the new record. */
+  /** Stores content from a client, which replaces the file with this key. @returns the new record. */
   async put(
     item: ItemRecord,
     file: CachedFileName & { content: CachedContent; creatorId: string | null },
@@ -287,7 +294,7 @@ export class CachedFiles {
     return stored;
   }
 
-  /** Removes the file of a key. @returns its record as it was, or `null`. */
+  /** Removes the file with a key. @returns its former record, or `null`. */
   async removeOne(item: ItemRecord, name: CachedFileName): Promise<StoredDocument | null> {
     const doc = await this.#find(item, name);
     if (doc !== null) await this.options.files.remove(doc);
@@ -295,9 +302,9 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the oldest pictures of an item beyond `keep`; with 0 also the histograms.
+   * Removes the oldest pictures of an item beyond `keep`; if `keep` is 0, also the histograms.
    *
-   * @returns how many files of these kinds there were, and how many were removed.
+   * @returns how many such files there were, and how many were removed.
    */
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
     const { model } = this.options;
@@ -308,20 +315,22 @@ export class CachedFiles {
     return [entries.length, surplus.length];
   }
 
-  /** Removes everything that is kept for an item, also files that are being made at this moment. */
+  /** Removes all cached files of an item, including those that are being made. */
   async removeAll(item: { id: string; doc: { _id: unknown } }): Promise<void> {
-    // The leases are revoked first: a process that finds its lease revoked removes what it has stored.
+    // The leases are revoked first: a process that finds its lease revoked removes the file that it has stored.
     await this.options.leases.revoke(item.id);
     step('cached-file:revoked');
     for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemId: item.doc._id });
   }
 
-  /** How many files match. */
+  /** Number of matching files. */
   count(filter: CachedFileFilter): Promise<number> {
     return this.options.model.count(filter);
   }
 
-  /** Removes the files that match one of the filters. @returns how many; while it still goes on after the time that clients wait, how many so far. */
+  /**
+   * Removes the files that match one of the filters. @returns how many, or how many so far if it takes longer than clients wait.
+   */
   async remove(filters: readonly CachedFileFilter[]): Promise<number> {
     const counted = { count: 0 };
     const removing = async () => {

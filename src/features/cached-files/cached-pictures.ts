@@ -15,8 +15,9 @@ import type { CachedFileName, CachedFiles, Obtained } from './cached-files.js';
 import type { Images } from '../images/images.js';
 
 /**
- * The description of a cached file, from whose canonical text its key is made. The member `imageKey` says what the file is: absent or empty, a
- * thumbnail; one of {@link imageKeys}, several frames in one picture or a histogram; otherwise the associated image of that name.
+ * The description of a cached file, from whose canonical text its key is made. The member `imageKey` says what the file is: absent
+ * or empty for a thumbnail; one of {@link imageKeys} for several frames in one picture or a histogram; otherwise the name of an
+ * associated image.
  */
 export type CachedEntry = Readonly<Record<string, unknown>>;
 
@@ -28,7 +29,7 @@ export function pictureName(entry: CachedEntry): CachedFileName {
   return { kind: 'thumbnail', key: cachedFileKey(entry) };
 }
 
-/** The name of the cached file of a histogram, which is equal for all entries that mean the same histogram. */
+/** The name of the cached file of a histogram, which is equal for all entries that describe the same histogram. */
 export function histogramName(entry: CachedEntry): CachedFileName {
   const members = Object.entries(entry).filter(([name, value]) => value !== declaredParameters.get(name)?.default);
   return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(members), imageKey: imageKeys.histogram }) };
@@ -36,13 +37,13 @@ export function histogramName(entry: CachedEntry): CachedFileName {
 
 /** Options of {@link obtainPicture}. */
 export interface ObtainOptions {
-  /** The name of the cached file, when the caller has computed it already. */
+  /** The name of the cached file, if the caller has already computed it. */
   name?: CachedFileName;
-  /** Says that the caller has just found no such file, so that the first search is left out. */
+  /** Set if the caller has just found that the file does not exist, to skip the first search. */
   known?: 'absent';
-  /** Whether an empty file is stored for an associated image that does not exist. */
+  /** Whether to store an empty file for an associated image that does not exist. */
   keepMissing?: boolean;
-  /** Whether to throw when the picture was made but could not be stored. */
+  /** Whether to throw if the picture was made but could not be stored. */
   mustKeep?: boolean;
   /** The queue in which a missing file waits to be made. It waits before the lease is taken. Default: none. */
   enqueue?: Enqueue;
@@ -52,7 +53,7 @@ export interface ObtainOptions {
   signal?: AbortSignal;
 }
 
-/** Reads the picture of an entry from its cached file, or makes and stores it. @throws LargeImageError when it cannot be made. */
+/** Reads the picture of an entry from its cached file, or makes and stores it. @throws LargeImageError if it cannot be made. */
 export async function obtainPicture(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
@@ -76,7 +77,7 @@ export async function obtainPicture(
   return requireKept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
 }
 
-/** @throws the error for which a file with `mustKeep` could not be stored. */
+/** @throws the error because of which a file with `mustKeep` could not be stored. */
 function requireKept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): Obtained {
   if (mustKeep && obtained.notKept !== undefined) throw obtained.notKept;
   return obtained;
@@ -85,7 +86,7 @@ function requireKept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOption
 /**
  * Reads the histogram of an entry from its cached file, or makes and stores it. The result has one member for each band.
  *
- * @throws LargeImageError when it cannot be made.
+ * @throws LargeImageError if it cannot be made.
  */
 export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
@@ -114,12 +115,12 @@ export async function obtainHistogram(
   return make(item, signal);
 }
 
-/** Parses a stored histogram. @returns `null` when the bytes are in another format. */
+/** Parses a stored histogram. @returns `null` if the bytes are in another format. */
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
     const isBand = (band: unknown) => typeof band === 'object' && band !== null && 'hist' in band && Array.isArray(band.hist);
-    // This tells our histograms from those of other programs; ours are valid beyond what is checked.
+    // This distinguishes our histograms from those of other programs; ours are valid in all other respects.
     return Array.isArray(value) && value.every(isBand) ? (value as HistogramBand[]) : null;
   } catch {
     return null;
@@ -158,7 +159,7 @@ export function regionEntry(parameters: Readonly<Record<string, unknown>>): Reco
   return entry;
 }
 
-/** Whether a member of a stored entry, which may have been written by a client, has the type of its parameter. */
+/** Whether a member of a stored entry, which may come from a client, has the type of its parameter. */
 function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
   switch (kind) {
     case 'text':
@@ -178,15 +179,15 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
 }
 
 /**
- * Converts an entry to a request of the renderer. Members that are no parameter of a picture are left out.
+ * Converts an entry to a request for the renderer. Members that are not parameters of a picture are left out.
  *
- * @throws BadValueError when a parameter has the wrong type.
+ * @throws BadValueError if a parameter has the wrong type.
  */
 function pictureRequest(entry: CachedEntry): TileFramesRequest {
   const flat: Record<string, unknown> = {};
   const plain = plainValue(entry) as CachedEntry;
   for (const [name, { kind, entry: path, request = name }] of declaredParameters) {
-    // An entry may have any parameter as a member of its own, too.
+    // An entry can also have any parameter as a direct member.
     const group = path === undefined ? undefined : plain[path[0]];
     const nested =
       path !== undefined && typeof group === 'object' && group !== null ? (group as CachedEntry)[path[1]] : undefined;

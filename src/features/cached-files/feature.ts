@@ -22,14 +22,14 @@ interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
 }
 
 /**
- * Thumbnails, associated images, tile frames and histograms that are stored as files of the host. They are made when somebody asks for them, or
- * before that, by jobs.
+ * Thumbnails, associated images, tile frames and histograms that are stored as files of the host. They are made on request, or
+ * earlier by jobs.
  */
 export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
   async open({ core: { host, leases, records, logger }, settings, items, images, changes, runner }) {
     const model = new CachedFileModel(records);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
-    // The images already follow the host's events, so no event may come before this.
+    // The images already follow the host's events, so no event may arrive before this.
     changes.on((item) => cachedFiles.removeAll(item));
     await model.createIndexes();
     const services = { records, images, cachedFiles, logger };

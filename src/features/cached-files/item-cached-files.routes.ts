@@ -9,7 +9,7 @@ import { itemPath, mayWriteItem } from '../items/item-path.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 
-/** A media type as headers may contain it (RFC 9110, section 8.3.1), without quoted parameters. */
+/** A media type as allowed in headers (RFC 9110, section 8.3.1), without quoted parameters. */
 const mimeTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=[\w!#$&^.+-]+)*$/;
 const maxPictureBytes = 32 * 1024 * 1024;
 
@@ -18,7 +18,7 @@ const thumbnailFlag = withDefault(
   true,
 );
 
-/** The record of a cached file as it is stored. Members that are not listed belong to the host. */
+/** The stored record of a cached file. Members that are not listed belong to the host. */
 const keptFile = component('KeptFile', {
   ...objectOf(
     { _id: idText, attachedToId: idText, thumbnailKey: anyText },
@@ -91,7 +91,10 @@ const put = defineRoute({
   },
 });
 
-/** @throws LargeImageError `too-large`, after it has read the complete body, because a client that is still sending would not read the answer. */
+/**
+ * @throws LargeImageError `too-large`, but only after reading the complete body, because a client that is still sending would not
+ * read the answer.
+ */
 async function readAll(stream: Readable): Promise<Buffer> {
   let chunks: Buffer[] = [];
   let length = 0;
@@ -104,5 +107,5 @@ async function readAll(stream: Readable): Promise<Buffer> {
   return Buffer.concat(chunks, length);
 }
 
-/** The cached files of one item. */
+/** Routes for the cached files of one item. */
 export const cachedFileRoutes = [list, remove, put];

@@ -10,25 +10,25 @@ import { obtainPicture, pictureName, type CachedEntry } from './cached-pictures.
 
 /** Counts of the files that a run has handled so far. */
 export interface ThumbnailCounts {
-  /** Were there already. */
+  /** Number of files that already existed. */
   checked: number;
   created: number;
   failed: number;
-  /** The item of the newest failure. */
+  /** The item of the latest failure. */
   lastFailed: string | null;
-  /** Number of items times number of entries; `null` while it is not known. */
+  /** Number of items times number of entries; `null` while it is unknown. */
   total: number | null;
 }
 
 interface RunOptions {
-  /** How many files are made at once. */
+  /** Number of files that are made at the same time. */
   concurrent: number;
   signal: AbortSignal;
   /** Called with the current counts after each file. */
   onFile: () => void;
 }
 
-/** How many items have their existing files found by one query. */
+/** Number of items whose existing files are found by one query. */
 const pageSize = 100;
 /** Minimum number of items in progress, besides those whose pictures are being made. */
 const leastRunning = 16;
@@ -42,10 +42,10 @@ export interface ThumbnailServices {
 }
 
 /**
- * Makes the missing pictures of the given entries for every large image, by ascending item id, and keeps `counts` up to date. Stops
- * early, without an error, when the signal is aborted.
+ * Makes the missing pictures for every large image, by ascending item id, and keeps `counts` up to date. Stops early, without an
+ * error, if the signal is aborted.
  *
- * @throws the database's error when it cannot be reached; a new start then finds everything that was made.
+ * @throws the database's error if it cannot be reached; a new start then finds everything that was made.
  */
 export async function createThumbnailFiles(
   services: ThumbnailServices,
@@ -58,7 +58,7 @@ export async function createThumbnailFiles(
   const names = entries.map(pictureName);
   const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
   const running = new Set<Promise<void>>();
-  // Queries and writes for some items go on while pictures of others are being made, and those of several items are grouped.
+  // Queries and writes for some items run while pictures of others are being made, and those of several items are grouped.
   const maxRunning = 4 * concurrent + leastRunning;
   let outage: { error: unknown } | null = null;
   const isOver = () => signal.aborted || outage !== null;
@@ -73,7 +73,7 @@ export async function createThumbnailFiles(
         if (created) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
-        // A picture whose making was stopped does not count as failed.
+        // A picture that was canceled does not count as failed.
         if (isOver()) return;
         // Without the database every file would be counted as failed.
         if (isDatabaseOutage(error)) {

@@ -3,22 +3,22 @@ import { canonicalText, parseSpecList, plainValue } from './cached-file-key.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 
-/** Name of the job that makes thumbnails of all items, as the runner knows it. */
+/** Name of the job that makes thumbnails of all items. */
 export const thumbnailJobName = 'large_image_create_thumbnails';
 
-/** Most files made at the same time. More only make a machine slower. */
+/** Maximum number of files made at the same time. More would only slow the machine down. */
 const maxConcurrent = 256;
 
 /** Data of the job that makes thumbnails. */
 export interface ThumbnailJobData {
-  /** Specifications as they were sent, numbers as they were written; not all of them need be objects. */
+  /** Specifications as sent, with the original spelling of numbers; some may not be objects. */
   entries: unknown[];
-  /** Seconds. */
+  /** How often an image is opened to find its parts, if they keep changing. */
   logInterval: number | undefined;
   concurrent: number | undefined;
 }
 
-/** The job for the data. @throws BadParameterError for a concurrency beyond the limit. */
+/** Creates the job for this data. @throws BadParameterError for a concurrency beyond the limit. */
 export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): NewDefinedJob {
   const { entries, logInterval, concurrent } = data;
   if (concurrent !== undefined && concurrent > maxConcurrent) {
@@ -37,14 +37,14 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
       ...(logInterval !== undefined && { logInterval }),
       ...(concurrent !== undefined && { concurrent }),
     },
-    // Keys distinguish 1.0 from 1, which plain values cannot.
+    // Keys distinguish 1.0 from 1, but plain values do not.
     ...(exact !== canonicalText(spec) && { other: { specText: exact } }),
   };
 }
 
 /**
- * The data of a stored job. Its entries were checked when they were sent. They are parsed again only because plain values do not distinguish 1.0 from
- * 1.
+ * The data of a stored job. Its entries were checked when they were sent. They are parsed again only because plain values do not
+ * distinguish 1.0 from 1.
  */
 export function thumbnailJobData({ kwargs, other }: Pick<JobRecord, 'kwargs' | 'other'>): ThumbnailJobData {
   const { spec, logInterval, concurrent } = kwargs;

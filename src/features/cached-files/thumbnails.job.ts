@@ -6,10 +6,12 @@ import { thumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js';
 import type { JobDefinition } from '../jobs/running/definition.js';
 
 const defaultLogIntervalSeconds = 10;
-/** Node's timers take no more. */
+/** Maximum of Node's timers. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Makes the missing thumbnail files of every large image. Run again after a crash, it finds the files that it had made. */
+/**
+ * Makes the missing thumbnail files of every large image. If it is run again after a crash, it finds the files that it had made.
+ */
 export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   return {
     name: thumbnailJobName,
@@ -38,7 +40,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       // The timer also logs while one file takes longer than the interval. With intervals below a second, progress is logged only after a file.
       const timer = intervalMs >= 1000 ? setInterval(logProgress, Math.min(maxTimerMs, intervalMs)) : undefined;
       try {
-        // The check above was made for every entry.
+        // Every entry was checked above.
         await createThumbnailFiles(services, entries as CachedEntry[], counts, {
           concurrent: concurrency,
           signal,
@@ -55,7 +57,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   };
 }
 
-/** The lines of the log have the wording that clients know. */
+/** Log lines have the wording that existing clients expect. */
 function progressText({ checked, created, failed, lastFailed, total }: ThumbnailCounts, prefix = ''): string {
   const done = checked + created + failed;
   const isUnderWay = prefix === '' && total !== null && total > 0 && done < total;

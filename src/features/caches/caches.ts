@@ -4,10 +4,10 @@ import type { CachePeer, CachePeers } from './peers.js';
 import type { SourceCache } from './source-cache.js';
 import type { OpenImage } from './open-image.js';
 
-/** Reports by the name of the cache, as GET large_image/cache answers. */
+/** Reports by the name of the cache, as GET large_image/cache returns them. */
 export type CacheReports = Record<string, CacheReport>;
 
-/** How long clearing waits for readers to close their files, and how often it checks that, in milliseconds. */
+/** How long clearing waits for readers to close their files, and how often it checks, in milliseconds. */
 const clearPatienceMs = 5000;
 const clearPollMs = 100;
 
@@ -15,13 +15,13 @@ const clearPollMs = 100;
 export interface CachesOptions {
   tiles: TileCache;
   sources: SourceCache<OpenImage>;
-  /** Forgets cached items and callers. */
+  /** Drops cached items and callers. */
   forget: () => void;
-  /** Connects this process with the others that share the caches; `null` where there are none. */
+  /** Connects this process with the others that share the caches; `null` if there are none. */
   join: (peer: CachePeer) => CachePeers | null;
 }
 
-/** All caches of an installation, with those of the processes that share a Redis with it. */
+/** All caches of an installation, including those of other processes that share a Redis with it. */
 export class Caches {
   readonly #peers: CachePeers | null;
 
@@ -29,7 +29,7 @@ export class Caches {
     this.#peers = options.join(this.#asPeer());
   }
 
-  /** Leaves the other processes. */
+  /** Disconnects from the other processes. */
   close(): void {
     this.#peers?.close();
   }
@@ -73,11 +73,11 @@ export class Caches {
   async clearOwn(): Promise<void> {
     const { tiles, sources, forget } = this.options;
     forget();
-    // A file that is being read is closed later, which is not awaited here.
+    // A file that is being read is closed later, without waiting for it here.
     await Promise.all([tiles.clear(), sources.clear()]);
   }
 
-  /** Closes a file in this process and in the others, and forgets what was cached of it. */
+  /** Closes a file in this process and in the others, and drops everything that was cached of it. */
   forgetFile(fileId: string): void {
     this.#closeFile(fileId);
     this.#peers?.forgetFile(fileId);
@@ -87,7 +87,7 @@ export class Caches {
     this.options.sources.evict((key) => key.startsWith(`${fileId}:`));
   }
 
-  /** Reports on the caches that other processes do not share. */
+  /** Reports on the caches that belong to this process alone. */
   async #reportOwn(): Promise<CacheReports> {
     return { tilesource: this.options.sources.report() };
   }

@@ -9,7 +9,7 @@ export class MemoryTileCache implements TileCache {
   readonly #tiles: LRUCache<string, CachedTile> | null;
   readonly #maxBytes: number;
 
-  /** @param maxBytes limit of all entries together; 0 keeps nothing. */
+  /** @param maxBytes limit of all entries together; 0 disables the cache. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
     this.#tiles =

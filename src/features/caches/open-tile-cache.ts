@@ -3,7 +3,7 @@ import { MemoryTileCache } from './memory.js';
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.js';
 import { RedisTileCache } from './redis.js';
 
-/** Where encoded tiles are kept: in the `memory` of each process, in a `redis` that processes share, or nowhere. */
+/** Where encoded tiles are cached: in the `memory` of each process, in a `redis` that processes share, or nowhere. */
 export type CacheBackend = 'memory' | 'redis' | 'none';
 
 /** Options of {@link openTileCache}. */
@@ -14,12 +14,13 @@ export interface TileCacheOptions {
   redis: RedisConnectionOptions;
   /** Namespace in Redis, equal for the processes that share tiles. */
   namespace: string;
-  /** A tile cache that the host has made. If Redis is the back end, it then only connects the processes. */
+  /** A tile cache from the host. If Redis is the back end, it then only connects the processes. */
   own?: TileCache;
 }
 
 /**
- * The tile cache of an installation, and its connection to Redis if it has one. It is no error if Redis cannot be reached.
+ * Opens the tile cache of an installation, and its connection to Redis if it has one. It is not an error if Redis cannot be
+ * reached.
  *
  * @throws TypeError for a malformed address of Redis.
  */

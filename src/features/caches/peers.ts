@@ -6,19 +6,19 @@ import type { RedisConnection } from './redis-connection.js';
 export interface CachePeer {
   /** Empties the caches of this process. */
   clear(): Promise<void>;
-  /** Reports of the caches that this process has for itself, by name. */
+  /** Reports on the caches that belong to this process alone, by name. */
   report(): Promise<Record<string, CacheReport>>;
-  /** Closes a file and forgets what was cached of it. */
+  /** Closes a file and drops everything that was cached of it. */
   forgetFile(fileId: string): void;
 }
 
-/** How long the others may take to answer, in milliseconds, so that a process that hangs does not delay the rest. */
+/** How long the others can take to answer, in milliseconds, so that a process that hangs does not delay the rest. */
 const patienceMs = 1000;
 
 interface Question {
   from: string;
   kind: 'clear' | 'report' | 'file';
-  /** Names the question in its answers. */
+  /** Identifies the question in its answers. */
   id: string;
   fileId?: string;
   generation?: number;
@@ -30,8 +30,8 @@ interface Answer {
 }
 
 /**
- * Connects the caches of processes that share a Redis and a namespace. A number in Redis counts how often caches were cleared. By it a process that
- * was disconnected during a clearing finds that it has to clear its own caches when it is connected again.
+ * Connects the caches of processes that share a Redis and a namespace. A counter in Redis says how often caches were cleared. From
+ * it, a process that was disconnected during a clearing learns that it has to clear its own caches when it is connected again.
  */
 export class CachePeers {
   readonly #connection: RedisConnection;
@@ -68,11 +68,11 @@ export class CachePeers {
       this.#isClearOwed = false;
       await this.#ask({ kind: 'clear', generation: this.#generation });
     } catch {
-      // The connection counts the failure. The clearing is made up for when the connection is back.
+      // The connection counts the failure. The clearing happens when the connection is back.
     }
   }
 
-  /** Reports of the other processes, as far as they can be reached. */
+  /** Reports of the other processes that can be reached. */
   async reports(): Promise<Record<string, CacheReport>[]> {
     try {
       return (await this.#ask({ kind: 'report' })).map(({ report }) => report);
@@ -99,7 +99,7 @@ export class CachePeers {
       this.#generation = generation;
       if (isBehind) await this.#peer.clear();
     } catch {
-      // Redis is away again. The connection announces when it is back.
+      // Redis is down again. The connection announces when it is back.
     }
   }
 
@@ -142,7 +142,7 @@ export class CachePeers {
       if (answers.length >= expected) finish();
     });
     try {
-      // Every process gets the message, this one too; except those whose subscription is not renewed yet.
+      // Every process gets the message, including this one, except those whose subscription has not been renewed yet.
       const heard = await this.#publish(question, id);
       expected = heard - (this.#connection.messages.status === 'ready' ? 1 : 0);
       if (answers.length >= expected) finish();

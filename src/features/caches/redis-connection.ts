@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
 
-/** Where a Redis is and who may use it. */
+/** The address of a Redis and its credentials. */
 interface RedisAddress {
   /** `host`, `host:port`, or a `redis:` or `rediss:` address. */
   url: string;
@@ -11,7 +11,10 @@ interface RedisAddress {
 /** Events of a {@link RedisConnection}. */
 export interface RedisConnectionOptions extends RedisAddress {
   logger?: { warn(fields: object, event: string): void; info(fields: object, event: string): void };
-  /** How long one command may take, in milliseconds. Default 500, because making a tile is faster than waiting for an overloaded Redis. */
+  /**
+   * How long one command can take, in milliseconds. Default 500, because making a tile is faster than waiting for an overloaded
+   * Redis.
+   */
   commandTimeoutMs?: number;
 }
 
@@ -25,8 +28,8 @@ const defaultCommandTimeoutMs = 500;
 type Listener = () => void;
 
 /**
- * One connection for commands and one for messages. Commands fail at once while Redis is away; both come back by themselves.
- * ioredis is loaded when the first connection is made.
+ * One connection for commands and one for messages. Commands fail at once while Redis is down; both connections reconnect by
+ * themselves. ioredis is loaded when the first connection is made.
  */
 export class RedisConnection {
   readonly #commands: Redis;
@@ -58,7 +61,7 @@ export class RedisConnection {
   /**
    * Starts to connect. Resolves when the first attempt has succeeded or failed; a failure is not an error.
    *
-   * @throws TypeError when the address is invalid.
+   * @throws TypeError if the address is invalid.
    */
   static async open(options: RedisConnectionOptions): Promise<RedisConnection> {
     const { Redis } = await import('ioredis');
@@ -75,7 +78,7 @@ export class RedisConnection {
     };
     const commandTimeout = options.commandTimeoutMs ?? defaultCommandTimeoutMs;
     const commands = new Redis({ ...shared, commandTimeout });
-    // Subscriptions are renewed by ioredis on every connection.
+    // ioredis renews subscriptions on every connection.
     const messages = new Redis({ ...shared, enableOfflineQueue: true, maxRetriesPerRequest: null });
     const connection = new RedisConnection(commands, messages, options);
     await Promise.all([commands, messages].map((client) => client.connect().catch(() => undefined)));
@@ -87,12 +90,12 @@ export class RedisConnection {
     return this.#messages;
   }
 
-  /** Whether commands may succeed now. */
+  /** Whether commands are likely to succeed now. */
   get isReady(): boolean {
     return !this.#isClosed && this.#commands.status === 'ready' && Date.now() >= this.#pausedUntil;
   }
 
-  /** Commands and connections that failed so far. */
+  /** Number of failed commands and connections. */
   get failures(): number {
     return this.#failures;
   }
@@ -103,7 +106,7 @@ export class RedisConnection {
     return this.#lastError ?? new Error('Redis is not connected.');
   }
 
-  /** Runs a command. @throws the failure, which is counted; at once while Redis is away. */
+  /** Runs a command. @throws the error, which is counted; at once while Redis is down. */
   async run<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
     if (!this.isReady) throw this.error ?? new Error('Redis is not connected.');
     try {
@@ -133,14 +136,14 @@ export class RedisConnection {
   #failed(error: Error): void {
     this.#failures += 1;
     if (error.message === 'Command timed out') this.#pausedUntil = Date.now() + pauseMs;
-    // An error reply such as OOM is an answer, so the connection is ok.
+    // An error reply such as OOM is an answer, so the connection works.
     const isReply = error.name === 'ReplyError';
     if (this.#lastError === null && !this.#isClosed) this.#options.logger?.warn({ err: error }, 'Cache:Redis:Failed');
     if (!isReply || this.#lastError === null) this.#lastError = error;
   }
 }
 
-/** Connection options of an address. @throws TypeError that shows the address without its password. */
+/** Parses an address into connection options. @throws TypeError that shows the address without its password. */
 function parseRedisAddress({ url, username, password }: RedisAddress): RedisOptions {
   const isFull = /^rediss?:\/\//i.test(url);
   let parsed: URL;

@@ -13,8 +13,8 @@ const batch = 500;
 const maxTileBytes = 16 * 1024 * 1024;
 
 /**
- * Keys: tile, index (members by time of use), sizes (bytes by member), total.
- * Arguments: member, value, its bytes, now, lifetime, most bytes of all, prefix of tiles, most removals.
+ * Keys: tile, index (members by time of use), sizes (bytes by member), total. Arguments: member, value, its bytes, current time,
+ * lifetime, maximum total bytes, prefix of tiles, maximum number of removals.
  */
 const setScript = `
 if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('UNLINK', KEYS[3], KEYS[4]) end
@@ -35,7 +35,10 @@ while total > tonumber(ARGV[6]) and removed < tonumber(ARGV[8]) do
 end
 return removed`;
 
-/** Keys: index, sizes, total. Arguments: prefix of tiles, most removals, last time of use of what goes. Gives how many it removed. */
+/**
+ * Keys: index, sizes, total. Arguments: prefix of tiles, maximum number of removals, latest time of use of tiles to remove. Returns
+ * the number removed.
+ */
 const removeScript = `
 local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[3], 'LIMIT', 0, ARGV[2])
 for _, member in ipairs(members) do
@@ -48,7 +51,7 @@ end
 if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('UNLINK', KEYS[2], KEYS[3]) end
 return #members`;
 
-/** Bounds and names of a {@link RedisTileCache}. */
+/** Limits and names of a {@link RedisTileCache}. */
 export interface RedisTileCacheOptions {
   connection: RedisConnection;
   /** Limit of all tiles together, in bytes of values and keys. The least recently used are removed first. */
@@ -58,8 +61,8 @@ export interface RedisTileCacheOptions {
 }
 
 /**
- * Tiles in a Redis, shared by all processes with the same namespace. Nothing outside the namespace is read or removed. While Redis is away, no tile
- * is found and none is stored.
+ * Tiles in a Redis, shared by all processes with the same namespace. Nothing outside the namespace is read or removed. While Redis
+ * is down, no tile is found and none is stored.
  */
 export class RedisTileCache implements TileCache {
   readonly shared = true;
@@ -99,7 +102,7 @@ export class RedisTileCache implements TileCache {
         return value === null ? undefined : decodeTile(value);
       });
     } catch {
-      // The connection counts the failure. The tile is made instead.
+      // The connection counts the failure, and the tile is made instead.
       return undefined;
     }
   }
@@ -115,7 +118,7 @@ export class RedisTileCache implements TileCache {
         redis.eval(setScript, 4, this.#tiles + member, this.#index, this.#sizes, this.#total, member, value, size, ...limits),
       );
     } catch {
-      // The connection counts the failure. The tile is made again next time.
+      // The connection counts the failure, and the tile is made again next time.
     }
   }
 

@@ -10,41 +10,44 @@ export interface Closable {
 
 interface Entry<T> {
   value: Promise<T>;
-  /** Aborted when the last reader leaves before the value is there. */
+  /** Aborted when the last reader leaves before the value arrives. */
   opening: AbortController;
-  /** Whether the value is there, or the opening has failed. */
+  /** Whether the value has arrived, or opening has failed. */
   settled: boolean;
   readers: number;
   evicted: boolean;
-  /** Set once: the closing of an entry that was evicted and has no readers any more. */
+  /** Set once, when an evicted entry without readers is being closed. */
   closing: Promise<void> | null;
 }
 
-/** An entry in the list of kept sources. It is a new object when its size is known, because the list takes a size only with a new value. */
+/**
+ * An entry in the list of open sources. It is a new object when its size is known, because the list takes a size only with a new
+ * value.
+ */
 interface Kept<T> {
   entry: Entry<T>;
 }
 
 /** Bounds of a {@link SourceCache}. */
 export interface SourceCacheOptions<T> {
-  /** Most sources kept open without a reader. 0 closes each with its last reader. */
+  /** Maximum number of sources that stay open without a reader. 0 closes each with its last reader. */
   maxEntries: number;
-  /** Most memory that the kept sources may retain, in bytes. */
+  /** Maximum memory of these sources, in bytes. */
   maxBytes: number;
-  /** Memory that a source retains, in bytes. */
+  /** Memory of an open source, in bytes. */
   sizeOf(value: T): number;
-  /** Called with errors while closing, which belong to no request. */
+  /** Called with errors during closing, which belong to no request. */
   onCloseError(error: unknown): void;
 }
 
 /**
- * Open tile sources, shared by concurrent requests: the first request opens a source, and the others wait for it. A failed opening is forgotten. A
- * source that is evicted is closed, but never while it has readers.
+ * Open tile sources, shared by concurrent requests: the first request opens a source, and the others wait for it. A failed attempt
+ * to open is not cached. A source that is evicted is closed, but never while it has readers.
  */
 export class SourceCache<T extends Closable> {
   readonly #entries: LRUCache<string, Kept<T>> | null;
   readonly #open = new Set<Entry<T>>();
-  /** How often a source was open already, and how often it was not. */
+  /** How often a source was already open, and how often it was not. */
   hits = 0;
   misses = 0;
 
@@ -62,8 +65,8 @@ export class SourceCache<T extends Closable> {
   }
 
   /**
-   * Calls `use` with the source of this key, which is opened if it is not open yet. The signal given to `open` is aborted when the signals of all
-   * callers that wait for it are.
+   * Calls `use` with the source of this key, which is opened if necessary. The signal passed to `open` is aborted when the signals
+   * of all callers that wait for it are.
    */
   async use<R>(
     key: string,
@@ -77,7 +80,7 @@ export class SourceCache<T extends Closable> {
       try {
         return await use(await orAborted(entry.value, signal));
       } catch (error) {
-        // The opening was aborted because all other readers had left. This reader opens the source again.
+        // Opening was aborted because all other readers had left, so this reader opens the source again.
         if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
       } finally {
         this.#leave(entry);
@@ -120,7 +123,7 @@ export class SourceCache<T extends Closable> {
     return entry;
   }
 
-  /** Forgets the sources whose keys match. Those in use are closed when their last reader has finished. */
+  /** Removes the sources whose keys match. Those in use are closed when their last reader has finished. */
   evict(matches: (key: string) => boolean): void {
     // The list is copied, because it must not change while it is iterated.
     for (const key of Array.from(this.#entries?.keys() ?? [])) {
@@ -128,13 +131,13 @@ export class SourceCache<T extends Closable> {
     }
   }
 
-  /** Forgets all sources. Resolves when those without a reader are closed. */
+  /** Removes all sources. Resolves when those without a reader are closed. */
   async clear(): Promise<void> {
     this.#entries?.clear();
     await Promise.all([...this.#open].map((entry) => entry.closing ?? Promise.resolve()));
   }
 
-  /** `used` counts open sources, also those that only wait for their last reader. */
+  /** `used` counts all open sources, including those that only wait for their last reader. */
   report(): CacheReport {
     return { maxsize: this.options.maxEntries, used: this.#open.size };
   }
@@ -154,7 +157,7 @@ export class SourceCache<T extends Closable> {
     try {
       value = await entry.value;
     } catch {
-      // The opening failed, so there is nothing to close. The readers have got the error.
+      // Opening failed, so there is nothing to close. The readers have received the error.
       return;
     }
     try {

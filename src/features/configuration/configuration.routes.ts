@@ -118,5 +118,5 @@ const replace = defineRoute({
   },
 });
 
-/** Reading, check, formatting and replacement of the configuration file. */
+/** Routes that read, check, format and replace the configuration file. */
 export const configurationRoutes = [read, validate, format, replace];

@@ -12,14 +12,14 @@ import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 
 /** Options of {@link Configuration}. */
 export interface ConfigurationOptions {
-  /** Path of the configuration file. By default it is found by {@link configPath}. */
+  /** Path of the configuration file. Default: {@link configPath}. */
   path?: string;
   env: Readonly<Record<string, string | undefined>>;
   brand: string;
   logger: HostLogger;
-  /** Number of processes that share the memory, by default 1. */
+  /** Number of processes that share the memory. Default 1. */
   processes?: number;
-  /** Restarts the server, if the host can do that. */
+  /** Restarts the server, if the host supports that. */
   restart?: () => void;
 }
 
@@ -41,7 +41,7 @@ const shownBackups = 20;
 /** Time before a restart in milliseconds, in which open requests and the answer that announces the restart can be completed. */
 const restartDelayMs = 1000;
 
-/** The server's configuration file: reads the plugin's settings from it at the start, and replaces it. */
+/** The server's configuration file. Reads the plugin's settings from it at startup, and replaces it. */
 export class Configuration {
   readonly path: string;
   readonly texts = new ConfigTexts();
@@ -152,7 +152,7 @@ export class Configuration {
     return sweepTemporaryFiles(dirname(path)).catch(() => 0);
   }
 
-  /** Cancels a pending restart and ends the thread. */
+  /** Cancels a pending restart and stops the thread. */
   async close(): Promise<void> {
     if (this.#restart !== null) clearTimeout(this.#restart);
     this.#restart = null;

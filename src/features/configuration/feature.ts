@@ -7,7 +7,7 @@ import type { Feature } from '../feature.js';
 import { Configuration } from './configuration.js';
 import { configurationRoutes } from './configuration.routes.js';
 
-/** The configuration file of the server: it is read at the start, and administrators can replace it. */
+/** The configuration file of the server, which is read at startup and which administrators can replace. */
 export const configurationFeature: Feature<
   { host: WorkerHost; options: InstallOptions },
   { configuration: Configuration; fileSettings: FileSettings }

@@ -12,7 +12,7 @@ export type ReplaceResult = { status: 'no change' } | { status: 'updated'; time:
 
 /** Permissions of a new file, which may contain the passwords of caches. */
 const newFileMode = 0o600;
-/** Largest number of backups with the same time of modification to the second. */
+/** Maximum number of backups whose modification times are in the same second. */
 const maxBackupsPerSecond = 1000;
 
 /** The last pending replacement of each path in this process. The next one waits for it. */
@@ -56,12 +56,12 @@ export async function listBackups(path: string): Promise<string[]> {
 }
 
 /**
- * Replaces the configuration file atomically: at every moment there is either the old or the complete new file. A backup of the old one
- * is kept as `<path>.<YYYYMMDD-HHMMSS>`, named after its time of modification in local time. Mode and owner are kept. If the path is a
- * symbolic link, the file that it leads to is replaced.
+ * Replaces the configuration file atomically: at every moment there is either the old or the complete new file. A backup of the old
+ * one is kept as `<path>.<YYYYMMDD-HHMMSS>`, named after its modification time in local time. Mode and owner are kept. If the path
+ * is a symbolic link, its target is replaced.
  *
- * @throws LargeImageError `unavailable` if the folder is missing or may not be written to, `storage-full` if the disk is full, `conflict` if the
- * path is not a regular file.
+ * @throws LargeImageError `unavailable` if the folder is missing or cannot be written, `storage-full` if the disk is full,
+ * `conflict` if the path is not a regular file.
  */
 export async function replaceConfig(
   text: string,
@@ -75,9 +75,12 @@ export async function replaceConfig(
     path: string;
     now?: () => Date;
     logger?: HostLogger;
-    /** Whether a missing folder is created. */
+    /** Whether to create a missing folder. */
     makeFolder?: boolean;
-    /** Called before a different text is written, with the present content of the file. It cancels the replacement by throwing an error. */
+    /**
+     * Called with the current content of the file before a different text is written. It cancels the replacement by throwing an
+     * error.
+     */
     allow?: (former: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
@@ -115,7 +118,7 @@ async function replaceFile(
   const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const made: string[] = [];
   try {
-    // Backups in the folder may contain the passwords of caches, as the file does.
+    // Like the file, backups may contain the passwords of caches.
     if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     made.push(temporary);
     await writeNew(temporary, content, target.stats);

@@ -11,7 +11,7 @@ import { boolean, id, integer, oneOf, text, type ParameterValues } from '../../h
 
 const anyFile = id({ description: 'The file; not needed when the item has exactly one.' });
 
-/** The id of a file of the item. An empty id is refused, with a message that existing clients know. */
+/** The id of a file of the item. An empty id is refused, with a message that existing clients expect. */
 const fileId: typeof anyFile = {
   ...anyFile,
   parse(value, name) {
@@ -20,7 +20,7 @@ const fileId: typeof anyFile = {
   },
 };
 
-/** How a file is converted. */
+/** Parameters of a conversion. */
 export const conversionParameters = {
   fileId,
   localJob: boolean({ description: 'Whether the processes of the server run the job, not those that run nothing but jobs.' }),
@@ -51,7 +51,7 @@ export const copyParameters = {
 
 type Sent = Partial<ParameterValues<typeof conversionParameters & typeof copyParameters>>;
 
-/** The checked options among parameters. @throws BadValueError */
+/** Reads and checks the options among parameters. @throws BadValueError */
 export function conversionOf(query: Sent): ConversionOptions {
   const { tileSize, compression, quality, level, predictor, psnr, cr, concurrent, reduction, onlyFrame, format } = query;
   return checkConversion({
@@ -72,7 +72,7 @@ export function conversionOf(query: Sent): ConversionOptions {
 /** Parameters that say where a job runs and where its result goes, not how it converts. */
 const addressing: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
 
-/** The conversion options among the parameters of a route, as they were sent. They are shown with the job. */
+/** The conversion options among the parameters of a route, as they were sent, to be shown with the job. */
 export function sentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
   const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !addressing.includes(name);
   return Object.fromEntries(Object.entries(sent).filter(([name]) => isOption(name)));

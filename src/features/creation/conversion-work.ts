@@ -2,7 +2,7 @@ import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import { activeStatuses, jobStatus } from '../jobs/job-status.js';
 
-/** Name of the job that converts, and type of its records. */
+/** Name of the conversion job, and type of its records. */
 export const conversionJob = 'large_image_tiff';
 
 /** Plain data of a conversion, stored with its job. */
@@ -12,7 +12,7 @@ export interface ConversionWork {
   options: ConversionOptions;
   /** Whether the owner gets a message when the job ends. */
   notify: boolean;
-  /** The folder and name of a new item for the result; `null` where the result becomes the large image of the item. */
+  /** The folder and name of a new item for the result; `null` if the result becomes the large image of the item. */
   target: { folderId: string; name: string | null } | null;
   /** The large image that the item had before, and gets back if the job does not succeed. */
   previous: Record<string, string> | null;
@@ -25,7 +25,7 @@ export function createdMessage(name: string): string {
   return `Large image created for item ${name}`;
 }
 
-/** Whether a job may still deliver. */
+/** Whether a job may still deliver a result. */
 export function isPending(status: number): boolean {
   return status === jobStatus.inactive || status === jobStatus.queued || activeStatuses.includes(status);
 }

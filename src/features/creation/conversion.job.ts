@@ -25,7 +25,7 @@ export interface ConversionParts {
   copies: ConversionItems;
   records: HostRecords;
   files: HostFiles;
-  /** Directory for the files that are made, before they are stored. */
+  /** Directory for files that are not stored yet. */
   temporaryDirectory: string;
 }
 
@@ -67,7 +67,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     const opened = await parts.images.openForConversion(item, file, owner);
     let converted: ConvertedFile;
     try {
-      // Where the image is open here, its file is not fetched.
+      // If the image is open here, its file need not be fetched.
       const local = opened === null ? await parts.files.localPath(file.doc) : '';
       const path = local ?? (await fetchFile(parts.files, file, directory.path, signal));
       converted = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {
@@ -81,7 +81,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       await opened?.close();
     }
     step('conversion:converted');
-    // The conversion may have taken long, so check again whether the result is still needed and permitted.
+    // The conversion may have taken long, so it is checked again whether the result is still needed and permitted.
     await creation.load(job);
     log('Storing result\n');
     progress({ current: 100, message: 'Storing' });
@@ -154,7 +154,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
   return records.fileOf(doc);
 }
 
-/** Name of the file that is made of a file of this name. It always differs from that. */
+/** Name of the converted file, which always differs from the original name. */
 function outputName(name: string): string {
   const dot = name.lastIndexOf('.');
   const base = dot > 0 ? name.slice(0, dot) : name;

@@ -53,7 +53,7 @@ const createInFolder = defineRoute({
   errors: ['bad-parameter', 'invalid', 'access-denied', 'login-required'],
   async handle({ params, query, caller, signal }, { items, records, folderImages }) {
     const known = isId(params.folderId) ? await records.findFolder(params.folderId.toLowerCase()) : null;
-    // Existing clients expect this text for everything that may be wrong with the id.
+    // Existing clients expect this text for everything that can be wrong with the id.
     if (known === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
     const folder = await items.loadFolder(known.id, 1, caller);
     const { createJobs, localJobs, recurse, cancelJobs, redoExisting } = query;
@@ -112,5 +112,5 @@ const refused = defineRoute({
   },
 });
 
-/** Routes about large images of many items at once. */
+/** Routes for the large images of many items at once. */
 export const creationRoutes = [createInFolder, removeIncomplete, refused];

@@ -22,7 +22,7 @@ interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
   runner: JobStarter;
 }
 
-/** Items become large images, one by one or a folder at once, by conversion where no source reads the file as it is. */
+/** Makes items large images, one by one or a whole folder at once, by conversion if no source reads the file. */
 export const creationFeature: Feature<CreationNeeds, null> = {
   async open({ core, items, images, marking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;

@@ -6,7 +6,7 @@ import type { FolderPosition } from './folder-walk.js';
 /** Name of the job that makes large images of the rest of a folder, and type of its records. */
 export const folderImagesJob = 'large_image_folder_images';
 
-/** The counts of PUT folder/:id/tiles. */
+/** The counts in the answer of PUT folder/:id/tiles. */
 export interface FolderImageCounts {
   childFoldersRecursed: number;
   itemsSkipped: number;
@@ -28,10 +28,10 @@ export interface FolderImageOptions {
   redoExisting: boolean;
 }
 
-/** How far the items of a folder have been handled. */
+/** The progress through the items of a folder. */
 export interface FolderImageProgress {
   counts: FolderImageCounts;
-  /** `null` when all have been handled, or none. */
+  /** `null` if all have been handled, or none. */
   position: FolderPosition | null;
 }
 
@@ -44,7 +44,7 @@ interface FolderImagesWork extends FolderImageProgress {
   asAdmin: boolean;
 }
 
-/** The job for the rest of a folder. */
+/** Creates the job for the rest of a folder. */
 export function newFolderImagesJob(begun: {
   folderId: string;
   caller: Caller;
@@ -57,7 +57,7 @@ export function newFolderImagesJob(begun: {
   return { userId: caller.id, asynchronous: true, kwargs: { folderId, ...options }, other: { folderImages: work } };
 }
 
-/** The work of a stored job. */
+/** Reads the work of a stored job. */
 export function folderImagesWork({ other }: Pick<JobRecord, 'other'>): FolderImagesWork {
   // Only this module writes that member.
   return other.folderImages as FolderImagesWork;

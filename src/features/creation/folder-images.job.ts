@@ -14,7 +14,7 @@ interface FolderImagesParts {
 
 /**
  * Makes large images of the items of a folder that follow those handled by the request. After a crash, it skips the images that it
- * has made, unless all should be remade.
+ * has made, unless all are to be remade.
  */
 export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {

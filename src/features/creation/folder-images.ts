@@ -27,7 +27,7 @@ type Handling = FolderImageOptions & { creation: CreationOptions };
 /** Options of one pass over a folder. */
 interface Pass {
   signal: AbortSignal;
-  /** Asked after each item. */
+  /** Called after each item. */
   isOver?: () => boolean;
   onItem?: (counts: FolderImageCounts) => void;
 }
@@ -44,7 +44,7 @@ interface FolderImageParts {
   logger: HostLogger;
 }
 
-/** Statuses of a job that can still be cancelled by request. */
+/** Statuses of a job that can still be canceled by request. */
 const cancelable: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
 
 const nothing: FolderImageCounts = {
@@ -64,7 +64,7 @@ function creationOptions({ createJobs, localJobs }: FolderImageOptions, caller: 
   return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
 }
 
-/** Makes large images of many items, and removes those whose creation has not ended. */
+/** Makes large images of many items, and removes unfinished ones. */
 export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 
@@ -107,7 +107,7 @@ export class FolderImages {
       if (step.kind === 'folder') counts.childFoldersRecursed++;
       else {
         counts.totalItems++;
-        // Below the requested folder there may be items that the caller may only read.
+        // Below the requested folder there may be items that the caller can only read.
         const level = await access.level(caller, { type: 'item', doc: step.item.doc });
         if (level < 1) counts.itemsSkipped++;
         else await this.#handle(step.item, handling, counts);
@@ -141,7 +141,7 @@ export class FolderImages {
     else await this.#redo(item, item, options, counts);
   }
 
-  /** @param before the item as it was before its job was cancelled, which names the original file. */
+  /** @param before the item as it was before its job was canceled, which names the original file. */
   async #redo(item: ItemRecord, before: ItemRecord, options: Handling, counts: FolderImageCounts): Promise<void> {
     const { creation } = this.parts;
     const file = await this.#originalOf(before);
@@ -159,10 +159,10 @@ export class FolderImages {
     if (now !== null && now.largeImage !== null && !(await this.#isReadable(now))) await creation.remove(now);
   }
 
-  /** @throws LargeImageError when nothing can be made of the file, now or by a job. */
+  /** @throws LargeImageError if the file cannot become an image, now or by a job. */
   async #make(item: ItemRecord, file: FileRecord, { creation: how }: Handling): Promise<unknown> {
     const { creation, marking } = this.parts;
-    // A job that could only fail is not started, because nobody reads the logs of many jobs.
+    // A job that would certainly fail is not started, because nobody reads the logs of many jobs.
     if (how.createJob === 'always') await marking.requireImage(file);
     return item.largeImage === null ? creation.create(item, file, how) : creation.recreate(item, file, how);
   }
@@ -195,7 +195,7 @@ export class FolderImages {
     }
   }
 
-  /** @returns false when the job of the item may still deliver a result. */
+  /** @returns false if the job of the item may still deliver a result. */
   async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
     const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
     return status === null || !cancelable.includes(status);

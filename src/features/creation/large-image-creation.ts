@@ -19,7 +19,7 @@ import type { JobEvent, JobStore } from '../jobs/jobs.js';
 
 /** How a large image is made. */
 export interface CreationOptions {
-  /** Whether a job converts the file: never, only where no source reads it, or always. */
+  /** Whether a job converts the file: never, only if no source reads it, or always. */
   createJob: 'never' | 'when needed' | 'always';
   /** Whether the processes of the server run the job. Otherwise processes do that only run jobs, if there are any. */
   localJob: boolean;
@@ -30,7 +30,7 @@ export interface CreationOptions {
   caller: Caller | null;
 }
 
-/** The work of a job, the documents that it is about, and who has requested it. */
+/** The work of a job, its documents, and the user who has requested it. */
 interface LoadedWork {
   work: ConversionWork;
   item: ItemRecord;
@@ -57,7 +57,7 @@ interface CreationParts {
 
 const notificationLifetimeMs = 30_000;
 
-/** Makes items large images, by a conversion where that is needed, and keeps their records in step with the jobs. */
+/** Makes items large images, by conversion if necessary, and keeps their records in step with the jobs. */
 export class LargeImageCreation {
   constructor(private readonly parts: CreationParts) {}
 
@@ -65,8 +65,8 @@ export class LargeImageCreation {
    * Makes an item a large image of one of its files.
    *
    * @returns the job that does it; `null` if it is done.
-   * @throws BadParameterError when the item is or is becoming a large image; TileSourceError when no source reads the file and no
-   * job may be used. Nothing is changed then.
+   * @throws BadParameterError if the item is or is becoming a large image; TileSourceError if no source reads the file and no job
+   * may be used. Nothing is changed then.
    */
   async create(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
     const current = await this.#withoutLostJob(item);
@@ -86,7 +86,7 @@ export class LargeImageCreation {
   /**
    * Remakes the large image of an item. The previous one is kept until the new one is known to work, and restored if a job fails.
    *
-   * @throws TileSourceError when no source reads the file and no job may be used.
+   * @throws TileSourceError if no source reads the file and no job may be used.
    */
   async recreate(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
     const { records, marking, items } = this.parts;
@@ -124,9 +124,10 @@ export class LargeImageCreation {
   }
 
   /**
-   * Removes the large image of an item. A job that is making it is cancelled, and a file that a job has made is removed; the uploaded file is kept.
+   * Removes the large image of an item. A job that is making it is canceled, and a file that a job has made is removed; the
+   * uploaded file is kept.
    *
-   * @returns false when there was none.
+   * @returns false if there was none.
    */
   async remove(item: ItemRecord): Promise<boolean> {
     const { largeImage } = item;
@@ -134,7 +135,7 @@ export class LargeImageCreation {
     const product = await this.#markProduct(item);
     const removed = await this.parts.marking.remove(item);
     if (!removed) return false;
-    // The job is cancelled only now. If it has just ended, it finds that no item waits for it.
+    // The job is canceled only now. If it has just ended, it finds that no item waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
     step('removal:canceled');
     await this.#removeFile(product);
@@ -142,7 +143,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Stops an item's waiting for its job: the item gets its previous large image back, or has none.
+   * Ends an item's waiting for its job: the item gets its previous large image back, or has none.
    *
    * @returns false if it no longer waits.
    */
@@ -163,7 +164,7 @@ export class LargeImageCreation {
     try {
       return (await jobs.cancel(jobId))?.status ?? null;
     } catch (error) {
-      // The job has ended, or is already being cancelled.
+      // The job has ended, or is already being canceled.
       if (!(error instanceof InvalidError)) throw error;
       return (await jobs.find(jobId))?.status ?? null;
     }
@@ -172,8 +173,8 @@ export class LargeImageCreation {
   /**
    * Loads the work of a job and its documents.
    *
-   * @throws InvalidError when one of them no longer exists, or the item no longer waits for the job; AccessDeniedError when the
-   * owner has lost permission.
+   * @throws InvalidError if one of them no longer exists, or the item no longer waits for the job; AccessDeniedError if the owner
+   * has lost permission.
    */
   async load(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
@@ -195,7 +196,7 @@ export class LargeImageCreation {
     return { work, item, file, folder, owner };
   }
 
-  /** The file that a job has delivered, although its process could not record the end of the job; `null` where there is none. */
+  /** The file that a job has delivered, although its process could not record the end of the job; `null` if there is none. */
   async delivered(job: JobRecord): Promise<string | null> {
     const work = workOf(job);
     if (work === null || work.target !== null) return null;
@@ -203,7 +204,7 @@ export class LargeImageCreation {
     return jobId === job.id && expected !== true ? (fileId ?? null) : null;
   }
 
-  /** Makes a stored file the large image that an item expects of a job. @returns false when the item does not expect it any more. */
+  /** Makes a stored file the large image of an item that waits for a job. @returns false if the item no longer waits for it. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, registry, items, conversionItems } = this.parts;
     const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
@@ -333,7 +334,7 @@ export class LargeImageCreation {
     return { ...previous, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
   }
 
-  /** Marks the file that a job has made for an item, because it is not needed any more once the item is not served from it. */
+  /** Marks the file that a job has made for an item, because it is useless once the item is not served from it. */
   async #markProduct({ largeImage }: ItemRecord): Promise<FileRecord | null> {
     const { fileId, originalId, jobId } = largeImage ?? {};
     if (originalId === undefined || fileId === originalId) return null;

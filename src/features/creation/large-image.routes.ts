@@ -76,7 +76,7 @@ const create = defineRoute({
   async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const options = conversionOf(query);
-    // The item may already be a large image, because a source reads the upload as it is. With `force` that image is converted.
+    // The item may already be a large image, because a source reads the upload unchanged. With `force`, that image is converted.
     const isRedone = query.force && item.largeImage?.fileId !== undefined;
     const file = await (isRedone ? marking.chooseConvertible(item, query.fileId) : marking.chooseFile(item, query.fileId));
     const how: CreationOptions = {
@@ -140,5 +140,5 @@ const remove = defineRoute({
   },
 });
 
-/** The large image of an item as a whole. */
+/** Routes for the large image of an item. */
 export const largeImageRoutes = [get, getItem, internalMetadata, create, convert, remove];

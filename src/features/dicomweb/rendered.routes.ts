@@ -45,7 +45,7 @@ interface Viewport {
   part: { left: number; top: number; width: number; height: number } | null;
 }
 
-/** @throws BadParameterError for what is no viewport, or is outside of the instance. */
+/** @throws BadParameterError for what is no viewport, or is outside the instance. */
 function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, part: null };
   const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));

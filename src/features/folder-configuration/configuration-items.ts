@@ -23,7 +23,7 @@ export interface ConfigurationItemsOptions {
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
-  /** Lets one process at a time write a configuration, so that no user's addition is lost. */
+  /** Makes sure that one process at a time writes a configuration, so that no user's addition is lost. */
   leases: Leases;
 }
 
@@ -41,7 +41,7 @@ interface StoredConfiguration {
 /** The stored text of a configuration; `null` if there is none. */
 export type StoredText = string | null;
 
-/** Configurations of folders are items with one file each. Items of the same name with other contents are never changed. */
+/** Stores configurations of folders as items with one file each. Items of the same name with other contents are never changed. */
 export class ConfigurationItems {
   constructor(private readonly options: ConfigurationItemsOptions) {}
 
@@ -153,7 +153,7 @@ export class ConfigurationItems {
 
   async #replace(item: ItemRecord, former: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
     const file = await this.#create(item, former.name, bytes, { creatorId, fields: { [replacesField]: former.id } });
-    // The new text applies from here on. If the old file cannot be removed now, a later sweep removes it.
+    // From here on, the new text applies. If the old file cannot be removed now, a later sweep removes it.
     await this.#removeReplaced(file, item).catch((err: unknown) => this.#warn(err, item));
   }
 

@@ -4,8 +4,8 @@ import { createIndexes } from '../../core/database/indexes.js';
 import type { StoredDocument } from '../../host.js';
 
 /**
- * Marks on items and files that a write of a folder configuration has begun. If a mark is still there when no process writes, it was left by a
- * process that was killed.
+ * Marks on items and files that a write of a folder configuration has started. If a mark remains while no process writes, it was
+ * left by a process that was killed.
  */
 export class ConfigurationMarks {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'files' | 'itemOf' | 'fileOf'>) {}

@@ -15,7 +15,7 @@ const records: readonly Column[] = [
   { type: 'record', value: 'controls', title: 'Controls' },
 ];
 
-/** The item lists of a folder without a configuration of them (administration.md, 11.4). */
+/** The item lists of a folder whose configuration does not define any. */
 export async function defaultLists(settings: Settings, { login, admin }: Person): Promise<Record<string, { columns: Column[] }>> {
   const columns: Column[] = [];
   if ((await settings.get('large_image.show_thumbnails')) !== false) {

@@ -9,7 +9,7 @@ import { maxFolderConfigurationBytes, type ConfigurationItems } from './configur
 import type { Person } from './merge-yaml.js';
 import type { YamlTexts } from './yaml-texts.js';
 
-/** Largest number of folders above a folder that are searched. Deeper trees must be circular. */
+/** Maximum number of folders above a folder that are searched. Deeper trees must be circular. */
 const maxDepth = 1000;
 const listsName = '.large_image_config.yaml';
 

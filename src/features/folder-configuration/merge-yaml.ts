@@ -19,7 +19,7 @@ export interface Person {
   admin: boolean;
 }
 
-/** Merges the sections for this person into a mapping, and removes the sections for all others (administration.md, 11.2). */
+/** Merges the sections for this person into a mapping, and removes the sections for all others. */
 export function personalize(mapping: YamlMapping, { login, groups, admin }: Person): YamlMapping {
   let result = { ...mapping };
   const take = (section: string): YamlMapping | null => {
@@ -34,7 +34,7 @@ export function personalize(mapping: YamlMapping, { login, groups, admin }: Pers
   };
   const [ofGroups, ofUsers] = [take('groups'), take('users')];
   for (const group of [...groups].sort()) add(ofGroups, group);
-  // The sections of groups, merged before, may have added to `access`.
+  // The sections of groups, which were merged before, may have added to `access`.
   const ofAccess = take('access');
   if (login !== null) add(ofAccess, 'user');
   if (admin) add(ofAccess, 'admin');

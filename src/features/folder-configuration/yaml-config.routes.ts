@@ -61,5 +61,5 @@ const write = defineRoute({
   },
 });
 
-/** Configurations of folders. */
+/** Routes for configurations of folders. */
 export const yamlConfigRoutes = [read, write];

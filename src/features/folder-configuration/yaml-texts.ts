@@ -9,8 +9,8 @@ const memoryMiB = 512;
 type Input<Name extends keyof YamlFunctions> = Parameters<YamlFunctions[Name]>[0];
 
 /**
- * Parses and merges YAML texts in a thread, because aliases let a short text represent a huge one. Results come back as JSON texts,
- * which are never parsed on the main thread.
+ * Parses and merges YAML texts in a thread, because aliases let a short text represent a huge one. Results are returned as JSON
+ * texts, which are never parsed on the main thread.
  */
 export class YamlTexts {
   readonly #threads = new ThreadPool<YamlFunctions>({

@@ -3,7 +3,7 @@ import { BadParameterError } from '../../errors.js';
 import { isMapping, parseYaml, writeYaml, type YamlMapping } from '../../core/yaml.js';
 import { mergeMappings, personalize, type Person } from './merge-yaml.js';
 
-/** A result, or the message of a BadParameterError, because errors lose their class on the way out of a thread. */
+/** A result, or the message of a BadParameterError, because errors lose their class when they leave a thread. */
 export type Outcome<Result> = { result: Result } | { refused: string };
 
 function outcome<Result>(work: () => Result): Outcome<Result> {
@@ -23,15 +23,15 @@ function check({ text, name }: { text: string; name: string }): Outcome<{ isMapp
   });
 }
 
-/** The configuration merged from a folder and those nearer than it. */
+/** The merged configuration of a folder and the folders nearer than it. */
 export interface Layer {
   /** JSON text. */
   text: string;
-  /** Whether the configurations of folders above are merged too. */
+  /** Whether to merge the configurations of folders above too. */
   inherits: boolean;
 }
 
-/** Personalizes a text and merges `nearer` over it: the result of nearer folders as JSON, or `null`. */
+/** Personalizes a text and merges `nearer`, the result of nearer folders as JSON or `null`, over it. */
 function join({
   text,
   name,

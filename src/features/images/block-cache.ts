@@ -6,10 +6,10 @@ import { orAborted } from '../../tilesource/process/shared-work.js';
 
 /** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;
-/** Most bytes for which adjacent blocks are fetched by one request. Longer reads bypass the cache. */
+/** Maximum number of bytes for which adjacent blocks are fetched by one request. Longer reads bypass the cache. */
 const maxFetchBytes = 8 * 1024 * 1024;
 
-/** Fetches the bytes from `start` up to, not including, `end`; fewer only where the file ends. */
+/** Fetches the bytes from `start` to `end`, not including `end`; fewer only at the end of the file. */
 export type FetchBytes = (range: { start: number; end: number }, signal: AbortSignal | undefined) => Promise<Uint8Array>;
 
 /** Blocks that are fetched by one request, for all readers that wait for one of them. */
@@ -88,7 +88,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     return bytes;
   }
 
-  /** Fetches a block and those after it, up to the last one, as far as they are neither cached nor being fetched. */
+  /** Fetches a block and those after it, up to the last one, unless they are cached or being fetched. */
   #begin(first: number, last: number): Flight {
     let count = 1;
     while (first + count <= last && !this.blocks.has(this.prefix + (first + count)) && !this.#flights.has(first + count))
@@ -106,7 +106,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
         }
         this.#end(flight);
       },
-      // The readers that wait get the error. If there are none any more, it is ignored.
+      // The waiting readers get the error. If there are none left, it is ignored.
       () => this.#end(flight),
     );
     return flight;

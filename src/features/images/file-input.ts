@@ -13,7 +13,7 @@ export interface ReadableFiles {
 }
 
 /**
- * A file of the host as tile sources open it: by its path where it has one, else through ranged reads.
+ * A file of the host in the form that tile sources open: by its path if it has one, otherwise through ranged reads.
  *
  * @param companions the other files of its item, for formats of several files.
  */
@@ -40,7 +40,10 @@ export async function hostFileInput(
   };
 }
 
-/** Whether a file is a JPEG or PNG, which browsers show as it is; `null` for all others. Its first bytes decide, not its name and type. */
+/**
+ * Whether a file is a JPEG or PNG, which browsers show directly; `null` for all others. Its first bytes decide, not its name and
+ * type.
+ */
 export async function storedPicture(
   file: FileRecord,
   files: ReadableFiles,

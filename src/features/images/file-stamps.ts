@@ -1,23 +1,26 @@
 import { stat } from 'node:fs/promises';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 
-/** A file that was replaced on disk without a word to the host is noticed after this time, in milliseconds. */
+/** A file that was replaced on disk without an event from the host is noticed after this time, in milliseconds. */
 const lifetimeMs = 500;
-/** The stamp of a file in use is renewed in the background after this: on a busy server that takes longer than a tile may wait. */
+/**
+ * The stamp of a file in use is refreshed in the background after this time, because on a busy server that takes longer than a tile
+ * should wait.
+ */
 const renewAfterMs = 50;
 
-/** Files remembered: a path and a line of text each. */
+/** Maximum number of files to remember: a path and a line of text each. */
 const maxFiles = 20_000;
 
 /** Options of {@link FileStamps}. */
 export interface FileStampsOptions {
   /** Path of a file on this machine; `null` if it is remote or no longer exists. */
   pathOf(fileId: string): Promise<string | null>;
-  /** Called when a stamp has changed, before anyone gets the new one. */
+  /** Called when a stamp has changed, before the new one is returned to anyone. */
   changed(fileId: string): Promise<void>;
 }
 
-/** The stamp of a file that is not there. */
+/** The stamp of a missing file. */
 const goneText = 'gone';
 
 interface Stamp {
@@ -25,25 +28,28 @@ interface Stamp {
   text: string;
 }
 
-/** Tells by size and time of change whether a file is still the one that it was. */
+/** Detects by size and modification time whether a file has been replaced. */
 export class FileStamps {
   readonly #stamps = new FreshCache<Stamp>({ max: maxFiles, lifetimeMs, renewAfterMs });
 
   constructor(private readonly options: FileStampsOptions) {}
 
-  /** Equal as long as the file is the same; empty for files that are not on this machine, whose changes the host announces. */
+  /**
+   * A text that stays equal as long as the file is the same; empty for files that are not on this machine, whose changes the host
+   * announces.
+   */
   of(fileId: string): string | Promise<string> {
     const stamp = this.#stamps.get(fileId, (former) => this.#take(fileId, former));
     return stamp instanceof Promise ? stamp.then(({ text }) => text) : stamp.text;
   }
 
-  /** Forgets a file, whose path may be another one now. */
+  /** Drops a file from the cache, because its path may have changed. */
   forget(fileId: string): void {
     this.#stamps.delete(fileId);
   }
 
   async #take(fileId: string, former: Stamp | undefined): Promise<Stamp> {
-    // A file that is gone may have been moved.
+    // A missing file may have been moved.
     const isKnown = former !== undefined && former.text !== goneText;
     const path = isKnown ? former.path : await this.options.pathOf(fileId);
     const text = path === null ? '' : await stampOf(path);

@@ -12,7 +12,7 @@ export interface StoredSeries {
   dicomStudyUID: string;
 }
 
-/** Most items that one change in a folder affects. */
+/** Maximum number of items that one change in a folder affects. */
 const maxConcerned = 1000;
 
 /** Queries on items whose images are made of other files in their folders. */
@@ -64,7 +64,7 @@ export class FolderDependants {
     }));
   }
 
-  /** Items of a folder that are served by one of some sources. */
+  /** Items of a folder that are served by one of these sources. */
   async served(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items
@@ -73,7 +73,7 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes a path from the files that items of a folder wait for. @returns the items that waited for it, as they are then. */
+  /** Removes a path from the files that items of a folder wait for. @returns the updated items that waited for it. */
   async arrived(folder: FolderRecord, path: string): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const missing = `${waitingField}.missing`;
@@ -97,7 +97,7 @@ export class FolderDependants {
     return changed;
   }
 
-  /** Stores the files that an item waits for; `null` says that it waits for none. */
+  /** Stores the files that an item waits for; `null` means that it waits for none. */
   async setWaiting(item: ItemRecord, waiting: { file: FileRecord; missing: readonly string[] } | null): Promise<void> {
     if (waiting === null && item.waiting === null) return;
     const stored = waiting && { fileId: waiting.file.doc._id, missing: [...waiting.missing] };

@@ -4,7 +4,7 @@ import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { FolderDependants } from './folder-dependants.model.js';
 
-/** How many folders, from that of a file upwards, are searched for images that are made of the file. */
+/** Number of folders, from that of a file upwards, that are searched for images made from the file. */
 const maxFolders = 10;
 
 /** Options of {@link FolderFollowers}. */
@@ -17,7 +17,7 @@ interface FollowerParts {
   images: {
     /** Called when the image of an item has changed although its file has not. */
     changeRevision(item: ItemRecord): Promise<void>;
-    /** Called when the files have come that the image of an item waited for. */
+    /** Called when the files have arrived that the image of an item waited for. */
     retry(item: ItemRecord): Promise<void>;
   };
 }
@@ -54,13 +54,13 @@ export class FolderFollowers {
     if (file !== null) for (const waiting of await this.#ownWaiting(item, file)) await images.retry(waiting);
   }
 
-  /** The item itself, where it waits for this file. */
+  /** The item itself, if it waits for this file. */
   async #ownWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord[]> {
     const now = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
     return now?.waiting?.missing.includes(file.name) === true ? [now] : [];
   }
 
-  /** Whether the image of an item may be made of the file at a path. */
+  /** Whether the image of an item may include the file at a path. */
   #mayHold({ name, largeImage }: ItemRecord, path: string): boolean {
     return this.parts.registry.get(largeImage?.sourceName ?? '')?.mayHold?.(name, path) ?? true;
   }

@@ -29,7 +29,7 @@ interface FollowerParts {
   series: SeriesMerge;
 }
 
-/** Most other files of an item that are tried when a file has come. */
+/** Maximum number of other files of an item to try when a file has arrived. */
 const maxMainFiles = 4;
 
 /** Keeps large images in step with the host's items and files. */
@@ -44,7 +44,7 @@ export class HostFollower {
     this.#folders = new FolderFollowers({ ...parts, images });
   }
 
-  /** Listens to what the host announces of its items and files. @param onClose takes the steps that end it. */
+  /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
   follow(events: HostEvents, onClose: OnClose): void {
     onClose(events.on('item.removed', ({ item }) => this.#itemRemoved(item)));
     onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
@@ -52,7 +52,7 @@ export class HostFollower {
     onClose(events.on('file.removed', ({ file }) => this.#fileRemoved(file)));
   }
 
-  /** A saved file may make its item a large image, or change the one that it is. */
+  /** A saved file may make its item a large image, or change its existing one. */
   async #fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
     const { records, items } = this.parts;
     const file = records.fileOf(doc);
@@ -134,7 +134,7 @@ export class HostFollower {
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
         if (error instanceof MissingPartsError) {
-          // The image is a part of the slide that waits, or only accompanies it. What is missing is stored already.
+          // The image is a part of the slide that waits, or only accompanies it. The missing parts are already stored.
           await this.parts.marking.remove(item);
           return this.parts.records.markers.refuse(item, error.reason);
         }
@@ -143,13 +143,13 @@ export class HostFollower {
     }
   }
 
-  /** Gives the image of an item another state: its file is the same, but something that the file names has changed. */
+  /** Gives the image of an item a new state: its file is the same, but another file that it refers to has changed. */
   async #changeRevision(item: ItemRecord): Promise<void> {
     const stored = item.doc.largeImage as Record<string, unknown>;
     await this.#replaceMarker(item, { ...stored, revision: randomUUID() });
   }
 
-  /** Tries again to make the image of an item, because the files have come that it waited for. */
+  /** Tries again to make the image of an item, because the files that it waited for have arrived. */
   async #retry(item: ItemRecord): Promise<void> {
     const file = item.waiting === null ? null : await this.parts.records.findFile(item.waiting.fileId);
     if (file === null || file.itemId !== item.id) return;
@@ -163,7 +163,7 @@ export class HostFollower {
     await this.parts.marking.replaced(item);
   }
 
-  /** A removed file takes the large images with it that are served from it. */
+  /** When a file is removed, so are the large images that are served from it. */
   async #fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const file = this.parts.records.fileOf(doc);
     // No item is served from an attached file, and there may be many of them.
@@ -196,8 +196,8 @@ export class HostFollower {
   }
 
   /**
-   * Serves the copy of an item from its own copies of the files. Where the file was not copied, because a job had not finished it, the copy is
-   * no large image.
+   * Serves the copy of an item from its own copies of the files. If the file was not copied, because a job had not finished it, the
+   * copy is not a large image.
    */
   async #itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
     const { records, items } = this.parts;
@@ -217,7 +217,8 @@ export class HostFollower {
 }
 
 /**
- * Whether a file is a folder configuration, or one that macOS adds for each file. Other names with a dot may be parts of images.
+ * Whether a file is a folder configuration, or one that macOS adds for each file. Other names that start with a dot can be parts of
+ * images.
  */
 function isNeverImage(name: string): boolean {
   const lower = name.toLowerCase();

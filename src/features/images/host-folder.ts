@@ -8,13 +8,13 @@ import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/recor
 import type { FileTree, BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/tile-source.js';
 import { hostFileInput } from './file-input.js';
 
-/** Most folders below an image that is itself a folder. */
+/** Maximum number of folders below an image that is itself a folder. */
 const maxFolders = 20_000;
-/** Most files of a folder that are compared with a pattern. */
+/** Maximum number of files of a folder to compare with a pattern. */
 const maxFiles = 20_000;
-/** Most files of a tree whose records are kept in memory. */
+/** Maximum number of files of a tree whose records are kept in memory. */
 const keptFiles = 20_000;
-/** Memory that a folder and a kept record take, in bytes. */
+/** Memory of a folder and of a cached record, in bytes. */
 const bytesPerFolder = 500;
 
 /** The other parts of an image, besides its file. The image is shown only to callers who can read all of it. */
@@ -28,7 +28,7 @@ export interface ImageParts {
 /** The files that a user can see around a file; all others count as missing. */
 export interface Sight {
   item(id: string): Promise<boolean>;
-  /** The visible ones of some folders. */
+  /** Filters folders to the visible ones. */
   folders(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -44,22 +44,22 @@ export interface HostFolderParts {
   contents: FolderContents;
   files: HostFiles;
   blocks: BlockCache;
-  /** The file of the image, from which the folder is seen. */
+  /** The file of the image, relative to which paths are resolved. */
   file: FileRecord;
   item: ItemRecord;
   folder: () => Promise<FolderRecord | null>;
-  /** The files of the item, itself among them. */
+  /** The files of the item, including this one. */
   ownFiles: () => Promise<readonly FileRecord[]>;
   /** The file of the large image of an item. */
   imageOf: (itemId: string) => Promise<ItemFile | null>;
   /** Every item and folder that the image uses is added to this. */
   parts: ImageParts;
-  /** `null`: everything is visible; whether the caller may see the image is checked afterwards. */
+  /** `null` if everything is visible; then it is checked later whether the caller can see the image. */
   sight: Sight | null;
   borrow: Borrow;
 }
 
-/** Names of a path; `null` for one that leaves the folder. */
+/** Names on a path; `null` if the path leaves the folder. */
 function namesOf(path: string): string[] | null {
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
   const isBad = path.startsWith('/') || path.includes('\\') || path.includes('\0') || path.length > 4096 || names.includes('..');
@@ -120,7 +120,7 @@ export class HostFolder implements SourceFolder {
   }
 
   async item(id: string): Promise<FolderFile | null> {
-    // Ids of items that do not exist are added too, so that callers cannot learn whether an item exists that they may not read.
+    // Ids of items that do not exist are added too, so that callers cannot find out whether an item exists that they cannot read.
     this.with_.parts.items.add(id);
     this.with_.parts.named.add(id);
     if ((await this.with_.sight?.item(id)) === false) return null;

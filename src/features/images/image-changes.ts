@@ -6,7 +6,10 @@ export interface ChangedItem {
   doc: StoredDocument;
 }
 
-/** Tells other features that an item shows another image than before, or none, so that they remove what they made of the former one. */
+/**
+ * Tells other features that an item shows another image than before, or none, so that they remove the files that they made from the
+ * former one.
+ */
 export class ImageChanges {
   readonly #listeners: ((item: ChangedItem) => Promise<unknown>)[] = [];
 

@@ -29,15 +29,15 @@ export interface ImageMarkingOptions {
   temporaryDirectory: string;
 }
 
-/** Makes items large images of one of their files, as far as a source reads it, and undoes that. */
+/** Makes items large images of one of their files if a source reads it, and undoes that. */
 export class ImageMarking {
   constructor(private readonly options: ImageMarkingOptions) {}
 
   /**
    * Makes an item a large image of one of its files, if a source can read it as it is.
    *
-   * @throws BadParameterError when the item is or is becoming a large image, or the file belongs to another item; TileSourceError
-   * when no source reads the file. Nothing is saved then.
+   * @throws BadParameterError if the item is or is becoming a large image, or the file belongs to another item; TileSourceError if
+   * no source reads the file. Nothing is saved then.
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
@@ -49,7 +49,7 @@ export class ImageMarking {
     return claimed;
   }
 
-  /** Takes the large image off an item; the file stays. @returns false when there was none. */
+  /** Removes the large image of an item; the file stays. @returns false if there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
     const { records, items, images, changes } = this.options;
     if (item.largeImage === null) return false;
@@ -62,9 +62,9 @@ export class ImageMarking {
   }
 
   /**
-   * Closes and removes what was made of the large image that an item had, after it was given another one.
+   * Closes and removes everything that was made from the former large image of an item, after it has got another one.
    *
-   * @param before the item as it was.
+   * @param before the item before the change.
    */
   async replaced(before: ItemRecord): Promise<void> {
     this.options.images.closeFile(before.largeImage?.fileId);
@@ -75,7 +75,7 @@ export class ImageMarking {
   async findSource(file: FileRecord): Promise<string> {
     const { images, logger } = this.options;
     const opened = await images.openApart(file, { icc: false, sight: await this.#sightOf(file) });
-    // Closing may take a source long, so nobody waits for it.
+    // A source may take long to close, so nobody waits for it.
     opened.close().catch((err: unknown) => {
       logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
@@ -83,7 +83,8 @@ export class ImageMarking {
   }
 
   /**
-   * {@link ImageMarking.findSource} for a file of an item. Where files that belong to the image are missing, the item is stored as waiting for them.
+   * Like {@link ImageMarking.findSource}, for a file of an item. If files that belong to the image are missing, the item is stored
+   * as waiting for them.
    *
    * @throws TileSourceError that says why no source can read the file.
    */
@@ -103,13 +104,13 @@ export class ImageMarking {
     }
   }
 
-  /** Whether a file that no source opens is an image that is only too large for them. */
+  /** Whether a file that no source opens is an image that is just too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
     const { registry, temporaryDirectory } = this.options;
     return registry.isOnlyTooLarge(await hostFileInput(file, this.options), temporaryDirectory);
   }
 
-  /** @throws TileSourceError when nothing can be made of a file: no source reads it, and it is not only too large for them. */
+  /** @throws TileSourceError if a file cannot become an image: no source reads it, and it is not just too large for them. */
   async requireImage(file: FileRecord): Promise<void> {
     try {
       await this.findSource(file);
@@ -167,7 +168,7 @@ export class ImageMarking {
   }
 }
 
-/** @throws BadParameterError when the item is or is becoming a large image, or the file belongs to another item. */
+/** @throws BadParameterError if the item is or is becoming a large image, or the file belongs to another item. */
 export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage?.fileId !== undefined) throw new BadParameterError('Item already has largeImage set.');
   if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');

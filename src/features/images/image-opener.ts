@@ -15,7 +15,9 @@ import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
 import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-folder.js';
 
-/** Images may be made of images that are made of others: how deep, and how many of them one image may have. */
+/**
+ * Images can be combined from images that are themselves combined: the maximum depth, and the maximum number of them in one image.
+ */
 const maxDepth = 4;
 const maxNested = 16;
 /** Approximate memory of the description of a frame. */
@@ -30,7 +32,7 @@ export interface ImageOpenerOptions {
   settings: Settings;
   logger: HostLogger;
   temporaryDirectory: string;
-  /** Uses the image of a file that others may be using. */
+  /** Uses the image of a file together with other users. */
   share<R>(
     found: ItemFile,
     sourceName: string | undefined,
@@ -39,7 +41,7 @@ export interface ImageOpenerOptions {
   ): Promise<R>;
 }
 
-/** How a file is opened. */
+/** Options for opening a file. */
 export interface OpenOptions {
   sourceName?: string | undefined;
   icc: IccOption;
@@ -53,15 +55,15 @@ interface Nesting {
   parts: ImageParts;
   sight: Sight | null;
   /**
-   * Images that are made of others in turn, by the chain of ids that leads to them. They are opened for this image alone: if they were shared, two
-   * images could wait for each other.
+   * Images that are combined from others, by the chain of ids that leads to them. They are opened for this image alone: if they
+   * were shared, two images could wait for each other.
    */
   nested: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
 }
 
 /** Opens files of the host with the sources that read them. */
 export class ImageOpener {
-  /** The parts of images that could not be opened, as far as they were found, by the error that was thrown. */
+  /** The parts of images that could not be opened, as far as they are known, by the error that was thrown. */
   readonly #ofFailures = new WeakMap<object, ImageParts>();
 
   constructor(private readonly options: ImageOpenerOptions) {}
@@ -197,7 +199,7 @@ export class ImageOpener {
     return item === null || file === null ? null : { file, item };
   }
 
-  /** The converted file, where the item is served from that instead of the file that was found. */
+  /** The converted file, if the item is served from that instead of the file that was found. */
   async #served(found: ItemFile): Promise<ItemFile> {
     const { fileId, originalId } = found.item.largeImage ?? {};
     if (originalId !== found.file.id || fileId === undefined) return found;
@@ -206,14 +208,14 @@ export class ImageOpener {
   }
 }
 
-/** The source that reads a file for its item; `undefined` where the item is served from another file. */
+/** The source that reads a file for its item; `undefined` if the item is served from another file. */
 export function sourceOf({ largeImage }: ItemRecord, file: FileRecord): string | undefined {
   return largeImage?.fileId === file.id ? largeImage.sourceName : undefined;
 }
 
 function borrowable(sourceName: string, source: TileSource): BorrowedImage {
   let made: Renderer | null = null;
-  // Few images are ever borrowed, so the renderer is made at the first use.
+  // Few images are ever borrowed, so the renderer is created at the first use.
   const renderer = (): Renderer => (made ??= new Renderer(source, {}));
   return {
     sourceName,

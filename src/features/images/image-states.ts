@@ -16,13 +16,13 @@ export interface ImageStatesOptions {
   items: Items;
   files: HostFiles;
   settings: Settings;
-  /** Called when a file was replaced on disk, before its new state is named. */
+  /** Called when a file was replaced on disk, before its new state is returned. */
   changedOnDisk(fileId: string): Promise<void>;
 }
 
-/** The image of an item as it is now. */
+/** The current image of an item. */
 export interface ImageState {
-  /** Another text as soon as pictures of the image may be different. It begins with the id of the file. */
+  /** A text that changes whenever pictures of the image may change. It begins with the id of the file. */
   name: string;
   /** The same name without the state of the items that the image refers to by id. */
   ownName: string;
@@ -32,13 +32,13 @@ export interface ImageState {
   icc: IccOption;
 }
 
-/** Images whose named items are remembered. */
+/** Maximum number of images whose named items are remembered. */
 const maxImages = 10_000;
 
-/** Names the states of images, so that caches and entity tags can tell whether a picture is still right. */
+/** Names the states of images, so that caches and entity tags can tell whether a picture is still valid. */
 export class ImageStates {
   readonly #stamps: FileStamps;
-  /** The items that an image names by their ids, under {@link ImageState.ownName}. */
+  /** The items that an image refers to by id, under {@link ImageState.ownName}. */
   readonly #namedItems = new LRUCache<string, ReadonlySet<string>>(atMost(maxImages));
 
   constructor(private readonly options: ImageStatesOptions) {
@@ -65,24 +65,24 @@ export class ImageStates {
     return { name, ownName, fileId, sourceName, icc };
   }
 
-  /** The state of a file that is opened as a part of other images only. */
+  /** The state of a file that is only opened as a part of other images. */
   async ofPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc'>> {
     const icc = await this.#icc();
     const stamp = await this.#stamps.of(file.id);
     return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc };
   }
 
-  /** Remembers the items that an image names by their ids: from now on its state is another one when theirs is. */
+  /** Remembers the items that an image refers to by id. From now on its state changes when theirs does. */
   setNamedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
     this.#namedItems.set(ownName, ids);
   }
 
-  /** Forgets the path and stamp of a file. */
+  /** Drops the path and stamp of a file from the cache. */
   forgetFile(fileId: string): void {
     this.#stamps.forget(fileId);
   }
 
-  /** Another text when the image of one of the items has changed. */
+  /** A text that changes when the image of one of the items changes. */
   async #digestOf(ids: ReadonlySet<string>): Promise<string> {
     const digest = createHash('sha256');
     for (const id of ids) {
@@ -110,7 +110,7 @@ function servedFile(item: ItemRecord): { fileId: string; sourceName: string | un
   return { fileId: largeImage.fileId, sourceName: largeImage.sourceName };
 }
 
-/** Most missing files that a message names. */
+/** Maximum number of missing files that a message names. */
 const maxNamedFiles = 20;
 
 function missingText({ waiting }: ItemRecord): string | undefined {

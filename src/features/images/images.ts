@@ -24,7 +24,7 @@ import type { ImageChanges } from './image-changes.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
 
-/** A picture that was made, or comes from the tile cache. One with holes is not kept there. */
+/** A picture that was made, or comes from the tile cache. Pictures with holes are not cached. */
 type MadePicture = Pick<EncodedPicture, 'bytes' | 'type' | 'corruptTiles'>;
 
 /** Options of {@link Images}. */
@@ -45,21 +45,21 @@ export interface ImagesOptions {
   temporaryDirectory: string;
 }
 
-/** In whose turn and where the making of a picture waits. */
+/** The caller in whose turn a picture is made, and the queue in which that waits. */
 interface MakeOptions {
-  /** Read only when the picture is not in the cache. */
+  /** Read only if the picture is not cached. */
   asked: { caller: Caller | null; readonly signal: AbortSignal };
   queue: WorkQueue;
 }
 
-/** Images of several files whose parts are remembered. */
+/** Maximum number of images of several files whose parts are remembered. */
 const maxKnownParts = 10_000;
-/** How often an image is opened to see what it is made of, while that changes. */
+/** How often an image is opened to find its parts, if they keep changing. */
 const maxInspections = 4;
 
 /** Large images of items, opened for the requests that show them. */
 export class Images {
-  /** Pictures that are being made. Requests for the same picture share one making. */
+  /** Pictures that are being made. Requests for the same picture share the work. */
   readonly #underWay = new SharedWork<MadePicture>();
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
@@ -71,15 +71,15 @@ export class Images {
     this.#states = new ImageStates({ ...options, changedOnDisk: (fileId) => this.#changedOnDisk(fileId) });
   }
 
-  /** The sources that may read files. */
+  /** The sources that read files. */
   get registry(): TileSourceRegistry {
     return this.options.registry;
   }
 
   /**
-   * The item, when the caller may read it and all that its large image is made of.
+   * The item, if the caller can read it and all parts of its large image.
    *
-   * @throws UnknownIdError, AccessDeniedError; TileSourceError where it cannot be found out what the image is made of
+   * @throws UnknownIdError, AccessDeniedError; TileSourceError if the parts cannot be determined
    */
   async load(itemId: string, caller: Caller | null): Promise<ItemRecord> {
     const { items, registry } = this.options;
@@ -94,7 +94,7 @@ export class Images {
     return item;
   }
 
-  /** Whether the caller may see the label, macro and other associated images of an item that they may read. */
+  /** Whether the caller can see the label, macro and other associated images of an item that they can read. */
   async showsAssociated(item: ItemRecord, caller: Caller | null): Promise<boolean> {
     const needed = await this.options.settings.get('large_image.associated_images');
     if (needed !== 'WRITE' && needed !== 'ADMIN') return true;
@@ -107,20 +107,23 @@ export class Images {
     }
   }
 
-  /** Throws why an image could not be opened, which names its parts. @throws AccessDeniedError for callers who may not read the parts. */
+  /**
+   * Throws why an image could not be opened, a message that names its parts. @throws AccessDeniedError for callers who cannot read
+   * the parts.
+   */
   async #rethrow(error: unknown, item: ItemRecord, state: string, caller: Caller | null): Promise<never> {
     const parts = this.#opener.partsOfFailure(error);
     if (parts !== undefined) await this.options.items.requireParts(item, `failure:${state}`, parts, caller);
     throw error;
   }
 
-  /** Opens an image to see what it is made of. */
+  /** Opens an image to find its parts. */
   async #inspectParts(item: ItemRecord): Promise<{ state: string; parts: OpenImage['parts'] }> {
     for (let tries = 0; tries < maxInspections; tries++) {
       const state = await this.#states.of(item);
       const parts = await this.#useOpen(item, state, (opened) => opened.parts);
       this.#states.setNamedItems(state, parts.named);
-      // The state has another name as soon as the named items are known.
+      // The state gets another name once the named items are known.
       if ((await this.#states.of(item)).name !== state.name) continue;
       this.#parts.set(state.name, parts);
       return { state: state.name, parts };
@@ -129,7 +132,7 @@ export class Images {
   }
 
   /**
-   * Names a picture of an item exactly: file, its state, colour correction, version of the rendering and request. Equal names mean equal bytes, so the name is the key in
+   * Names a picture of an item exactly: file, its state, color correction, version of the rendering and request. Equal names mean equal bytes, so the name is the key in
    * caches, and entity tags are made of it.
    *
    * @throws NoLargeImageError
@@ -144,15 +147,14 @@ export class Images {
     return `${state}/${kind}/${rendering.version}?${canonical}`;
   }
 
-  /** Another text as soon as the image of an item may be another one. @throws NoLargeImageError */
+  /** A text that changes whenever the image of an item may have changed. @throws NoLargeImageError */
   async stateName(item: ItemRecord): Promise<string> {
     return (await this.#states.of(item)).name;
   }
 
   /**
-   * The picture of this key: from the cache, or made and then cached. The making stops when the signals of all requests that wait for it are
-   * aborted.
-   *
+   * The picture with this key: from the cache, or made and then cached. Making it stops when the signals of all requests that wait
+   * for it are aborted.
    */
   picture(
     item: ItemRecord,
@@ -163,7 +165,7 @@ export class Images {
     return this.made(key, (wanted) => this.use(item, (image) => make(image, wanted), wanted), options);
   }
 
-  /** Bytes of this key that are made of an image: from the cache, or made and then cached, like {@link Images.picture}. */
+  /** Bytes with this key that are made from an image: from the cache, or made and then cached, like {@link Images.picture}. */
   async made(
     key: string,
     make: (signal: AbortSignal) => Promise<MadePicture>,
@@ -188,19 +190,19 @@ export class Images {
   /**
    * Opens the large image of an item for one use; it stays open for the next one.
    *
-   * @param signal of the caller; opening is aborted when nobody waits for it anymore
+   * @param signal of the caller; opening is aborted when nobody waits for it any more
    * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced meanwhile
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.image), signal);
   }
 
-  /** Like {@link Images.use}, for the samples as the file has them, without styles and colour profiles. */
+  /** Like {@link Images.use}, for the samples as the file has them, without styles and color profiles. */
   async useStored<R>(item: ItemRecord, use: (image: BorrowedImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
   }
 
-  /** {@link Images.use} for those who need both. */
+  /** Like {@link Images.use}, for callers that need both. */
   useOpened<R>(
     item: ItemRecord,
     use: (open: Pick<OpenImage, 'image' | 'borrowed'>) => Promise<R> | R,
@@ -227,14 +229,14 @@ export class Images {
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
       const opened = await this.#opener.open(file, { sourceName, icc, signal: wanted });
-      // Images of very many frames take a while to open, and then to be described.
+      // Images with very many frames take a while to open, and then to be described.
       if (isSliceOver()) await nextSlice();
       return opened;
     };
     return this.options.sources.use(name, open, use, signal);
   }
 
-  /** Uses the image of a file for another image; it stays open for the next. */
+  /** Uses the image of a file as a part of another image; it stays open for the next use. */
   async #share<R>(
     { file, item }: ItemFile,
     sourceName: string | undefined,
@@ -248,23 +250,23 @@ export class Images {
     return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 
-  /** Opens a file apart from what other requests have open. The caller closes it. @throws TileSourceError */
+  /** Opens a file separately from other requests. The caller closes it. @throws TileSourceError */
   openApart(file: FileRecord, options: OpenOptions): Promise<OpenImage> {
     return this.#opener.open(file, options);
   }
 
   /**
-   * Opens a file for a conversion, where its source needs more than the file, or is one that the process of a conversion does not have.
+   * Opens a file for a conversion, if its source needs more than the file, or does not exist in the process of a conversion.
    *
-   * @returns `null` where the file alone is enough. The caller closes the image.
-   * @throws AccessDeniedError where the caller may not read all that the image is made of.
+   * @returns `null` if the file alone is enough. The caller closes the image.
+   * @throws AccessDeniedError if the caller cannot read all parts of the image.
    */
   async openForConversion(item: ItemRecord, file: FileRecord, caller: Caller | null): Promise<OpenImage | null> {
     let opened: OpenImage;
     try {
       opened = await this.#opener.open(file, { sourceName: sourceOf(item, file), icc: false });
     } catch (error) {
-      // It may be too large for all sources. Where it is no image, the conversion says so.
+      // It may be too large for all sources. If it is not an image, the conversion reports that.
       if (error instanceof TileSourceError) return null;
       throw error;
     }
@@ -284,20 +286,20 @@ export class Images {
     return (await hostFileInput(file, this.options)).open();
   }
 
-  /** Whether a file is a picture that browsers show as it is; `null` for all others. */
+  /** Whether a file is a picture that browsers show directly; `null` for all others. */
   async storedPicture(file: FileRecord, sourceName: string | undefined): ReturnType<typeof storedPicture> {
     if (this.options.registry.get(sourceName ?? '')?.readsWebPictures !== true) return null;
     return storedPicture(file, this.options);
   }
 
-  /** Closes a file that is kept open for requests to come, as it has changed or is not served any more. */
+  /** Closes a file that was kept open for later requests, because it has changed or is not served any more. */
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#states.forgetFile(fileId);
     this.options.forgetFile(fileId);
   }
 
-  /** Closes a file that was replaced on disk, and announces that the images made of it have changed. */
+  /** Closes a file that was replaced on disk, and announces that the images made from it have changed. */
   async #changedOnDisk(fileId: string): Promise<void> {
     const { records, changes, sources, logger } = this.options;
     sources.evict((key) => key.startsWith(`${fileId}:`));

@@ -1,6 +1,6 @@
 import type { ByteReader } from '../../tilesource/tile-source.js';
 
-/** Luminance quantization of ITU-T T.81, table K.1, in zigzag order: what encoders scale by their quality. */
+/** Luminance quantization of ITU-T T.81, table K.1, in zigzag order, which encoders scale by their quality. */
 const standardLuminance = [
   16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37, 29, 40, 58, 51, 61, 60, 57, 51,
   56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87, 95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92,
@@ -9,12 +9,12 @@ const standardLuminance = [
 
 const marker = { startOfImage: 0xffd8, quantization: 0xffdb, startOfScan: 0xffda };
 
-/** More segments than this are in no picture of a camera or scanner. */
+/** No picture of a camera or scanner has more segments than this. */
 const maxSegments = 1000;
 
 /**
- * The quality, 1 to 100, with which an encoder that scales the tables of the standard wrote a JPEG file; `null` where the tables are
- * others or the file is no JPEG.
+ * The quality, 1 to 100, with which an encoder that scales the tables of the standard wrote a JPEG file; `null` if the tables are
+ * others or the file is not JPEG.
  */
 export async function jpegQuality(reader: ByteReader): Promise<number | null> {
   const table = await luminanceTable(reader);
@@ -54,7 +54,7 @@ function tableIn(segment: Uint8Array): Uint8Array | null {
   return null;
 }
 
-/** A number of two bytes, the higher first; 0 behind the end. */
+/** A big-endian number of two bytes; 0 beyond the end. */
 async function wordAt(reader: ByteReader, offset: number): Promise<number> {
   const [high = 0, low = 0] = await reader.read(offset, 2);
   return high * 256 + low;

@@ -53,21 +53,21 @@ const makers = {
 
 type Made<Name extends PictureParameterName> = ReturnType<(typeof makers)[(typeof pictureParameters)[Name]['kind']]>;
 
-/** The parameters of these names, as routes declare them. */
+/** The parameters with these names, as routes declare them. */
 export function routeParameters<Name extends PictureParameterName>(...names: Name[]): { [N in Name]: Made<N> } {
   const made = names.map((name) => {
     const { kind, description, minimum, maximum }: PictureParameter = pictureParameters[name];
     const options = { ...(description && { description }), ...(minimum !== undefined && { minimum, maximum }) };
     return [name, makers[kind](options)];
   });
-  // Each name has been given the parameter of its kind.
+  // Each name has the parameter of its kind.
   return Object.fromEntries(made) as { [N in Name]: Made<N> };
 }
 
 /** Parameters of the encoding of a picture. */
 export const encodingParameters = routeParameters('encoding', 'jpegQuality', 'jpegSubsampling', 'tiffCompression');
 
-/** Parameters that choose the frame, the colours and the projection of a picture, and its encoding. */
+/** Parameters that choose the frame, the colors and the projection of a picture, and its encoding. */
 export const renderParameters = { ...encodingParameters, ...routeParameters('frame', 'style', 'projection') };
 
 /** Path parameters of the position of a tile. */
@@ -92,20 +92,22 @@ export const dispositionParameters = {
   contentDispositionFilename: text({ description: 'File name of the download; made from the name of the item by default.' }),
 };
 
-/** Parameters that choose a region of the image and the size of the result. */
+/** Parameters for a region of the image and the size of the result. */
 export const regionParameters = {
   ...routeParameters('left', 'top', 'right', 'bottom', 'regionWidth', 'regionHeight', 'units', 'unitsWH', 'width', 'height'),
   ...routeParameters('fill', 'magnification', 'mm_x', 'mm_y', 'exact', 'resample'),
 };
 
-/** The request of the renderer for parameters of a picture. Other members are left out, such as those of the download of the picture. */
+/**
+ * Makes the request for the renderer from parameters of a picture. Other parameters, such as those of the download, are left out.
+ */
 export function pictureRequest<Values extends object>(values: Values): RequestOf<keyof Values & PictureParameterName> {
   const request: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(values)) {
     const declared = declaredParameters.get(name);
     if (declared !== undefined && value !== undefined) request[declared.request ?? name] = value;
   }
-  // The values are those that parameters of these names have parsed.
+  // The values were parsed by the parameters with these names.
   return request as RequestOf<keyof Values & PictureParameterName>;
 }
 

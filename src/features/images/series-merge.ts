@@ -32,7 +32,9 @@ export interface SeriesMergeParts {
 export class SeriesMerge {
   constructor(private readonly parts: SeriesMergeParts) {}
 
-  /** Joins an item that has just become a large image of its only file with the others of its folder that are of the same series. */
+  /**
+   * Joins an item that has just become a large image of its only file with the others in its folder that belong to the same series.
+   */
   async join(itemId: string): Promise<void> {
     const { registry, records, settings, items } = this.parts;
     if ((await settings.get('large_image.merge_dicom')) !== true) return;
@@ -52,8 +54,8 @@ export class SeriesMerge {
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
   async #joinSeries(item: ItemRecord, series: StoredSeries): Promise<number> {
     const { dependants } = this.parts;
-    // Each process notes the series before it searches for others. So of two that come at the same time at least one finds the other, and both
-    // choose the same oldest one.
+    // Each process notes the series before it searches for others. So of two simultaneous ones at least one finds the other, and
+    // both choose the same oldest one.
     const [oldest, ...younger] = await dependants.ofSeries(item, series);
     if (oldest !== undefined) for (const each of younger) await this.#move(each, oldest);
     await dependants.settle(item);
@@ -95,7 +97,7 @@ export class SeriesMerge {
     await (host.removeItem === undefined ? records.deleteItem(now) : host.removeItem(now.doc));
   }
 
-  /** Gives the image of an item another state, because the item has got further files. */
+  /** Gives the image of an item a new state, because the item has got more files. */
   async #changeRevision(itemId: string): Promise<void> {
     const { records, items, marking } = this.parts;
     const item = await records.findItem(itemId);
@@ -106,7 +108,7 @@ export class SeriesMerge {
     await marking.replaced(item);
   }
 
-  /** Completes the merges that killed processes have begun. @returns how many items were merged. */
+  /** Completes the merges that killed processes have started. @returns how many items were merged. */
   async sweep(): Promise<{ mergedItems: number }> {
     const { records } = this.parts;
     let mergedItems = 0;

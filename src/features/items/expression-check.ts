@@ -1,12 +1,12 @@
 const maxCharacters = 1000;
 /** Highest number in a quantifier such as `{2,10}`. */
 const maxCount = 100;
-/** Most positions at which an expression can go on in more than one way. */
+/** Maximum number of positions at which an expression can continue in more than one way. */
 const maxChoices = 20;
 
 /**
- * Why a regular expression may not be given to a database; `null` where it may. Databases try one way of matching after the other. If a repeated
- * group can itself match in several ways, their number doubles with each character of the text.
+ * Why a regular expression must not be sent to a database; `null` if it can be. Databases try one way of matching after the other.
+ * If a repeated group can itself match in several ways, their number doubles with each character of the text.
  */
 export function expressionProblem(expression: unknown): string | null {
   if (typeof expression !== 'string' || expression.length > maxCharacters)
@@ -21,7 +21,7 @@ export function expressionProblem(expression: unknown): string | null {
   return ambiguityOf(text);
 }
 
-/** A group that is being read, or the last element that was: whether it can match the same text in several ways. */
+/** The current group, or the last element: whether it can match the same text in several ways. */
 interface Part {
   isAmbiguous: boolean;
 }
@@ -49,7 +49,7 @@ function ambiguityOf(text: string): string | null {
       if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
       group.isAmbiguous ||= least === undefined || comma !== undefined;
       choices += 1;
-      // A further sign after a quantifier only determines the order in which ways are tried.
+      // A second sign after a quantifier only determines the order in which ways are tried.
     } else last = { isAmbiguous: false };
     if (choices > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
   }

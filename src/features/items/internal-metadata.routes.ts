@@ -94,5 +94,5 @@ function checkStorable(value: unknown, depth = 0): void {
   }
 }
 
-/** Fields of items that clients keep for themselves. */
+/** Routes for fields of items that clients use for themselves. */
 export const internalMetadataRoutes = [get, put, remove];

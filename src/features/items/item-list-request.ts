@@ -4,14 +4,17 @@ import { expressionProblem } from './expression-check.js';
 /** Fields and directions to sort by, the first being the most important. */
 export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[];
 
-/** One pass of grouping. For each key in turn, only the first item of each value is kept. Then counts are added to the items that are left. */
+/**
+ * One pass of grouping. For each key in turn, only the first item of each value is kept. Then counts are added to the remaining
+ * items.
+ */
 export interface GroupPass {
   keys: string[];
-  /** How many distinct values of `source` there are in the group of the first key; written at `target`. */
+  /** The number of distinct values of `source` in the group of the first key is written to `target`. */
   counts: { source: string; target: string }[];
 }
 
-/** The conditions in the search text of an item list, apart from words. */
+/** The conditions in the search text of an item list, besides words. */
 export interface ExtendedText {
   recurse: boolean;
   passes: GroupPass[];
@@ -27,11 +30,13 @@ const countWord = '_count_';
 
 const maxFilterCharacters = 64 * 1024;
 const maxFilterDepth = 12;
-/** Limits of a condition: fields and operators, each of which is converted for the database, and values that they are compared with. */
+/**
+ * Limits of a condition: fields and operators, each of which is converted for the database, and values that they are compared with.
+ */
 const maxFilterMembers = 1000;
 const maxFilterValues = 20_000;
 const maxGroupKeys = 20;
-/** Longest text of a list of them, in characters. */
+/** Maximum length of a sort order, in characters. */
 const maxSortText = 16 * 1024;
 const maxSortFields = 20;
 
@@ -41,8 +46,8 @@ const operators: ReadonlySet<string> = new Set(
 );
 
 /**
- * A path of fields such as `meta.stain`. It contains no operator, no character that ends names in databases, and no name that JavaScript objects have
- * by themselves.
+ * A path of fields such as `meta.stain`. It contains no operator, no character that ends names in databases, and no name that all
+ * JavaScript objects have.
  */
 function isFieldPath(path: string): boolean {
   const parts = path.split('.');
@@ -102,7 +107,7 @@ function checkPath(path: string): string {
   return path;
 }
 
-/** `null` for a text that is no JSON object; it then counts as words. */
+/** `null` for a text that is not a JSON object; it then counts as words. */
 function parseFilter(text: string): Record<string, unknown> | null {
   if (text.length > maxFilterCharacters) {
     throw new BadParameterError(`A _filter_ may have at most ${maxFilterCharacters} characters.`);
@@ -119,7 +124,7 @@ function parseFilter(text: string): Record<string, unknown> | null {
 }
 
 /**
- * Checks a condition that a client has sent. It may be nested, but may only compare fields.
+ * Checks a condition from a client. It can be nested, but can only compare fields.
  *
  * @throws BadParameterError for names that are neither fields nor allowed operators.
  */

@@ -21,7 +21,7 @@ export interface ItemListRequest {
   sortdir: 1 | -1;
 }
 
-/** One page of items, as the host's model returns them, and the number of all that match. */
+/** One page of items, as the host's model returns them, and the total number. */
 export interface ItemList {
   documents: StoredDocument[];
   total: number;
@@ -37,8 +37,8 @@ export class ItemLists {
   ) {}
 
   /**
-   * The list that the text requests; `null` when the text has none of the prefixes, so that the host answers as usual. `wordsFilter` gives the
-   * condition of the host's own search by words, for the rest of the text.
+   * The list that the text requests; `null` if the text has none of the prefixes, so that the host answers as usual. `wordsFilter`
+   * returns the condition of the host's own search by words, for the rest of the text.
    *
    * @throws BadParameterError, UnknownIdError, AccessDeniedError
    */
@@ -60,10 +60,10 @@ export class ItemLists {
   }
 
   /**
-   * How many items come before an item in the requested list, over all pages; the number of all items when it is not in the list. `null` as for
-   * {@link list}.
+   * The number of items before an item in the requested list, over all pages; the total number if the item is not in the list.
+   * `null` as for {@link list}.
    *
-   * @throws as {@link list}
+   * @throws like {@link list}
    */
   async position(
     id: unknown,
@@ -118,7 +118,7 @@ export class ItemLists {
     { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
   ): Promise<ItemList> {
     const { remaining, counted } = await this.#thinnedOut(passes, conditions, order);
-    // The items that are left, in the requested order.
+    // The remaining items, in the requested order.
     const ids: unknown[] = [];
     for await (const { _id } of this.queries.each(conditions, [], order)) if (remaining?.has(idText(_id))) ids.push(_id);
     const documents = await this.queries.byIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
@@ -134,7 +134,7 @@ export class ItemLists {
     return { documents, total: ids.length };
   }
 
-  /** Ids of the items that are left after all passes, or `null` for all items; and the counts. */
+  /** Ids of the items that remain after all passes, or `null` for all items; and the counts. */
   async #thinnedOut(
     passes: readonly GroupPass[],
     conditions: Conditions,

@@ -6,7 +6,7 @@ import type { Items } from './items.js';
 /** Path parameters of routes about an item. */
 export const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
 
-/** The item in the path, read from the database, not from a cache. The caller must be allowed to write to it. */
+/** Loads the item in the path from the database, not from a cache. The caller must have write access to it. */
 export function mayWriteItem(
   { params, caller }: Pick<RouteRequest, 'caller'> & { params: { itemId: string } },
   { items }: { items: Items },

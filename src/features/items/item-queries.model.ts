@@ -9,10 +9,10 @@ import { idText } from '../../core/database/id-text.js';
 export type Conditions = Readonly<Record<string, unknown>>;
 type Order = readonly (readonly [string, 1 | -1])[];
 
-/** Documents in one batch. Other work has the event loop between batches. */
+/** Number of documents in one batch. The event loop can do other work between batches. */
 const batchSize = 500;
 
-/** Most ids in one list of a query, because databases get slow with more than some thousands. */
+/** Maximum number of ids in one list of a query, because databases get slow with more than some thousands. */
 const idsPerList = 500;
 
 /** Errors with which databases and Mongoose refuse conditions of clients: bad expressions, and values of another type than the field. */
@@ -37,7 +37,7 @@ export class ItemQueries {
     ({ names: this.names, items: this.items, folders: this.folders } = lists);
   }
 
-  /** Ids of a folder's descendants, including those that the caller may not read. */
+  /** Ids of a folder's descendants, including those that the caller cannot read. */
   async descendants(folder: unknown): Promise<unknown[]> {
     const { parent } = this.names.folder;
     const found: unknown[] = [];
@@ -45,7 +45,7 @@ export class ItemQueries {
     let frontier = [folder];
     while (frontier.length > 0) {
       const children = await this.folders.find(amongMany(parent, frontier), { _id: 1 }).lean<StoredDocument[]>();
-      // A folder may be moved below its own descendant meanwhile, which must not make this endless.
+      // A folder may be moved below its own descendant in the meantime, which must not make this endless.
       frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
       for (const id of frontier) seen.add(idText(id));
       for (const id of frontier) found.push(id);
@@ -59,7 +59,7 @@ export class ItemQueries {
     return found.map(({ _id }) => _id);
   }
 
-  /** One page of the items that match, and the number of all. `limit` 0: all. */
+  /** One page of the matching items, and their total number. `limit` 0: all. */
   async page(
     conditions: Conditions,
     { order, limit, offset }: { order: Order; limit: number; offset: number },
@@ -75,7 +75,7 @@ export class ItemQueries {
     });
   }
 
-  /** Some fields of the items that match, one by one. */
+  /** Some fields of the matching items, one by one. */
   async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
     const found = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
@@ -118,7 +118,9 @@ function explain(error: unknown): unknown {
   return new BadParameterError(`Invalid filter: ${error.message.slice(0, 300)}`, { cause: error });
 }
 
-/** Runs a query that contains conditions of a client. @throws BadParameterError where the database or Mongoose refuses the conditions */
+/**
+ * Runs a query that contains conditions of a client. @throws BadParameterError if the database or Mongoose refuses the conditions
+ */
 export async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

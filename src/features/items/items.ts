@@ -8,10 +8,10 @@ import { batches } from '../../core/database/id-batches.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
-/** Most items in the cache, each with its callers. */
+/** Maximum number of items in the cache, each with its callers. */
 const maxItems = 20_000;
 const maxCallersPerItem = 1000;
-/** How long an item is cached. A verdict may be made on an item that is this old. */
+/** How long an item is cached. A verdict can be based on an item that is this old. */
 const itemLifetimeMs = verdictLifetimeMs / 5;
 
 interface Verdict {
@@ -25,7 +25,7 @@ export class Items {
   /** By item, then by caller. */
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
 
-  /** By caller and image: how many of its parts they may not read. */
+  /** By caller and image: how many parts of it they cannot read. */
   readonly #parts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
@@ -34,10 +34,10 @@ export class Items {
   ) {}
 
   /**
-   * The item, when the caller has at least this level on it. Item and verdict are cached for {@link verdictLifetimeMs}, so that most calls need no
-   * query.
+   * The item, if the caller has at least this level on it. Item and verdict are cached for {@link verdictLifetimeMs}, so that most
+   * calls need no query.
    *
-   * @throws UnknownIdError when there is no such item, AccessDeniedError when it is not for the caller.
+   * @throws UnknownIdError if there is no such item, AccessDeniedError if the caller lacks the level.
    */
   async load(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const who = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
@@ -51,7 +51,7 @@ export class Items {
     return this.#admit(item, granted, level, caller);
   }
 
-  /** An item, as it is or was a moment ago; `null` where there is none. */
+  /** An item, which may be some moments old; `null` if there is none. */
   async known(id: string): Promise<ItemRecord | null> {
     try {
       return await this.#items.get(id, () => this.#find(id));
@@ -76,7 +76,7 @@ export class Items {
    * Checks that the caller can read all items and folders that an image consists of. The verdict is cached like others.
    *
    * @param name equal for images with the same parts.
-   * @throws AccessDeniedError when the caller cannot read a part, or it no longer exists.
+   * @throws AccessDeniedError if the caller cannot read a part, or it no longer exists.
    */
   async requireParts(
     image: ItemRecord,
@@ -103,13 +103,13 @@ export class Items {
     return { hidden };
   }
 
-  /** The item as it is in the database now, when the caller has at least this level on it. For routes that change it. */
+  /** The current item in the database, if the caller has at least this level on it. For routes that change it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.#find(id);
     return this.#admit(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
   }
 
-  /** The folder, when the caller has at least this level on it. */
+  /** The folder, if the caller has at least this level on it. */
   async loadFolder(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<FolderRecord> {
     const folder = await this.records.findFolder(id);
     if (folder === null) throw new UnknownIdError('folder', id);
@@ -136,7 +136,7 @@ export class Items {
     return this.records.contents.among(ids, await this.access.filter(caller, 'folder', 0));
   }
 
-  /** Forgets what is cached of one item, or of all. */
+  /** Drops what is cached about one item, or about all. */
   forget(id?: string): void {
     this.#parts.clear();
     if (id === undefined) {

@@ -6,12 +6,14 @@ const maxPhrases = 50;
 const maxText = 16 * 1024;
 
 /**
- * A function that tells whether metadata match; or why there is nothing to search for: the first word is still being typed, or there is no phrase.
+ * A function that tells whether metadata match; or why there is nothing to search for: the first word is still being typed, or
+ * there is no phrase.
  */
 export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'empty';
 
 /**
- * Reads a metadata search: words and quoted phrases, all of which must be found, in the fields that `key:<name>` names or in any.
+ * Parses a metadata search: words and quoted phrases, all of which must be found, in the fields that `key:<name>` selects or in
+ * any.
  *
  * @throws BadParameterError for a text that is too long, and too many phrases or fields.
  */

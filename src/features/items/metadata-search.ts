@@ -8,23 +8,23 @@ import { parseMetadataQuery } from './metadata-query.js';
 
 /** A search in metadata. */
 export interface MetadataSearchRequest {
-  /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` names the fields that are searched. */
+  /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` selects the fields to search. */
   query: string;
   /** Models: item, folder. */
   types: readonly unknown[];
-  /** Level that the caller must have on a document for it to be found. */
+  /** Level that the caller needs on a document to find it. */
   level: 0 | 1 | 2;
-  /** For each type; 0: all. */
+  /** For each type; 0 means all. */
   limit: number;
   offset: number;
 }
 
-/** Documents of the host's models by type; an empty list when the query names fields but no words. */
+/** Documents of the host's models by type; an empty list if the query has fields but no words. */
 export type MetadataSearchResult = Partial<Record<'item' | 'folder', StoredDocument[]>> | [];
 
 /**
- * The search mode `li_metadata`, for the host's own search route. Metadata can have any fields, so no index helps: all documents with metadata that
- * the caller may see are read one by one and compared here. No part of the query reaches the database.
+ * The search mode `li_metadata`, for the host's own search route. Metadata can have any fields, so no index helps: all documents
+ * with metadata that the caller can see are read one by one and compared here. No part of the query reaches the database.
  */
 export class MetadataSearch {
   constructor(

@@ -11,12 +11,12 @@ export interface JobSight {
   complete: boolean;
 }
 
-/** For tokens that were made for a job, and for the caller who has just made it. */
+/** The rights of tokens that were made for a job, and of the caller who has just made it. */
 export const fullSight: JobSight = { level: 2, shownLevel: 2, complete: true };
 
 /**
- * The rights of a caller on a job. `null`: an anonymous caller. Groups are the host's: entries for groups in a stored list are kept, and grant
- * nothing here.
+ * The rights of a caller on a job. `null` is an anonymous caller. Groups belong to the host: entries for groups in a stored list
+ * are kept, but have no effect here.
  *
  * @param mayReadItem whether the caller may read the item that the job is about
  */
@@ -28,7 +28,7 @@ export function sightOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Calle
   return { level, shownLevel: isNobody ? level : granted, complete: granted >= 0 };
 }
 
-/** The level that the access list of a job gives a caller. */
+/** The level that a job's access list gives a caller. */
 export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null): number {
   const levels = (job.access.users ?? []).filter(({ id }) => id === caller?.id).map(({ level }) => level);
   return Math.max(-1, ...levels);
@@ -46,7 +46,7 @@ export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSig
   };
 }
 
-/** A job with everything that is stored, as some administration routes answer it. */
+/** A job with all stored fields, as some administration routes return it. */
 export function unfilteredJobDocument(job: JobRecord): Record<string, unknown> {
   return {
     ...job.other,

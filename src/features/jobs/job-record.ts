@@ -1,4 +1,4 @@
-/** How far a job has come. `total` and `current` are `null` where the job does not report them. */
+/** The progress of a job. `total` and `current` are `null` if the job does not report them. */
 export interface JobProgress {
   total: number | null;
   current: number | null;
@@ -17,26 +17,29 @@ export interface JobRun {
   task: string;
   /** Whether the work may be restarted after the process that did it has died. */
   resumable: boolean;
-  /** How often it may be begun. */
+  /** How many times it can be started. */
   maxAttempts: number;
-  /** How often it was begun. */
+  /** How many times it was started. */
   attempts: number;
-  /** The process that works on it; `null` while none does. */
+  /** The process that works on it; `null` if there is none. */
   owner: string | null;
   /** Incremented while the owner is alive. */
   beat: number;
   /** Id of the queue entry that delivers it to a runner. */
   ticket: string | null;
-  /** Name of the process that is queueing it, or was the last to queue it. */
+  /** Name of the process that is queueing it, or that queued it last. */
   starter: string;
 }
 
-/** Whether a job may be restarted where its work has not come to its end. */
+/** Whether a job that has not finished may be restarted. */
 export function mayBeBegunAgain(run: JobRun): boolean {
   return run.resumable && run.attempts < run.maxAttempts;
 }
 
-/** Whether work for which the database was too busy may be tried again: not as often as after a kill, which is not the fault of the work. */
+/**
+ * Whether work may be tried again after the database was too busy. There are fewer tries than after a kill, because a kill is not
+ * the fault of the work.
+ */
 export function mayBeTriedAgain(run: JobRun): boolean {
   return mayBeBegunAgain(run) && run.attempts < 3;
 }
@@ -53,12 +56,12 @@ export interface JobRecord {
   when: Date;
   /** Seconds between runs; 0: it runs once. */
   interval: number;
-  /** The owner; `null` where it belongs to nobody. */
+  /** The owner; `null` if there is none. */
   userId: string | null;
-  /** Whether everyone can see that the job exists. More than that is visible only to those whom `access` and `itemId` permit. */
+  /** Whether everyone can see that the job exists. Only users with access by `access` and `itemId` see more. */
   public: boolean;
   access: JobAccess;
-  /** The item that the job is about, or `null`. Whoever may read the item may see the job. */
+  /** The item that the job is about, or `null`. Users who can read the item can see the job. */
   itemId: string | null;
   parentId: string | null;
   asynchronous: boolean;
@@ -69,19 +72,19 @@ export interface JobRecord {
   kwargs: Record<string, unknown>;
   /** The results of the job, e.g. `{ file: ['<id>'] }`. */
   results: Record<string, unknown> | null;
-  /** Further members that its creator gave it. */
+  /** Further members from its creator. */
   other: Record<string, unknown>;
-  /** How many log entries were ever written. The oldest of them may have been dropped. */
+  /** Number of log entries that were ever written. The oldest ones may have been dropped. */
   logCount: number;
-  /** Counts how often the log was replaced. */
+  /** How many times the log was replaced. */
   logEpoch: number;
   /** Log entries, oldest first; only if requested. */
   log?: string[];
-  /** `null`: not a job of the runner. */
+  /** `null` if the runner does not run the job. */
   run: JobRun | null;
 }
 
-/** A job to be stored. Members that are absent get their defaults. */
+/** A job to store. Missing members get their defaults. */
 export type NewJobRecord = Omit<JobRecord, 'id' | 'logCount' | 'logEpoch' | 'log'> & { id?: string };
 
 /** Conditions under which a change is made. */
@@ -103,13 +106,13 @@ export interface JobChanges {
   owner?: string | null;
   ticket?: string | null;
   starter?: string;
-  /** 1 counts a new attempt, -1 takes one back. */
+  /** 1 counts a new attempt; -1 undoes that. */
   attempts?: 1 | -1;
 }
 
-/** Selects the jobs of a list. Members that are absent select everything. */
+/** Selects the jobs of a list. Missing members select everything. */
 export interface JobFilter {
-  /** `null`: jobs that belong to nobody. */
+  /** `null` selects jobs without an owner. */
   userId?: string | null;
   types?: readonly string[];
   statuses?: readonly number[];
@@ -127,10 +130,10 @@ export interface JobReader {
   admin: boolean;
 }
 
-/** Fields a list can be sorted by. */
+/** Fields that a list can be sorted by. */
 export const jobSortFields = ['created', 'updated', 'when', 'title', 'type', 'status', 'handler', '_id'] as const;
 
-/** Most bytes of the log of a job, as {@link logEntryBytes} counts. When it is longer, the oldest entries are dropped. */
+/** Maximum size of a job's log, as {@link logEntryBytes} counts it. If it is longer, the oldest entries are dropped. */
 export const maxLogBytes = 4 * 1024 * 1024;
 
 /** Bytes that a log entry takes: its text in UTF-8, and about 16 for its position in the list. */

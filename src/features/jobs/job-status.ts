@@ -64,7 +64,7 @@ export function isFinished(status: number): boolean {
 /**
  * Checks a change of status. The same status again is always allowed.
  *
- * @throws InvalidError with field `status`, in the words that clients know.
+ * @throws InvalidError with field `status`, with the message that existing clients expect.
  */
 export function checkTransition(handler: string | null, from: number, to: number): void {
   if (!known.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');

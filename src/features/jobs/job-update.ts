@@ -4,17 +4,17 @@ import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type Job
 export interface JobUpdate {
   /** Log entries to append. */
   log?: string | readonly string[];
-  /** Whether the given log replaces the stored one. */
+  /** Whether the new log replaces the stored one. */
   overwrite?: boolean;
   status?: number;
-  /** Members that are not given stay. */
+  /** Missing members stay unchanged. */
   progress?: Partial<JobProgress>;
   results?: Record<string, unknown>;
   /** Whether the owner gets a message. Default true. */
   notify?: boolean;
 }
 
-/** Computes the changes that an update makes to the record that was found. */
+/** Computes the changes that an update makes to the stored record. */
 export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
   const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
   const entries = newestEntries(log.filter((entry) => entry !== '').map(lastBytes));
@@ -28,19 +28,19 @@ export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
   };
 }
 
-/** The newest entries, as many as a log can keep. */
+/** The newest entries, up to the maximum size of a log. */
 function newestEntries(entries: string[]): string[] {
   let bytes = 0;
   const first = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
   return first < 0 ? entries : entries.slice(first + 1);
 }
 
-/** Keeps the end of an entry that is longer than the log, because it says how the work ended. */
+/** Keeps the end of an entry that is longer than the log, because the end says how the work ended. */
 function lastBytes(entry: string): string {
   if (logEntryBytes(entry) <= maxLogBytes) return entry;
   const bytes = Buffer.from(entry);
   let start = bytes.length - maxLogBytes + logEntryBytes('');
-  // A character is not cut: its following bytes are 10xxxxxx.
+  // Characters are not split: their continuation bytes are 10xxxxxx.
   while ((bytes[start]! & 0xc0) === 0x80) start++;
   return bytes.toString('utf8', start);
 }

@@ -19,7 +19,7 @@ import type { OwnCollections } from '../../core/database/own-collections.js';
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;
   plugin?: string;
-  /** JSON text, because not all keys that clients choose can be stored as names of fields. */
+  /** JSON text, because some keys that clients choose cannot be stored as names of fields. */
   args: string;
   kwargs: string;
   other: string;
@@ -28,9 +28,9 @@ interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other'
   logBytes: number;
 }
 
-/** Length to which a log is cut. It is less than the limit, so that not every further entry causes another cut. */
+/** Size to which a log is trimmed. It is less than the limit, so that not every further entry causes another trim. */
 const cutLogBytes = 0.75 * maxLogBytes;
-/** Longest log that is ever stored, however many write at the same time. A document can have at most 16 MiB. */
+/** Maximum size of a stored log, however many processes write at the same time. A document can have at most 16 MiB. */
 const hardLogBytes = 3 * maxLogBytes;
 
 const withoutLog = { log: 0 } as const;
@@ -83,7 +83,7 @@ export class JobModel {
     schema.index({ userId: 1, created: -1 });
     schema.index({ 'access.users.id': 1, created: -1 });
     schema.index({ parentId: 1 });
-    // The mark of the plugin comes first, so that the types and statuses that occur are read from the index alone.
+    // The field of the plugin comes first, so that the existing types and statuses are read from the index alone.
     schema.index({ plugin: 1, type: 1, status: 1 });
     schema.index({ plugin: 1, status: 1, created: 1 });
     this.#model = own.model<JobDocument>('LargeImageJob', 'job', schema);
@@ -113,13 +113,13 @@ export class JobModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Only status and owner, for callers that ask often. */
+  /** Only status and owner, for frequent calls. */
   async findState(id: string): Promise<{ status: number; owner: string | null } | null> {
     const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
     return doc === null ? null : { status: doc.status, owner: doc.run?.owner ?? null };
   }
 
-  /** Newest log entries, at most `count`, with the counters as they were when the entries were read. */
+  /** The newest log entries, at most `count`, with the counters from the same read. */
   async readLogTail(id: string, count: number): Promise<{ logCount: number; logEpoch: number; entries: string[] } | null> {
     const doc = await this.#model
       .findById(id, { logCount: 1, logEpoch: 1, log: { $slice: -Math.max(1, count) } })
@@ -166,7 +166,7 @@ export class JobModel {
     for await (const { type, status, itemId } of eachInSlices<About>(found)) yield { type, status, itemId };
   }
 
-  /** Applies changes in one atomic step; `null` when the job no longer exists or a condition does not hold. */
+  /** Applies changes in one atomic step. Returns `null` if the job no longer exists or a condition does not hold. */
   async change(id: string, conditions: JobConditions, changes: JobChanges): Promise<JobRecord | null> {
     const query = conditionQuery(id, conditions);
     const bytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
@@ -177,7 +177,8 @@ export class JobModel {
       this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
     let doc = await write();
     if (doc === null && appends) {
-      // Several may have written at the same time before any of them trimmed the log. After trimming, the condition on the length holds again.
+      // Several processes may have written before any of them trimmed the log. After trimming, the condition on the length holds
+      // again.
       await this.#trimLog(id);
       doc = await write();
     }
@@ -202,7 +203,7 @@ export class JobModel {
         bytes += length;
         kept++;
       }
-      // `logCount` changes with every write to the log. With it as a condition, exactly the entries are cut that were counted.
+      // `logCount` changes with every write to the log. As a condition, it makes sure that exactly the counted entries are removed.
       const cut = await this.#model.updateOne(
         { _id: doc._id, logCount: doc.logCount, logBytes: doc.logBytes },
         { $push: { log: { $each: [], $slice: -kept } }, $set: { logBytes: bytes } },
@@ -211,7 +212,7 @@ export class JobModel {
     }
   }
 
-  /** Records that the owner is alive. @returns false when the job no longer exists or has another owner. */
+  /** Records that the owner is alive. @returns false if the job no longer exists or has another owner. */
   async beat(id: string, owner: string): Promise<boolean> {
     const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
     return result.matchedCount > 0;
@@ -227,7 +228,7 @@ export class JobModel {
     return docs.map(toRecord);
   }
 
-  /** Removes a record. @returns the record as it was, or `null` when it no longer exists. */
+  /** Removes a record. @returns the former record, or `null` if it no longer exists. */
   async remove(id: string): Promise<JobRecord | null> {
     const doc = await this.#model.findByIdAndDelete(id, { projection: withoutLog }).lean<JobDocument>();
     return doc === null ? null : toRecord(doc);

@@ -17,7 +17,7 @@ import { jobListSchema, jobSchema } from './schema.js';
 /** The context of the job routes. */
 interface JobRouteContext {
   jobs: JobStore;
-  /** Users and groups of the host; absent where the host does not offer them. */
+  /** Users and groups of the host; absent if the host does not provide them. */
   directory?: HostDirectory | undefined;
 }
 
@@ -32,12 +32,12 @@ function isJobToken(verified: Caller | null, job: string): boolean {
   return verified?.scopes.includes(`jobs.job_${job}`) === true;
 }
 
-/** The user of a token that stands for its user; `null` for all other tokens. */
+/** The user of a token that represents its user; `null` for all other tokens. */
 function userOf(verified: Caller | null): Caller | null {
   return verified !== null && verified.id !== null && hasScope(verified, 'core.user_auth') ? verified : null;
 }
 
-/** The error for a token that lacks the scope; 401 where there is no user, as for every refusal. */
+/** The error for a token without the scope; 401 if there is no user, as for every refusal. */
 function missingScope(scope: string, user: Caller | null): LargeImageError {
   const message = `Invalid token scope, required: ${scope}.`;
   return user === null ? new LargeImageError('login-required', message) : new AccessDeniedError(message);
@@ -90,7 +90,7 @@ function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
 
 type Paging = { limit: number; offset: number; sort: (typeof jobSortFields)[number]; sortdir: 1 | -1 };
 
-/** Longer lists, and those without a limit, are sent as they are read. */
+/** Longer lists, and those without a limit, are streamed. */
 const maxCollected = 1000;
 
 async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
@@ -130,7 +130,7 @@ const jobGet = defineRoute({
   },
 });
 
-/** Loads a job for callers who may see it, and for tokens that were made for it. */
+/** Loads a job for callers who can see it, and for tokens that were made for it. */
 async function seen(
   jobs: JobStore,
   { params: { id: wanted }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
@@ -141,7 +141,7 @@ async function seen(
   return { job, sight: { ...fullSight, shownLevel: job.public ? 0 : -1 } };
 }
 
-/** Access without regard to the access list, for tokens that were made for the job. */
+/** Access independent of the access list, for tokens that were made for the job. */
 const admitAll: Caller = { id: null, admin: true, scopes: [] };
 
 const jobEvents = defineRoute({
@@ -341,7 +341,7 @@ const jobCreate = defineRoute({
   },
 });
 
-/** `meta` is stored as it is, so that it can be queried. Names that the database would interpret are refused. */
+/** `meta` is stored as an object, so that it can be queried. Names that the database would interpret are refused. */
 function checkStorable(value: unknown, path: string): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {

@@ -21,17 +21,17 @@ import { step } from '../../core/steps.js';
 
 /** A job to be created. */
 export interface NewJob {
-  /** An id of 24 hexadecimal digits. A caller that may make the same job twice gives it, so that only one is stored. */
+  /** An id of 24 hexadecimal digits. A caller that may create the same job twice sets it, so that only one is stored. */
   id?: string;
   title: string;
   type: string;
-  /** The owner, who may do everything with the job; `null` for none. */
+  /** The owner, who has all rights on the job; `null` if there is none. */
   userId: string | null;
   /** Whether everyone can see that the job exists. Its title must not contain anything private. */
   public?: boolean;
-  /** The item that the job is about, whose readers may see the job. */
+  /** The item that the job is about. Users who can read it can see the job. */
   itemId?: string | null;
-  /** Default {@link localHandler}; `null`: none. */
+  /** Default {@link localHandler}; `null` for none. */
   handler?: string | null;
   args?: unknown[];
   kwargs?: Record<string, unknown>;
@@ -44,14 +44,17 @@ export interface NewJob {
   run?: Pick<JobRun, 'task' | 'resumable' | 'maxAttempts'>;
 }
 
-/** A change, as {@link JobStore.onUpdate} announces it. `previousStatus` is `null` for a new job. */
+/** A change, as passed to listeners of {@link JobStore.onUpdate}. `previousStatus` is `null` for a new job. */
 export interface JobEvent {
   kind: 'created' | 'updated' | 'removed';
   job: JobRecord;
   previousStatus: number | null;
 }
 
-/** Called after each write in this process, and awaited by the writer. Of two writes at the same time, the later one may be announced first. */
+/**
+ * Called after each write in this process; the writer waits for it. Of two simultaneous writes, the later one may be announced
+ * first.
+ */
 export type JobListener = (event: JobEvent) => void | Promise<void>;
 
 /** Options of a {@link JobStore}. */
@@ -70,7 +73,7 @@ export interface SeenJob {
   sight: JobSight;
 }
 
-/** Job records: created, read, changed and removed, with access, transitions, messages and events. Runs nothing itself. */
+/** Creates, reads, changes and removes job records, with access, transitions, messages and events. It does not run jobs. */
 export class JobStore {
   readonly #model: JobModel;
   readonly #notifications: JobNotifications;
@@ -87,8 +90,8 @@ export class JobStore {
   }
 
   /**
-   * Stores a job with status 0 and tells its owner. It does not run until it is started. @returns the job, or the existing one if
-   * its id is known.
+   * Stores a job with status 0 and notifies its owner. The job does not run until it is started. @returns the job, or the existing
+   * one if its id is known.
    */
   async create(job: NewJob): Promise<JobRecord> {
     const now = new Date();
@@ -133,7 +136,7 @@ export class JobStore {
   /**
    * A job for a caller who needs `level` on it: 0 to see, 1 to change, 2 to remove.
    *
-   * @throws UnknownIdError when there is none, AccessDeniedError when the caller may not.
+   * @throws UnknownIdError if there is none, AccessDeniedError if the caller lacks the level.
    */
   async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<SeenJob> {
     const job = await this.find(id, options);
@@ -141,7 +144,7 @@ export class JobStore {
     return { job, sight: await this.require(job, caller, level) };
   }
 
-  /** The rights of the caller on a job. @throws AccessDeniedError when they are less than `level`. */
+  /** The rights of the caller on a job. @throws AccessDeniedError if they are below `level`. */
   async require(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobSight> {
     const [seen] = await this.#see([job], caller);
     const { sight } = seen!;
@@ -149,7 +152,7 @@ export class JobStore {
     throw new LevelDeniedError(level, `job ${job.id}`, caller?.id);
   }
 
-  /** The rights of the caller on each of some jobs. */
+  /** The rights of the caller on each job. */
   async #see(jobs: readonly JobRecord[], caller: Caller | null): Promise<SeenJob[]> {
     // The items need not be checked for callers whom the access list permits it.
     const others = jobs.filter((job) => caller?.admin !== true && entryLevel(job, caller) < 0);
@@ -159,7 +162,7 @@ export class JobStore {
     return jobs.map((job) => ({ job, sight: sightOf(job, caller, mayRead(job)) }));
   }
 
-  /** Jobs that match and the caller may see, without their logs, one by one. `limit` 0: all. */
+  /** Matching jobs that the caller can see, without their logs, one by one. `limit` 0: all. */
   async *list(
     filter: JobFilter,
     caller: Caller | null,
@@ -180,7 +183,7 @@ export class JobStore {
     }
   }
 
-  /** The types and statuses that occur among jobs that match and the caller may see. */
+  /** The types and statuses of matching jobs that the caller can see. */
   async typesAndStatuses(filter: JobFilter, caller: Caller | null): Promise<{ types: string[]; statuses: number[] }> {
     const certain = await this.#model.typesAndStatuses(filter, readerOf(caller));
     const types = new Set(certain.types);
@@ -206,7 +209,7 @@ export class JobStore {
     return this.update(id, { log, ...options });
   }
 
-  /** Newest log entries, at most `count`, with the counters of entries and of replacements at that moment. */
+  /** The newest log entries, at most `count`, with the counters of entries and of replacements at that moment. */
   readLogTail(id: string, count: number): Promise<{ logCount: number; logEpoch: number; entries: string[] } | null> {
     return this.#model.readLogTail(id, count);
   }
@@ -216,16 +219,16 @@ export class JobStore {
     return this.update(id, { progress });
   }
 
-  /** Sets the status. @throws InvalidError with field `status` when it may not follow the stored one. */
+  /** Sets the status. @throws InvalidError with field `status` if it cannot follow the stored one. */
   async updateStatus(id: string, status: number): Promise<JobRecord | null> {
     return this.update(id, { status });
   }
 
   /**
-   * Changes a job in one atomic write, if its status is still the one that was checked.
+   * Changes a job in one atomic write, if its status has not changed since it was checked.
    *
    * @returns the changed job; `null` if it no longer exists or belongs to another owner.
-   * @throws InvalidError with field `status` when the status cannot follow the stored one.
+   * @throws InvalidError with field `status` if the status cannot follow the stored one.
    */
   async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'owner'> = {}): Promise<JobRecord | null> {
     for (;;) {
@@ -236,14 +239,15 @@ export class JobStore {
       const changes = toChanges(update, before);
       const after = await this.change(before, conditions, changes, update.notify);
       if (after !== null) return after;
-      // Somebody else changed the job in between, so it is tried again with what is stored now. This ends, because statuses only go forward.
+      // The job was changed in between, so the update is repeated with the stored values. This ends, because statuses only move
+      // forward.
     }
   }
 
   /**
-   * Asks a job to stop. A local job is CANCELED at once. A scheduled job that a worker runs is CANCELING until its worker has stopped.
+   * Cancels a job. A local job is CANCELED at once. A scheduled job that a worker runs is CANCELING until its worker has stopped.
    *
-   * @throws InvalidError with field `status` when the job is over.
+   * @throws InvalidError with field `status` if the job is over.
    */
   async cancel(id: string): Promise<JobRecord | null> {
     for (;;) {
@@ -276,7 +280,7 @@ export class JobStore {
     return () => this.#listeners.delete(listener);
   }
 
-  /** How many jobs have a status, including those that the caller may not see. */
+  /** Number of jobs with a status, including those that the caller cannot see. */
   count(status: number): Promise<number> {
     return this.#model.countOf(status);
   }
@@ -286,21 +290,21 @@ export class JobStore {
     return this.#closing.signal;
   }
 
-  /** Ends the streams of clients that follow jobs or annotations. The clients reconnect, to another process where this one ends. */
+  /** Ends the streams of clients that follow jobs or annotations. The clients reconnect, to another process if this one ends. */
   endStreams(): void {
     this.#closing.abort();
   }
 
-  /** Ends the streams of clients that follow jobs, and forgets all listeners. */
+  /** Ends the streams of clients that follow jobs, and removes all listeners. */
   close(): void {
     this.endStreams();
     this.#listeners.clear();
   }
 
   /**
-   * The write behind every change: made only if the job still has the status of `before`, and the conditions hold.
+   * The write behind every change. It happens only if the job still has the status of `before`, and the conditions hold.
    *
-   * @returns the job as it is then, or `null` when nothing was changed.
+   * @returns the changed job, or `null` if nothing was changed.
    */
   async change(
     before: JobRecord,
@@ -320,15 +324,15 @@ export class JobStore {
     return this.#model.findState(id);
   }
 
-  /** Records that the owner is alive. @returns false when the job no longer exists or has another owner. */
+  /** Records that the owner is alive. @returns false if the job no longer exists or has another owner. */
   beat(id: string, owner: string): Promise<boolean> {
     return this.#model.beat(id, owner);
   }
 
   /**
-   * Makes `owner` work on a job of the runner, if nobody else does, in one atomic step, so that only one process gets it.
+   * Claims a job for `owner` in one atomic step, so that only one process gets it.
    *
-   * @returns the job, RUNNING, or `null` when there is nothing to do.
+   * @returns the job, RUNNING, or `null` if there is nothing to do.
    */
   async claim(id: string, owner: string): Promise<JobRecord | null> {
     const job = await this.#model.find(id);
@@ -337,7 +341,7 @@ export class JobStore {
     if (!begun && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
     const changes = { owner, attempts: 1, ...(!begun && { status: jobStatus.running }) } as const;
     const claimed = await this.change(job, { owner: null, beat: job.run.beat }, changes);
-    // The job was started or cancelled in between, so it is tried again with what is stored now. If another process has claimed it, the check above
+    // The job was started or canceled in between, so it is tried again with what is stored now. If another process has claimed it, the check above
     // ends this.
     return claimed ?? this.claim(id, owner);
   }
@@ -358,7 +362,7 @@ export class JobStore {
   }
 }
 
-/** How many jobs have their items checked together. */
+/** Number of jobs whose items are checked together. */
 const jobsPerQuery = 200;
 
 function readerOf(caller: Caller | null): JobReader {

@@ -2,7 +2,7 @@ import { anyObject, anything, component, dateText as date, listOf, mapOf, type S
 
 const jobIdSchema = { type: 'string', pattern: '^[0-9a-f]{24}$' };
 
-/** JSON schema of a job as it is sent. */
+/** JSON schema of a job in answers. */
 export const jobSchema = component('Job', {
   type: 'object',
   required: ['_id', 'title', 'type', 'status', 'created', 'updated', '_accessLevel', '_modelType'],
@@ -53,7 +53,7 @@ export const jobListSchema = listOf(jobSchema);
 
 const { _accessLevel, _modelType, ...storedProperties } = jobSchema.properties;
 
-/** JSON schema of a job with everything that is stored. */
+/** JSON schema of a job with all stored fields. */
 export const storedJobSchema: Schema = component('StoredJob', {
   type: 'object',
   required: jobSchema.required.filter((name) => name in storedProperties),

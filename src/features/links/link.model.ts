@@ -78,7 +78,7 @@ export class LinkModel {
     return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...current }).exec();
   }
 
-  /** Changes a link. @returns the link as it is now; `null` when there is none. */
+  /** Changes a link. @returns the link as it is now; `null` if there is none. */
   change(id: string, change: LinkChange): Promise<LinkDocument | null> {
     return this.#model.findByIdAndUpdate(id, { $set: change }, { returnDocument: 'after' }).lean<LinkDocument>().exec();
   }

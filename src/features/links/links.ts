@@ -83,8 +83,8 @@ export class Links {
    * of the caller of the request, and check each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached
    * for {@link verdictLifetimeMs}.
    *
-   * @throws LargeImageError `login-required` when the token is wrong, has ended, does not open this kind, or its maker can no
-   * longer sign in; `too-often` when the address has sent too many wrong ones.
+   * @throws LargeImageError `login-required` if the token is wrong, has ended, does not open this kind, or its maker can no longer
+   * sign in; `too-often` when the address has sent too many wrong ones.
    */
   async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
@@ -217,7 +217,7 @@ export class Links {
     throw new LargeImageError('not-implemented', message);
   }
 
-  /** The level that users need on a document to make links to it; `null` when nobody may. */
+  /** The level that users need on a document to make links to it; `null` if nobody may. */
   async levelToMake(): Promise<0 | 1 | null> {
     const value = await this.options.settings.get('large_image.links');
     return value === 'OFF' ? null : value === 'WRITE' ? 1 : 0;

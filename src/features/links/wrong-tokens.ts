@@ -18,7 +18,7 @@ interface Window {
 export class WrongTokens {
   readonly #windows = new LRUCache<string, Window>({ max: maxAddresses });
 
-  /** @throws TooOftenError where the address has sent too many wrong tokens. */
+  /** @throws TooOftenError if the address has sent too many wrong tokens. */
   check(address: string): void {
     const { count, endsAt } = this.#window(address);
     if (count < maxWrong) return;

@@ -15,10 +15,10 @@ interface MetricsNeeds {
   jobs: JobStore;
 }
 
-/** Bounds of the durations of requests, in seconds, from cached tiles to conversions that are waited for. */
+/** Bounds of the durations of requests, in seconds, from cached tiles to conversions that clients wait for. */
 const durations = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 
-/** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that the host gives. */
+/** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that belongs to the host. */
 export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
   async open({ core, options, caching, jobs }, onClose) {
     const register = options.metrics;
@@ -28,7 +28,8 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
         cause,
       });
     });
-    // The registry is one of prom-client. The option has a smaller type, so that the types of this package do not depend on prom-client.
+    // The registry comes from prom-client. The option has a smaller type, so that the types of this package do not depend on
+    // prom-client.
     const registers = [register as never];
     const names: string[] = [];
     const named = (name: string) => {

@@ -126,7 +126,7 @@ async function report(
 /** Characters of the parameters of all frames together of which one answer tells. */
 const maxReportedCharacters = 2 ** 24;
 
-/** @throws BadParameterError when the parameters are too long for so many frames. */
+/** @throws BadParameterError if the parameters are too long for so many frames. */
 function requireShort(frames: number, entry: CachedEntry): void {
   if (frames * histogramName(entry).key.length <= maxReportedCharacters) return;
   throw new BadParameterError(

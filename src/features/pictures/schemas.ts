@@ -97,7 +97,7 @@ export const bandsSchema = mapOf(
   }),
 );
 
-/** The samples of a pixel and its colour as displayed. A pixel outside the image has no members. */
+/** The samples of a pixel and its color as displayed. A pixel outside the image has no members. */
 const pixel = component(
   'Pixel',
   objectOf(

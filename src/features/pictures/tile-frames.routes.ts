@@ -54,7 +54,7 @@ const tileFrames = defineRoute({
   },
 });
 
-/** Parses a URL-encoded query string. @throws BadParameterError when a name occurs twice. */
+/** Parses a URL-encoded query string. @throws BadParameterError if a name occurs twice. */
 function pairs(value: string | undefined, name: string): Record<string, string> | undefined {
   if (value === undefined) return undefined;
   const found: Record<string, string> = {};
@@ -137,7 +137,10 @@ const quadInfo = defineRoute({
 const maxReported = 1000;
 const maxReportedCharacters = 1024 * 1024;
 
-/** @param characters characters of the parameters of one texture. @throws BadParameterError when there are too many textures to report on. */
+/**
+ * @param characters characters of the parameters of one texture. @throws BadParameterError if there are too many textures to report
+ * on.
+ */
 function requireFew(textures: number, characters: number): void {
   if (textures <= maxReported && textures * characters <= maxReportedCharacters) return;
   throw new BadParameterError(

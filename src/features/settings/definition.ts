@@ -2,14 +2,14 @@ import type { Schema } from '../../http/schemas.js';
 
 /** One setting: its name, its allowed values, and its default. */
 export interface SettingDefinition<T = unknown> {
-  /** Dotted key, as on the wire. */
+  /** Dotted key, as in requests. */
   key: string;
   default: T;
   /** Whether GET large_image/settings shows it to everyone. */
   public: boolean;
   /** One sentence for the documentation. */
   description: string;
-  /** The allowed values, in words, for the documentation. */
+  /** The allowed values in words, for the documentation. */
   allowed: string;
   /**
    * The type of its values, from which pages make the input: a JSON schema. `x-unit` names the unit of a number, and `format: json` is the text of

@@ -3,7 +3,7 @@ import type { SettingDefinition } from './definition.js';
 
 const prefix = 'large_image.';
 
-/** A value as it is compared with words. Existing clients send booleans and words in any case. */
+/** A value in the form in which it is compared with words. Existing clients send booleans, and words in any case. */
 function word(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
     ? String(value).toLowerCase()
@@ -119,7 +119,7 @@ export interface SettingDefaults {
 
 const builtInDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
 
-/** The settings of the plugin. The table in docs/settings.md is made from them. */
+/** The settings of the plugin. The table in docs/settings.md is generated from them. */
 export function settingDefinitions(
   checks: SettingChecks,
   defaults: SettingDefaults = builtInDefaults,
@@ -145,7 +145,7 @@ export function settingDefinitions(
       schema: { enum: [true, false, 'all'] },
       parse(value) {
         if (value === 'all') return 'all';
-        // peer: only the exact word is kept; the same word in other case is a truthy one.
+        // As in Girder, only this exact word is stored as it is; the same word in other case counts as true.
         if (word(value) === 'all') return true;
         return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
       },

@@ -7,7 +7,7 @@ import { SettingModel } from './setting.model.js';
 import { Settings } from './settings.js';
 import { settingRoutes } from './settings.routes.js';
 
-/** Settings of plugin and host: kept in the database, served by `system/setting`. */
+/** Settings of plugin and host, stored in the database and served by `system/setting`. */
 export const settingsFeature: Feature<{ core: Core; fileSettings: FileSettings }, Settings> = {
   async open({ core: { host, own, records }, fileSettings }) {
     const model = new SettingModel(own);

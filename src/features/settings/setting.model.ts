@@ -9,7 +9,7 @@ export interface SettingDocument {
   value: unknown;
 }
 
-/** The collection behind the default settings store. */
+/** The collection of the default settings store. */
 export class SettingModel {
   readonly #model: Model<SettingDocument>;
 

@@ -9,7 +9,7 @@ import { Reply } from '../../http/reply.js';
 
 const defineRoute = routeDefiner<{ settings: Settings }>();
 
-/** Most settings of one request. */
+/** Maximum number of settings in one request. */
 const maxListed = 1000;
 
 /** A parameter that lists settings. */
@@ -53,7 +53,7 @@ const get = defineRoute({
   },
 });
 
-/** Decodes a text that is JSON; any other text is the value itself. */
+/** Parses a text that is JSON; any other text is the value itself. */
 function decode(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
@@ -72,19 +72,20 @@ function pairs(list: unknown[]): { key: string; value: unknown }[] {
   });
 }
 
-/** Writes settings one after another. @returns the keys of those whose value has changed. */
+/** Writes settings one after another. @returns the keys whose value has changed. */
 async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
   const changed: string[] = [];
   const known = new Set(settings.definitions.map(({ key }) => key));
   for (const { key, value } of changes) {
-    // Pages of other versions send all settings that they know, with null for empty ones. A null for an unknown setting is ignored.
+    // Pages of other versions send all settings that they know, with null for empty ones, so null for an unknown setting is
+    // ignored.
     if (value === null && changes.length > 1 && !known.has(settings.keyOf(key))) continue;
     if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
   }
   return changed;
 }
 
-/** The answer to a change. After one of the colour correction, it makes the browser drop the pictures that it has cached. */
+/** The answer to a change. After one of the color correction, it makes the browser drop the pictures that it has cached. */
 function reply(value: unknown, changed: readonly string[]): Reply {
   const isCorrectionNew = changed.includes('large_image.icc_correction');
   return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
@@ -191,5 +192,5 @@ const getPublic = defineRoute({
   },
 });
 
-/** Settings of the plugin and, where the host keeps its own here, of the host. */
+/** Routes for settings of the plugin and, if the host keeps its settings here, of the host. */
 export const settingRoutes = [getPublic, get, definitions, put, remove];

@@ -2,7 +2,7 @@ import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { InvalidError } from '../../errors.js';
 import { constantName, type SettingDefinition } from './definition.js';
 
-/** Where values are kept. */
+/** The storage of values. */
 export interface SettingRecords {
   all(): Promise<Map<string, unknown>>;
   set(key: string, value: unknown): Promise<void>;
@@ -10,8 +10,9 @@ export interface SettingRecords {
 }
 
 /**
- * How long values are cached, in milliseconds. Changes by another process take effect after this time. Verdicts on tokens that depend on a setting
- * are cached too; both times together are less than the five seconds within which revoked permissions must take effect.
+ * How long values are cached, in milliseconds. Changes by another process take effect after this time. Verdicts on tokens that
+ * depend on a setting are cached too; both times together are less than the five seconds within which revoked permissions must take
+ * effect.
  */
 const lifetimeMs = 1000;
 
@@ -36,17 +37,17 @@ export class Settings {
     }
   }
 
-  /** The key of a setting, which may be given by its other name, as in `LARGE_IMAGE_SHOW_VIEWER`. */
+  /** The key of a setting, which can also be named as in `LARGE_IMAGE_SHOW_VIEWER`. */
   keyOf(name: string): string {
     return this.#constants.get(name) ?? name;
   }
 
-  /** All definitions, in the order in which they were given. */
+  /** All definitions, in their original order. */
   get definitions(): readonly SettingDefinition[] {
     return [...this.#definitions.values()];
   }
 
-  /** The value of a setting, or its default; `null` for a key that nobody defined. */
+  /** The value of a setting, or its default; `null` for an undefined key. */
   async get(name: string): Promise<unknown> {
     const definition = this.#definitions.get(this.keyOf(name));
     if (definition === undefined) return null;
@@ -74,7 +75,7 @@ export class Settings {
     return true;
   }
 
-  /** Goes back to the default. */
+  /** Restores the default. */
   async unset(name: string): Promise<boolean> {
     return this.set(name, null);
   }

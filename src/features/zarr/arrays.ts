@@ -35,7 +35,7 @@ export interface ArrayImage {
   side: number;
   /** The sizes of the datasets, the finest first: each is half of the one before, rounded up. */
   levels: readonly Size[];
-  /** The frame and band at a place; `null` where the file has none. */
+  /** The frame and band at a place; `null` if the file has none. */
   at(plane: Plane): FrameBand | null;
 }
 

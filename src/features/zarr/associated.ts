@@ -29,7 +29,7 @@ export class AssociatedSources {
   });
   readonly #reading = new SharedWork<Raster>();
 
-  /** @param key names the associated image and its state. @throws NotFoundError where the file has none of this name. */
+  /** @param key names the associated image and its state. @throws NotFoundError if the file has none of this name. */
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
     const kept = this.#kept.get(key);
     const raster = kept ?? (await this.#reading.join(key, (wanted) => this.#read(key, read, wanted), signal));

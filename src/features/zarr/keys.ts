@@ -4,7 +4,10 @@ import { NotFoundError } from '../../errors.js';
 const maxKey = 2000;
 const maxSegments = 16;
 
-/** The segments of a key below the name of the store; an empty list is the root itself. @throws NotFoundError where no store has such a key. */
+/**
+ * The segments of a key below the name of the store; an empty list is the root itself. @throws NotFoundError if no store has such a
+ * key.
+ */
 export function segmentsOf(key: string): string[] {
   const sent = key.length > maxKey ? [] : key.split('/').filter((segment) => segment !== '');
   const [name, ...segments] = sent.length > maxSegments ? [] : sent.map(decoded);

@@ -81,12 +81,12 @@ function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { lev
   return { level: stored, box: { left, top: Math.floor((size.height - height) / 2), width, height } };
 }
 
-/** Whether the bands are colours, which are shown as they are. */
+/** Whether the bands are colors, which are shown as they are. */
 function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
 
-/** The range of a band without its most extreme samples; `null` where no sample is a number. */
+/** The range of a band without its most extreme samples; `null` if no sample is a number. */
 function contrast({ data, bands }: Raster, band: number): [number, number] | null {
   const pixels = data.length / bands;
   const step = Math.max(1, Math.ceil(pixels / maxSorted));

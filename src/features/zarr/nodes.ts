@@ -100,8 +100,8 @@ export const documentNames: Readonly<Record<ZarrVersion, readonly string[]>> = {
 /**
  * A document of a node.
  *
- * @param consolidated the nodes that the metadata of the root name as well; `null` where they name none.
- * @returns `null` where the node has no such document.
+ * @param consolidated the nodes that the metadata of the root name as well; `null` if they name none.
+ * @returns `null` if the node has no such document.
  */
 export function documentOf(
   nodes: ZarrNodes,

@@ -53,7 +53,7 @@ export interface ChunkAddress {
   column: number;
 }
 
-/** The chunk that segments of a key name; `null` where there is none. */
+/** The chunk that segments of a key name; `null` if there is none. */
 export function chunkAt(
   image: Pick<ArrayImage, 'axes' | 'lengths' | 'levels' | 'side'>,
   segments: readonly string[],

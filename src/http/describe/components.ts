@@ -7,8 +7,8 @@ export class Components {
   readonly #found = new Map<string, unknown>();
 
   /**
-   * @param prefix what a reference begins with
-   * @param members what the kind of document has of the members of a schema
+   * @param prefix the start of a reference
+   * @param members the members of a schema in this kind of document
    */
   constructor(
     private readonly prefix: string,
@@ -20,7 +20,7 @@ export class Components {
     return this.#convert(schema);
   }
 
-  /** All that were referred to, by name. */
+  /** All referenced schemas, by name. */
   all(): Json {
     return Object.fromEntries([...this.#found].sort(([a], [b]) => (a < b ? -1 : 1)));
   }

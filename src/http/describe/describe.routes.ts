@@ -25,7 +25,7 @@ const assets: Readonly<Record<string, string>> = {
 
 const script = `const url = document.getElementById('api').dataset.url;
 SwaggerUIBundle({ url, dom_id: '#api', docExpansion: 'none', filter: true, tagsSorter: 'alpha' });
-// Adds what screen readers need: names of inputs, and headings in order.
+// Adds accessibility features that the library lacks: names of inputs, and headings in order.
 const complete = () => {
   document.getElementById('servers')?.setAttribute('aria-label', 'Server');
   document.querySelector('.operation-filter-input')?.setAttribute('aria-label', 'Filter by tag');
@@ -38,7 +38,7 @@ const complete = () => {
 new MutationObserver(complete).observe(document.getElementById('api'), { childList: true, subtree: true });
 `;
 
-/** Colors with enough contrast, where those of the library have too little. */
+/** Colors with enough contrast, in places where those of the library have too little. */
 const style = `.swagger-ui .info .title small { background: #5a6170; }
 .swagger-ui .info .title small.version-stamp { background: #4a6b00; }
 .swagger-ui .info .title small pre { color: #fff; }
@@ -47,7 +47,7 @@ const style = `.swagger-ui .info .title small { background: #5a6170; }
 .swagger-ui .operation-filter-input::placeholder { color: #5a6170; opacity: 1; }
 `;
 
-/** Files that are the plugin's own. */
+/** Files of the plugin itself. */
 const own: Readonly<Record<string, string>> = { 'describe.js': script, 'describe.css': style };
 
 /** Allows nothing from other origins, no inline scripts and no frames. The style sheet contains its pictures as `data:`. */

@@ -6,7 +6,7 @@ export class ApiDocuments {
   #swagger2: string | null = null;
   #openApi3: string | null = null;
 
-  /** @param routes filled with all routes when they are mounted. */
+  /** @param routes is filled when the routes are mounted. */
   constructor(
     private readonly routes: readonly RouteOutline[],
     private readonly info: ApiInfo,
@@ -31,7 +31,7 @@ export class ApiDocuments {
   }
 }
 
-/** The JSON text of one object with the given members, and those of a long JSON text. */
+/** The JSON text of an object with these members, and those of a long JSON text. */
 function joined(members: Readonly<Record<string, unknown>>, text: string): string {
   return `${JSON.stringify(members).slice(0, -1)},${text.slice(1)}`;
 }

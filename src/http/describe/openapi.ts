@@ -5,13 +5,13 @@ import type { RouteOutline } from '../route.js';
 import { anyObject, component, objectOf, schemaOf, type Schema } from '../schemas.js';
 import { Components } from './components.js';
 
-/** Where the described API is and what it is called. */
+/** Address and name of the described API. */
 export interface ApiInfo {
   title: string;
   version: string;
   /** Name of the host's own header for tokens. */
   headerName: string;
-  /** Word that names the product on the wire. */
+  /** Name of the product in the API. */
   brand: string;
 }
 
@@ -19,7 +19,7 @@ type Json = Record<string, unknown>;
 
 const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type)), 'internal'];
 
-/** The schema of errors. */
+/** The schema of an error. */
 const errorSchema = component('Error', {
   ...objectOf(
     { message: { type: 'string', description: 'For people.' }, type: { type: 'string', enum: [...new Set(errorTypes)] } },
@@ -34,7 +34,7 @@ const errorSchema = component('Error', {
 
 const license = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
-/** Name of the parameter that takes the rest of a path. */
+/** Name of the parameter for the rest of a path. */
 const restName = 'path';
 
 function wirePath(path: string): string {
@@ -54,7 +54,7 @@ function operationId(route: RouteOutline): string {
   return parts.map((part, index) => (index === 0 ? part : part.slice(0, 1).toUpperCase() + part.slice(1))).join('');
 }
 
-/** Describes who may call a route. */
+/** Describes who can call a route. */
 function accessText(route: RouteOutline): string {
   const who = {
     public: 'Anybody may call this; documents still need their own permission.',
@@ -69,10 +69,10 @@ function descriptionOf(route: RouteOutline): string {
   return [route.description, accessText(route)].filter(Boolean).join('\n\n');
 }
 
-/** Statuses a route may answer besides success, with what leads to them. */
+/** Error statuses of a route, with their causes. */
 function errorStatuses(route: RouteOutline): Map<string, string> {
   const statuses = new Map<string, Set<string>>();
-  // A parameter that is sent twice is refused everywhere.
+  // A parameter that is sent twice is always refused.
   const codes = new Set(route.errors ?? []).add('bad-parameter');
   if (route.access !== 'public') codes.add('login-required').add('access-denied');
   for (const code of codes) {
@@ -108,7 +108,7 @@ function successTypes(route: RouteOutline): readonly string[] {
 
 const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
 
-/** The API as a Swagger 2.0 document, which existing clients of this kind of API read; without the address of the server. */
+/** The API as a Swagger 2.0 document, which existing clients read; without the address of the server. */
 export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/definitions/', swagger2Members);
   const error = components.refer(errorSchema);
@@ -151,7 +151,10 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   };
 }
 
-/** In Swagger 2.0 a parameter has the members of its schema itself and is never an object, and its limits are integers. */
+/**
+ * In Swagger 2.0 the members of a parameter's schema are members of the parameter, it is never an object, and its limits are
+ * integers.
+ */
 function flat({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
   const kept = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
@@ -162,7 +165,7 @@ const unknownIn2: ReadonlySet<string> = new Set(
   '$schema $id const oneOf anyOf if then else discriminator propertyNames patternProperties prefixItems'.split(' '),
 );
 
-/** Swagger 2.0 has neither lists of types nor `null`, `const`, `oneOf`. What it cannot express is left open. */
+/** Swagger 2.0 has no lists of types, `null`, `const` or `oneOf`. Whatever it cannot express is left open. */
 function swagger2Members(schema: Json): Json {
   const { exclusiveMinimum, ...others } = schema;
   const kept = Object.entries(others).filter(
@@ -182,7 +185,7 @@ function sorted<T>(members: Record<string, T>): Record<string, T> {
 }
 
 /**
- * Code generators take a member with a default for one that is always present, which it is not in requests. So defaults are written into the
+ * Code generators treat a member with a default as always present, which is wrong in requests. So defaults are written into the
  * description.
  */
 function openApi3Members({ $schema: _dialect, default: byDefault, ...members }: Json): Json {
@@ -194,7 +197,9 @@ function openApi3Members({ $schema: _dialect, default: byDefault, ...members }: 
   return { ...schema, description };
 }
 
-/** Code generators need the type of an enum. They drop one with values of several types, which becomes an alternative for each type. */
+/**
+ * Code generators need the type of an enum, and drop an enum with values of several types. So each type becomes an alternative.
+ */
 function typedEnum({ enum: values, ...schema }: Json): Json {
   if (!Array.isArray(values)) return values === undefined ? schema : { ...schema, enum: values };
   if (schema.type !== undefined) return { ...schema, enum: values };

@@ -18,16 +18,16 @@ import { foreignMessage, senderOf } from './sender.js';
 
 /** Options of {@link mountRoutes}. */
 export interface MountOptions<C> {
-  /** Handed to every handler. */
+  /** Passed to every handler. */
   context: C;
   authenticate: VerifyToken;
   tokenLocations: TokenLocations;
   logger?: HostLogger | undefined;
-  /** Called for each request that was answered. */
+  /** Called after each answer. */
   observe?: RequestObserver | undefined;
 }
 
-/** Gets the route, status and duration of an answer. The status is 499 when the client left before. */
+/** Receives the route, status and duration of an answer. The status is 499 if the client disconnected before. */
 export type RequestObserver = (answered: { method: string; path: string; status: number; seconds: number }) => void;
 
 const goneStatus = 499;
@@ -36,11 +36,11 @@ const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-ov
 const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 
 /**
- * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, errors become replies. `HEAD` is
- * answered by `GET` routes. `POST` with a method-override header is handled as the method it names. Requests for other paths are passed on
- * unchanged.
+ * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, and errors become replies.
+ * `HEAD` is answered by `GET` routes. `POST` with a method-override header is handled as that method. Requests for other paths are
+ * passed on unchanged.
  *
- * @throws Error when two routes have the same method and path.
+ * @throws Error if two routes have the same method and path.
  */
 export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): RequestHandler {
   const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
@@ -71,7 +71,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
   };
 }
 
-/** Headers of answers that scripts of other origins may read: those that clients of IIIF and Zarr need. */
+/** Answer headers that scripts of other origins can read: those that IIIF and Zarr clients need. */
 const exposedHeaders = [
   'Link',
   'ETag',
@@ -89,7 +89,7 @@ const exposedHeaders = [
  * Lets pages of every origin read an answer. With `*`, browsers send no cookies, so a page sees what anonymous callers see, or what
  * its own token allows.
  *
- * @param preflight set when answering a preflight request: the places where tokens are allowed
+ * @param preflight for a preflight request: the headers that can contain tokens
  */
 function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response, preflight?: TokenLocations): void {
   if (anyOrigin !== true && anyOrigin !== 'always') return;
@@ -109,7 +109,7 @@ function allowAnyOrigin(anyOrigin: RouteOutline['anyOrigin'], response: Response
   ]);
 }
 
-/** Adds names to a header that is a list, in which the host may have put some already. */
+/** Adds names to a list header, which the host may already have set. */
 function addToList(response: Response, header: string, names: readonly string[]): void {
   const present = String(response.getHeader(header) ?? '')
     .split(',')
@@ -119,7 +119,7 @@ function addToList(response: Response, header: string, names: readonly string[])
   response.setHeader(header, [...present, ...names.filter((name) => !known.has(name.toLowerCase()))].join(', '));
 }
 
-/** The method that the client means: behind proxies that pass only `GET` and `POST` it is in a header. */
+/** The intended method, which is in a header behind proxies that only pass `GET` and `POST`. */
 function methodOf(request: Request): string {
   if (request.method !== 'POST') return request.method;
   const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
@@ -127,7 +127,9 @@ function methodOf(request: Request): string {
   return overriding.includes(named) ? named : request.method;
 }
 
-/** A GET that took longer than this, in milliseconds, is answered only after another check of the caller's permission. */
+/**
+ * The answer to a GET that took longer than this, in milliseconds, is sent only after the caller's permission was checked again.
+ */
 const longMs = 2000;
 
 /** Values shared by all requests. */
@@ -137,7 +139,7 @@ interface Surroundings<C> {
   open: OpenRequests;
 }
 
-/** One request of a route, from its token to the end of its answer. */
+/** Handles one request to a route, from its token to the end of its answer. */
 class Answering<C> {
   #anonymous = true;
   #isSending = false;
@@ -165,7 +167,8 @@ class Answering<C> {
       const asked = await this.#identify();
       const watch = () => {
         unwatch ??= this.surroundings.open.watch({
-          // It is not checked between body and answer, because a change that takes the caller's own rights away must be completed.
+          // The caller is not checked between body and answer, because a change that removes the caller's own rights must be
+          // completed.
           check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
           end: (reason) => this.#end(asked, reason),
         });
@@ -175,7 +178,7 @@ class Answering<C> {
         if (!request.complete) watch();
         asked.body = await readRouteBody(request, route, asked.sent);
       }
-      // Parameters and body were read as the route declares them.
+      // Parameters and body were parsed according to the route's declaration.
       const result = await route.handle(asked as never, options.context);
       if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
       this.#isSending = true;
@@ -197,11 +200,14 @@ class Answering<C> {
     }
   }
 
-  /** Reads token and parameters of the request. @throws LargeImageError when the caller may not use the route, or a parameter is wrong. */
+  /**
+   * Reads token and parameters of the request. @throws LargeImageError if the caller may not use the route, or a parameter is
+   * invalid.
+   */
   async #identify(): Promise<ParsedRequest> {
     const { route, request, response } = this;
     const sent = queryParameters(request.url, { repeatable: route.repeatable === true });
-    // A form is read before the token is known because it may hold the token.
+    // A form is read before the token is known, because it may contain the token.
     if (isForm(request)) await addFormParameters(request, sent);
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
@@ -217,7 +223,7 @@ class Answering<C> {
     return new ParsedRequest({ params, query, sent, sender, found, request, response }, verified, caller);
   }
 
-  /** @throws LargeImageError when the caller may not have this any more. */
+  /** @throws LargeImageError if the caller has lost access. */
   async #check(asked: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = asked;
@@ -230,7 +236,7 @@ class Answering<C> {
     await this.#permitted?.();
   }
 
-  /** Ends the request: with an error, or without one when a part of the answer is already sent. */
+  /** Ends the request: with an error, or without one if part of the answer has already been sent. */
   #end(asked: ParsedRequest, reason: LargeImageError): void {
     const { request, response } = this;
     if (response.headersSent) response.destroy();

@@ -1,8 +1,8 @@
 import { LargeImageError, type ErrorCode } from '../../errors.js';
 
-/** A request whose body arrives, or whose answer is sent, for as long as the client likes. */
+/** A request that stays open while its body arrives, or while its answer is sent. */
 export interface OpenRequest {
-  /** Resolves when the request may go on, and rejects when it may not. */
+  /** Resolves if the request can continue, and rejects if it cannot. */
   check(): Promise<unknown>;
   /** Ends it. */
   end(reason: LargeImageError): void;
@@ -11,16 +11,16 @@ export interface OpenRequest {
 /** Time between two checks of a request, in milliseconds. */
 const checkedForMs = 1000;
 const sweepMs = 250;
-/** How long a request goes on when it cannot be checked, as while the database is away. */
+/** How long a request can continue while it cannot be checked, for example while the database is down. */
 const unansweredMs = 30_000;
 
-/** Errors after which it is unknown whether the request may go on. */
+/** Errors after which it is unknown whether the request can continue. */
 const noAnswers: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
 const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forbidden'];
 
 interface Entry {
   readonly request: OpenRequest;
-  /** Times of the last check, and of the last check that got an answer. */
+  /** Time of the last check, and of the last check with an answer. */
   checkedAt: number;
   answeredAt: number;
   isChecked: boolean;

@@ -8,10 +8,10 @@ import type { RouteRequest } from '../route.js';
 import { prefixOf, publicAddressOf } from './public-address.js';
 import type { Sender } from './sender.js';
 
-/** The abort signal of a request. It is made when it is first read, because a tile from a cache needs none. */
+/** The abort signal of a request. It is created when it is first read, because a cached tile needs none. */
 class RequestSignal {
   #controller: AbortController | undefined;
-  /** Whether the handler has decided on an answer. */
+  /** Whether the handler has produced an answer. */
   isAnswering = false;
 
   constructor(private readonly response: ServerResponse) {}
@@ -21,7 +21,7 @@ class RequestSignal {
       this.#controller = sharedAbortController();
       const { response } = this;
       const leave = (): void => {
-        // If an answer was sent before the handler produced one, the server is closing; the work should stop too.
+        // If an answer was sent before the handler produced one, the server is closing, so the work should stop too.
         const isAnswered = response.writableFinished && this.isAnswering;
         if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client disconnected.'));
       };
@@ -79,7 +79,7 @@ export class ParsedRequest implements RouteRequest {
     this.#signal = signal ?? new RequestSignal(values.response);
   }
 
-  /** The same request, for a caller whose token or permissions have changed since. */
+  /** The same request, for a caller whose token or permissions have changed. */
   by(verified: Caller | null, caller: Caller | null): ParsedRequest {
     return new ParsedRequest(this.#values, verified, caller, this.#signal);
   }
@@ -109,7 +109,7 @@ export class ParsedRequest implements RouteRequest {
     this.#signal.abort(reason);
   }
 
-  /** Says that the work is done and its answer is being sent: from now on a closed connection is no reason to abort. */
+  /** Marks the work as done. From now on a closed connection does not abort the request. */
   answering(): void {
     this.#signal.isAnswering = true;
   }

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Where clients reach a server. */
+/** The address under which clients reach a server. */
 export interface PublicAddress {
   /** Scheme, host and port: `https://host`. */
   origin: string;
-  /** Path of the server there, without a trailing slash: `/images`; empty where it is the whole host. */
+  /** Path of the server there, without a trailing slash: `/images`; empty if it is the whole host. */
   prefix: string;
 }
 
-/** A request as Express has it, as far as it is read here. */
+/** The members of an Express request that are used here. */
 type ExpressRequest = IncomingMessage & { app?: { get(name: string): unknown } };
 
 /** Segments of unreserved and harmless characters, so that the prefix can be written into addresses, headers and pages. */
@@ -18,19 +18,20 @@ const maxPrefixLength = 256;
 const addresses = new WeakMap<IncomingMessage, PublicAddress>();
 
 /**
- * Sets the address under which the client of a request reaches the server, where the host knows it. Addresses in answers begin with it. Without it,
- * they begin with the origin of the request, and with the header `X-Forwarded-Prefix` of a proxy that Express trusts.
+ * Sets the address under which the client of a request reaches the server, if the host knows it. Addresses in answers begin with
+ * it. Without it, they begin with the origin of the request, and with the header `X-Forwarded-Prefix` of a proxy that Express
+ * trusts.
  */
 export function setPublicAddress(request: IncomingMessage, address: PublicAddress): void {
   addresses.set(request, address);
 }
 
-/** The address that the host has set; `undefined` where it has set none. */
+/** The address that the host has set, if any. */
 export function publicAddressOf(request: IncomingMessage): PublicAddress | undefined {
   return addresses.get(request);
 }
 
-/** The path under which a proxy serves this server; empty unless the proxy says it and is trusted. */
+/** The path under which a trusted proxy serves this server; otherwise empty. */
 export function prefixOf(request: ExpressRequest): string {
   const known = addresses.get(request);
   if (known !== undefined) return known.prefix;
@@ -41,7 +42,7 @@ export function prefixOf(request: ExpressRequest): string {
   return checkedPrefix(sent) ?? '';
 }
 
-/** A prefix without trailing slashes; `null` for a text that is none. */
+/** A prefix without trailing slashes; `null` for an invalid text. */
 export function checkedPrefix(text: string): string | null {
   const prefix = text.trim().replace(/(?<!\/)\/+$/, '');
   if (prefix === '' || prefix === '/') return '';

@@ -10,12 +10,12 @@ export interface TokenLocations {
   headerName: string;
 }
 
-/** A token as a request carries it, and whom it belongs to. */
+/** The token of a request, and its owner. */
 export interface VerifiedToken {
   token: string;
   /** Whether the browser added it automatically, even to requests from other sites. */
   fromCookie: boolean;
-  /** `null`: the token is not valid. */
+  /** `null` if the token is not valid. */
   caller: Caller | null;
 }
 
@@ -31,7 +31,7 @@ interface TokenRequest {
 
 type Done = (error: unknown, verified?: VerifiedToken) => void;
 
-/** Parameters that carry tokens. */
+/** Parameters that can contain tokens. */
 export const tokenParameters: readonly string[] = ['token', 'access_token'];
 
 /** Finds and verifies the tokens of requests, with strategies of a separate Passport instance. */
@@ -50,10 +50,10 @@ export class RequestTokens {
   }
 
   /**
-   * The first token that a request carries, whether it is valid or not; `null` when there is none.
+   * The first token in a request, whether it is valid or not; `null` if there is none.
    *
    * @param sent Query and form parameters.
-   * @throws BadParameterError when there are two tokens in the places that RFC 6750 allows.
+   * @throws BadParameterError if there are two tokens in the places that RFC 6750 allows.
    */
   find(
     { headers }: IncomingMessage,
@@ -78,7 +78,7 @@ export class RequestTokens {
   }
 }
 
-/** Takes a token from where existing clients put theirs. A request without one goes on to the next strategy. */
+/** Finds a token where existing clients put it. A request without one is passed to the next strategy. */
 class FoundTokenStrategy extends Strategy {
   constructor(
     private readonly tokenOf: (request: TokenRequest) => string | null | undefined,

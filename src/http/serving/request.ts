@@ -7,19 +7,19 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { parseJsonText, textOf } from '../../core/json.js';
 import type { RouteBody, RouteOutline } from '../route.js';
 
-/** Request as Express hands it over, as far as it is read here. */
+/** The members of an Express request that are used here. */
 export interface HttpRequest extends IncomingMessage {
   originalUrl: string;
-  /** The part of the path that led to the router. */
+  /** The part of the path before the router. */
   baseUrl: string;
-  /** Set when a body parser of the host has run before. */
+  /** Set if a body parser of the host has run. */
   body?: unknown;
 }
 
-/** Limits of a form, whose fields are parameters: a request with more bytes, or with more fields, is refused. */
+/** Limits of a form, whose fields are parameters. A form with more bytes or fields is refused. */
 const maxFormBytes = 1024 * 1024;
 const maxFields = 1000;
-/** Longest JSON or text body, where the route sets no other limit. */
+/** Longest JSON or text body, unless the route has another limit. */
 const defaultMaxBodyBytes = 1024 * 1024;
 const ownType =
   'Send a body as it is, with a Content-Type of its own (application/json, text/plain or application/octet-stream), ' +
@@ -27,7 +27,10 @@ const ownType =
 
 type Sent = Record<string, string>;
 
-/** Parameters of the query string. @throws BadParameterError when a name is repeated, unless that is allowed: then the first value counts. */
+/**
+ * Parameters of the query string. @throws BadParameterError if a name is repeated, unless that is allowed: then the first value
+ * counts.
+ */
 export function queryParameters(url: string, { repeatable = false } = {}): Sent {
   const start = url.indexOf('?');
   const sent: Sent = Object.create(null) as Sent;
@@ -91,7 +94,7 @@ function wasParsed(request: HttpRequest): boolean {
   return request.body !== undefined && request.readableDidRead;
 }
 
-/** @throws LargeImageError `unsupported-encoding` for a body that is compressed, unless a parser of the host has unpacked it. */
+/** @throws LargeImageError `unsupported-encoding` for a compressed body, unless a parser of the host has decompressed it. */
 function requireIdentity(request: HttpRequest): void {
   const coding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding === 'identity' || coding === '' || wasParsed(request)) return;
@@ -121,7 +124,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
         reject(error as Error);
       }
     });
-    // A file that ends half way makes its stream emit an error too, which would end the process if nobody listened.
+    // If a file ends half way, its stream emits an error too, which would end the process without a listener.
     parser.on('file', (_name, stream) => stream.on('error', () => undefined).resume());
     parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
     parser.on('close', () => resolve());
@@ -139,8 +142,8 @@ function tooLarge(maxBytes: number): LargeImageError {
 }
 
 /**
- * Called with each piece of a body that flows: has it stop for other work when the slice is over. Pieces of single bytes come by the hundred thousand in
- * one turn of the loop otherwise.
+ * Called with each chunk of a body: pauses the stream if the slice is over. Otherwise, hundreds of thousands of one-byte chunks
+ * could arrive in one turn of the loop.
  */
 function restInSlices(request: IncomingMessage): void {
   if (!isSliceOver()) return;
@@ -148,12 +151,12 @@ function restInSlices(request: IncomingMessage): void {
   void nextSlice().then(() => request.resume());
 }
 
-/** Memory for a body at first; it grows with the bytes that come. */
+/** Initial memory for a body; it grows as bytes arrive. */
 const firstBytes = 4096;
 
 /**
- * Reads a body into memory. The pieces are copied together at once: a body may come in pieces of single bytes, thousands in one packet, each of
- * which would otherwise wake an iterator and be kept as an object.
+ * Reads a body into memory. Chunks are copied together at once: a body may arrive in one-byte chunks, thousands in one packet, each
+ * of which would otherwise wake an iterator and be kept as an object.
  *
  * @throws LargeImageError `too-large` beyond `maxBytes`. The caller drops the rest with {@link dropRest}.
  */
@@ -197,15 +200,15 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 /**
- * Reads a body that is not needed to its end, and drops it. Otherwise a client that is still sending would never read the answer, and the connection
- * could not carry another request. The `requestTimeout` of the server limits the time for it.
+ * Reads an unneeded body to its end, and drops it. Otherwise a client that is still sending would never read the answer, and the
+ * connection could not be used for another request. The `requestTimeout` of the server limits the time.
  */
 export function dropRest(request: IncomingMessage): void {
   if (!request.complete && !request.destroyed) request.on('data', () => restInSlices(request)).resume();
 }
 
 /**
- * The body as the route declares it.
+ * Reads the body in the form that the route declares.
  *
  * @param sent Parameters of the request, with the fields of a form.
  */
@@ -231,7 +234,7 @@ export async function readRouteBody(request: HttpRequest, route: RouteOutline, s
 /**
  * Refuses a body that was sent as a form by mistake, because its text would be lost. Some clients send forms by default.
  *
- * @throws BadParameterError where the route cannot do without a body, or the form holds what is no parameter of the route.
+ * @throws BadParameterError if the route requires a body, or the form contains a field that is not a parameter of the route.
  */
 function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): void {
   if (!route.bodyOptional)
@@ -243,7 +246,7 @@ function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent:
   throw new BadParameterError(`The form holds "${named}", which is not a parameter of this request. ${ownType}`);
 }
 
-/** A body that a parser of the host has consumed, as bytes again. */
+/** Turns a body that a parser of the host has consumed back into bytes. */
 function parsedBytes(request: HttpRequest): Buffer {
   const { body } = request;
   if (Buffer.isBuffer(body)) return body;

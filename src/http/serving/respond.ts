@@ -11,11 +11,11 @@ import { cacheHeaders, entityTag, isKnown } from '../conditional.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from '../../core/wire.js';
 
-/** `Retry-After` of answers with status 503 whose error gives no other time. */
+/** `Retry-After` of answers with status 503 if the error has no other time. */
 const defaultPauseSeconds = 5;
 const noCache = 'no-cache, must-revalidate';
 
-/** Types that browsers show as a document in which scripts could run. */
+/** Types that browsers show as documents in which scripts could run. */
 const markup = /html|xml|svg/i;
 const markupHeaders = {
   'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
@@ -28,19 +28,19 @@ function addMarkupHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
 }
 
-/** An answer with more bytes than this is watched while it is sent. */
+/** An answer longer than this is watched while it is sent. */
 const longBytes = 1024 * 1024;
 
 /**
- * Turns what a handler returned into an HTTP answer.
+ * Turns the result of a handler into an HTTP answer.
  *
- * @param options `onLong` is called when sending the answer may take long.
+ * @param options `onLong` is called if sending the answer may take long.
  */
 export async function respond(response: ServerResponse, result: unknown, options: { onLong?: () => void } = {}): Promise<void> {
   const reply = result instanceof Reply ? result : Reply.json(result);
   const { content } = reply;
   if (response.headersSent) {
-    // The request was ended while the handler worked.
+    // The request was ended while the handler was running.
     if (content.kind === 'stream') content.body.destroy();
     return;
   }
@@ -84,7 +84,10 @@ async function sendJson(response: ServerResponse, value: unknown, options: { onL
   await pipeline(Readable.from(jsonPieces(value), { objectMode: false }), response);
 }
 
-/** Gives an answer that has no tag and no rule for caches a tag of its bytes. @returns whether the client has these, so that the status is 304 */
+/**
+ * Adds a tag of the bytes to an answer that has neither a tag nor a cache rule. @returns whether the client has these bytes, so
+ * that the status is 304
+ */
 function isUnchanged(response: ServerResponse, body: Uint8Array): boolean {
   const { req, statusCode } = response;
   const isPlain = !response.hasHeader('ETag') && response.getHeader('Cache-Control') === noCache;
@@ -133,8 +136,8 @@ export function errorReply(
 }
 
 /**
- * Answers with an error, or ends the connection when a part of the answer is already sent. Errors that were not raised on purpose
- * are logged with a fresh `uid` and answered without any of their text.
+ * Answers with an error, or closes the connection if part of the answer has already been sent. Unexpected errors are logged with a
+ * new `uid`; their answer contains none of their text.
  */
 export async function respondWithError(
   response: ServerResponse,
@@ -156,7 +159,7 @@ export async function respondWithError(
     const { errorStatus } = options;
     reply = errorReply(known, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
-    // Requests to routes have an id already; it is the `uid` then.
+    // Requests to routes already have an id, which is used as `uid`.
     const uid = requestId() ?? randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
     const body = { message: 'An unexpected error occurred on the server.', type: 'internal', uid };

@@ -5,35 +5,35 @@ import type { RouteOutline } from '../route.js';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** The route of a path. */
+/** The result of looking up a path. */
 export interface MatchedRoute<V> {
   value: V;
-  /** The path's parameters as they were sent, for {@link decodeParameters}. */
+  /** The path's parameters as sent, for {@link decodeParameters}. */
   params: Readonly<Record<string, string>>;
 }
 
 /**
- * Routes by method and path. A path is matched in one pass, however many routes there are. Literal segments win over parameters, whatever the
- * order of the routes is. Letter case, empty segments and a slash at the end make no difference.
+ * Routes by method and path. A path is matched in one pass, however many routes there are. Literal segments win over parameters,
+ * whatever the order of the routes is. Letter case, empty segments and a slash at the end make no difference.
  *
- * Paths are compared as they were sent: `%69tem` is not `item`. Otherwise another spelling of a path could pass a guard that the host has put
- * before it.
+ * Paths are compared without decoding: `%69tem` is not `item`. Otherwise another spelling of a path could bypass a guard of the
+ * host.
  */
 export class RouteTable<V> {
   readonly #routes = findMyWay({
     caseSensitive: false,
     ignoreTrailingSlash: true,
     ignoreDuplicateSlashes: true,
-    // Servers limit the length of the whole request line.
+    // Node limits the length of the whole request line.
     maxParamLength: Number.MAX_SAFE_INTEGER,
   });
 
-  /** @throws Error when the table already has a route of this method and path. */
+  /** @throws Error if the table already has a route with this method and path. */
   add({ method, path }: Pick<RouteOutline, 'method' | 'path'>, value: V): void {
     this.#routes.on(method.toUpperCase() as Method, path, () => undefined, value);
   }
 
-  /** The route of a path without its query; `null` when there is none. `HEAD` finds the routes of `GET`. */
+  /** The route of a path without its query; `null` if there is none. `HEAD` finds the routes of `GET`. */
   find(method: string, path: string): MatchedRoute<V> | null {
     // The router decodes paths before it compares them. Encoding `%` once more cancels that.
     const literal = path.includes('%') ? path.replaceAll('%', '%25') : path;
@@ -41,19 +41,19 @@ export class RouteTable<V> {
     return found === null ? null : { value: found.store as V, params: found.params as Record<string, string> };
   }
 
-  /** The methods that a path has routes for. */
+  /** The methods for which a path has routes. */
   methodsOf(path: string): string[] {
     const found: string[] = methods.filter((method) => this.find(method, path) !== null);
     return found.includes('GET') ? ['HEAD', ...found] : found;
   }
 }
 
-/** Decodes the parameters of a path. @throws BadParameterError for one that is no percent-encoded UTF-8. */
+/** Decodes the parameters of a path. @throws BadParameterError if one is not percent-encoded UTF-8. */
 export function decodeParameters(params: MatchedRoute<unknown>['params']): Record<string, string> {
   const decoded: Record<string, string> = {};
   for (const name in params) {
     const sent = params[name]!;
-    // The rest of a path has slashes between its segments, so the route decodes them one by one.
+    // The rest of a path can contain slashes, so the route decodes its segments one by one.
     if (name === '*') {
       decoded[name] = sent;
       continue;

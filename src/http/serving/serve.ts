@@ -11,10 +11,10 @@ import { mountAt } from './slot.js';
 /**
  * Mounts routes as one router, together with the routes that describe the API.
  *
- * @param app `null` in processes that answer no requests.
- * @param onClose takes the step that removes the router again.
+ * @param app `null` in processes that serve no requests.
+ * @param onClose registers the step that removes the router.
  * @returns every route of plugin and host, as GET describe shows them.
- * @throws InvalidHostError where something else answers at the path.
+ * @throws InvalidHostError if something else answers at the path.
  */
 export async function serveRoutes(
   bound: readonly BoundRoute[],

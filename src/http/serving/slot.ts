@@ -5,7 +5,10 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { InvalidHostError } from '../../core/host/check-host.js';
 import type { HostApp } from '../../host.js';
 
-/** A handler that an application has at a path for good, because Express cannot unmount; an installation puts its router into it. */
+/**
+ * A handler that stays mounted at a path of an application, because Express cannot unmount. An installation puts its router into
+ * it.
+ */
 interface Slot {
   router: RequestHandler | null;
   /** Marks the request that tests whether the slot is reached. */
@@ -14,16 +17,16 @@ interface Slot {
 }
 
 const probeHeader = 'x-large-image-probe';
-/** How long other middleware may take to pass the probe on, in milliseconds. After that the test counts as passed. */
+/** How long other middleware can take to pass the probe on, in milliseconds. After that the test counts as passed. */
 const probeTimeoutMs = 2000;
 
 const slots = new WeakMap<object, Map<string, Slot>>();
 
 /**
- * Serves the router below a path, and tests whether requests reach it.
+ * Serves the router at a path, and tests whether requests reach it.
  *
  * @returns a function that removes the router; requests are then passed on.
- * @throws InvalidHostError when the path has an installation already, or an earlier route answers its requests.
+ * @throws InvalidHostError if the path already has an installation, or an earlier route answers its requests.
  */
 export async function mountAt(app: HostApp, path: string, router: RequestHandler): Promise<() => void> {
   const slot = slotOf(app, path);
@@ -62,7 +65,7 @@ function slotOf(app: HostApp, path: string): Slot {
   return slot;
 }
 
-/** The status with which an earlier handler answers; `null` when the slot is reached, or when it cannot be found out. */
+/** The status with which an earlier handler answers; `null` if the slot is reached, or if this cannot be determined. */
 function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number | null> {
   if (typeof app !== 'function') return Promise.resolve(null);
   return new Promise((resolve) => {
@@ -76,7 +79,7 @@ function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number 
     Object.assign(request, { method: 'GET', url: `${path}/large_image/settings` });
     Object.assign(request.headers, { host: 'localhost', [probeHeader]: slot.probe });
     const response = new ServerResponse(request);
-    // The response has no connection. Only the status of the answer is of interest.
+    // The response has no connection, because only the status matters.
     Object.assign(response, {
       writeHead: (status: number) => (conclude(status), response),
       end: () => (conclude(response.statusCode), response),

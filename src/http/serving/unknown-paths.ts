@@ -5,9 +5,9 @@ import { respondWithError } from './respond.js';
 import type { RouteOutline } from '../route.js';
 
 /**
- * Answers requests below the API that no route has answered, in JSON: with 400 where the resource (the first segment of the path) has routes, and
- * with 404 otherwise. Resources of open standards, such as `iiif`, are also answered with 404.
- * A host adds it behind all its routes, because only the host knows which is the last: `app.use(apiRoot, answerUnknownPaths(installation.routes))`.
+ * Answers requests below the API that no route has answered, in JSON: with 400 if the resource (the first segment of the path) has
+ * routes, otherwise with 404. Resources of open standards, such as `iiif`, are always answered with 404. A host adds it after all
+ * its routes, because only the host knows which is the last: `app.use(apiRoot, answerUnknownPaths(installation.routes))`.
  */
 export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 'anyOrigin'>[]): RequestHandler {
   const resources = new Set(
@@ -16,7 +16,7 @@ export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 
   return (request, response, next) => {
     const segments = request.path.split('/').filter((segment) => segment !== '');
     const isKnown = resources.has((segments[0] ?? '').toLowerCase());
-    // Existing clients show the path below the resource.
+    // Existing clients show the path without the API root.
     const message = `No matching route for "${request.method} ${segments.slice(isKnown ? 1 : 0).join('/')}"`;
     const error = isKnown ? new BadParameterError(message) : new NotFoundError(message);
     const answer = () => respondWithError(response, error, { anonymous: false, route: request.path });

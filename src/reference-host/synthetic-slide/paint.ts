@@ -223,7 +223,7 @@ function shade(pixels: Buffer, at: number, amount: number): void {
   }
 }
 
-/** 256 colours through those given. */
+/** 256 colors through those given. */
 function rampOf(colours: readonly Colour[]): Uint8Array {
   const ramp = new Uint8Array(256 * 3);
   for (let index = 0; index < 256; index++) {

@@ -20,9 +20,9 @@ export interface Nucleus {
 export interface Gland {
   x: number;
   y: number;
-  /** Largest distance of its edge from the centre. */
+  /** Largest distance of its edge from the center. */
   reach: number;
-  /** Distance of the edge from the centre for {@link directions} directions, from angle 0 on. */
+  /** Distance of the edge from the center for {@link directions} directions, from angle 0 on. */
   edge: Float32Array;
   /** Where the lumen ends, as a part of the distance to the edge. */
   lumen: number;
@@ -35,7 +35,7 @@ export const directions = 256;
 
 const glandSpacing = 290;
 const stromaSpacing = 24;
-/** No nucleus reaches farther from its centre. */
+/** No nucleus reaches farther from its center. */
 export const nucleusReach = 22;
 
 /** A tissue, determined by its seed and size. It stores the glands and computes everything else on demand. */
@@ -111,7 +111,7 @@ export class Tissue {
     }
   }
 
-  /** Nuclei with their centre in a rectangle (left and top edge included), in an order that depends on nothing but the rectangle. */
+  /** Nuclei with their center in a rectangle (left and top edge included), in an order that depends on nothing but the rectangle. */
   *nucleiIn(left: number, top: number, right: number, bottom: number): Generator<Nucleus> {
     for (const gland of this.glandsIn(left, top, right, bottom)) {
       for (const nucleus of this.epithelium(gland)) {
@@ -222,7 +222,7 @@ export class Tissue {
   }
 }
 
-/** Distance of a gland's edge from its centre in a direction (radians). */
+/** Distance of a gland's edge from its center in a direction (radians). */
 function edgeAt(gland: Gland, angle: number): number {
   const index = Math.round((angle / (2 * Math.PI)) * directions) & (directions - 1);
   return gland.edge[index] ?? 0;

@@ -1,6 +1,6 @@
 type Elements = Uint8Array<ArrayBuffer> | Int8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Int16Array<ArrayBuffer>;
 
-/** Weights of four neighbouring samples for the value at distance `shift` (0 to 1) after the second of them (Catmull-Rom spline). */
+/** Weights of four neighboring samples for the value at distance `shift` (0 to 1) after the second of them (Catmull-Rom spline). */
 function weightsAt(shift: number): [number, number, number, number] {
   const [one, two, three] = [shift, shift * shift, shift * shift * shift];
   return [
@@ -42,7 +42,7 @@ export interface Reduced {
 }
 
 /**
- * Moves the samples of a reduced resolution of JPEG 2000 to the centres of their pixels, in place. The wavelets put the sample of a reduced
+ * Moves the samples of a reduced resolution of JPEG 2000 to the centers of their pixels, in place. The wavelets put the sample of a reduced
  * pixel at the first pixel of full resolution that it covers. Without this correction the picture would be displaced by up to half a
  * pixel to the lower right.
  */

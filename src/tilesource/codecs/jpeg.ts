@@ -6,7 +6,7 @@ import type { Raster } from '../raster.js';
 
 /** Expected properties of a JPEG. */
 export interface JpegExpectation {
-  /** 1 for gray, 3 for colours. */
+  /** 1 for gray, 3 for colors. */
   bands: 1 | 3;
   /** Name of the JPEG in messages. */
   what: string;

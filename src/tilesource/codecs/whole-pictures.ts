@@ -151,7 +151,7 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
 /** Number of bytes at the start of a file in which the metadata boxes are searched. */
 const headBytes = 2 ** 20;
 
-/** The colour profile, which the library does not return: the content of the first `colr` box of type `prof`. */
+/** The color profile, which the library does not return: the content of the first `colr` box of type `prof`. */
 function heifProfile(bytes: Uint8Array): Uint8Array | null {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes));
   const at = head.indexOf('colrprof', 0, 'latin1');

@@ -6,7 +6,7 @@ import type { MeasuredSamples } from '../measure/measured-samples.js';
 /** Number of samples that are processed between two looks at the clock. */
 const samplesAtOnce = 65_536;
 
-/** A band of the default style: its samples from `min` to `max` become the colours of the palette. */
+/** A band of the default style: its samples from `min` to `max` become the colors of the palette. */
 interface StyleBand {
   band: number | 'alpha';
   min: number;

@@ -14,7 +14,7 @@ import { pickSamples } from './measured-samples.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 
-/** The histogram of a region: of its stored samples, or of its colours if a style is given. */
+/** The histogram of a region: of its stored samples, or of its colors if a style is given. */
 export async function readHistogram(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
   const found = await countedBands(renderer, request);
   const { frame = pictureDefaults.frame, threshold, signal } = request;
@@ -66,7 +66,7 @@ export async function readBands(
   );
 }
 
-/** The samples of one pixel, and the colour in which it is displayed. Empty outside the image. */
+/** The samples of one pixel, and the color in which it is displayed. Empty outside the image. */
 export async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {
   const { left = 0, top = 0, units, frame = pictureDefaults.frame, signal } = request;
   renderer.checkFrame(frame);
@@ -97,7 +97,7 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
   return { value: Array.from(raster.data), ...channels([...shown.data]) };
 }
 
-/** Converts a colour value of 0 to 255 to the sample type that the style names. */
+/** Converts a color value of 0 to 255 to the sample type that the style names. */
 function typed(sample: number, { dtype }: Style, source: SampleType): number {
   const wanted = dtype === 'source' ? source : dtype;
   if (wanted === 'uint8') return Math.floor(sample);
@@ -105,7 +105,7 @@ function typed(sample: number, { dtype }: Style, source: SampleType): number {
   return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
 }
 
-/** Converts rasters of colour values to the sample type that the style names. */
+/** Converts rasters of color values to the sample type that the style names. */
 async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
   const wanted = style.dtype === 'source' ? source : style.dtype;
   const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';

@@ -61,7 +61,7 @@ function spansOf(limit: number, start: number, length: number, output: number): 
 /**
  * Reduces samples of any type and number of bands by averaging: each new pixel is the mean of the pixels that it covers, counted by the area that
  * is covered. Samples without a value are left out: no data, NaN, infinities, and the largest floats. A pixel that covers no others keeps
- * the first of them. Of two and four bands of whole numbers the last is alpha, and colours count as much as they are opaque. Means of
+ * the first of them. Of two and four bands of whole numbers the last is alpha, and colors count as much as they are opaque. Means of
  * whole numbers are rounded.
  *
  * Averaging in steps gives the same as averaging at once, apart from rounding, as long as the steps are whole numbers.
@@ -233,7 +233,7 @@ function addRows(data: Raster['data'], first: number, weights: Float64Array, row
   return total;
 }
 
-/** Multiplies colours by their alpha while they are added up. */
+/** Multiplies colors by their alpha while they are added up. */
 function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAverager {
   const stride = width * bands;
   const least = leastValue(dtype);

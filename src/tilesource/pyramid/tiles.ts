@@ -28,7 +28,7 @@ export interface TilePacking {
   quality: number;
   /** For JPEG: whether chroma is stored at half the resolution (4:2:0). */
   halfColor: boolean;
-  /** For LZW, deflate and zstd: whether differences of neighbouring samples are compressed instead of the samples. */
+  /** For LZW, deflate and zstd: whether differences of neighboring samples are compressed instead of the samples. */
   predictor: boolean;
   /** Effort of deflate (1 to 9) or zstd (1 to 22); `null`: the default. */
   level: number | null;

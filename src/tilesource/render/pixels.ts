@@ -159,14 +159,14 @@ async function sampleNearest(
   return out;
 }
 
-/** A colour as the samples of a picture with that many bands. */
+/** A color as the samples of a picture with that many bands. */
 function colorSamples(color: Rgba, bands: Picture['bands']): number[] {
   const [red, green, blue, alpha] = color;
   if (bands <= 2) return [luma(color), alpha].slice(0, bands);
   return [red, green, blue, alpha].slice(0, bands);
 }
 
-/** A picture all of one colour. */
+/** A picture all of one color. */
 export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): Picture {
   const data = new Uint8Array(size.width * size.height * bands);
   const samples = colorSamples(color, bands);
@@ -194,7 +194,7 @@ export async function withAlpha(picture: Picture): Promise<Picture> {
   return { data, width, height, bands, dtype: 'uint8' };
 }
 
-/** Makes RGB of gray, so that a colour can be painted on it. */
+/** Makes RGB of gray, so that a color can be painted on it. */
 export async function withColor(picture: Picture): Promise<Picture> {
   if (picture.bands >= 3) return picture;
   const { width, height } = picture;
@@ -213,7 +213,7 @@ export async function withColor(picture: Picture): Promise<Picture> {
   return { data, width, height, bands, dtype: 'uint8' };
 }
 
-/** A larger canvas of one colour with the picture on it. */
+/** A larger canvas of one color with the picture on it. */
 export function pad(picture: Picture, size: Size, color: Rgba, at: { left: number; top: number } = { left: 0, top: 0 }): Picture {
   if (picture.width === size.width && picture.height === size.height) return picture;
   const canvas = solidPicture(size, picture.bands, color);

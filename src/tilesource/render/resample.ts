@@ -22,7 +22,7 @@ export interface ResampleTask {
   to: number;
 }
 
-/** Distance from its centre, in pixels of the coarser side, at which a kernel ends. */
+/** Distance from its center, in pixels of the coarser side, at which a kernel ends. */
 const supports: Readonly<Record<ResampleTask['kernel'], number>> = { linear: 1, cubic: 2, lanczos3: 3 };
 
 const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
@@ -93,7 +93,7 @@ export function resampleCost({ width, bands, window, output, kernel }: Omit<Resa
   return output.height * bands * (width * down + output.width * across);
 }
 
-/** Makes the rows. Colours count as much as they are opaque. */
+/** Makes the rows. Colors count as much as they are opaque. */
 export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
   const { width, height, bands, window, output, kernel, from, to } = task;
   const hasAlpha = bands === 2 || bands === 4;
@@ -154,7 +154,7 @@ function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weight
   }
 }
 
-/** Colours times alpha, and alpha. */
+/** Colors times alpha, and alpha. */
 function multiplied(data: Uint8Array, bands: number): Float32Array {
   const out = Float32Array.from(data);
   for (let at = 0; at < out.length; at += bands) {

@@ -1,7 +1,7 @@
 import type { Samples } from '../raster.js';
 import type { ColorTable, StyleMemo } from './color-table.js';
 
-/** Colours the pixels from a multiple of four up to another one. */
+/** Colors the pixels from a multiple of four up to another one. */
 type FourPixelPass = (first: number, end: number) => void;
 
 /** Pairs of two bytes. */
@@ -10,7 +10,7 @@ const bytePairs = 2 ** 16;
 /** Lifts products that are a hair below a whole number, before fractions are cut off. */
 const hair = 1e-5;
 
-/** Colours of every pair of bytes. */
+/** Colors of every pair of bytes. */
 export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32Array {
   return memo.pair(a, b, () => {
     const colors = new Int32Array(bytePairs);
@@ -25,7 +25,7 @@ export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32
 }
 
 /**
- * Looks colours up and writes red, green and blue of four pixels as three words, which takes less than half the time of the same in two steps.
+ * Looks colors up and writes red, green and blue of four pixels as three words, which takes less than half the time of the same in two steps.
  * Each loop is written out: what is called for each pixel takes longer than the pixel. `null` for bands that are not as usual.
  *
  * @param words the result.
@@ -89,7 +89,7 @@ function lookUpPairs({ data, stride, a, b, offset, colors }: Pairs, words: Int32
   }
 }
 
-/** Pixels of three bytes, read as words as well: the colours of the first, second and third byte follow each other, and share no channel. */
+/** Pixels of three bytes, read as words as well: the colors of the first, second and third byte follow each other, and share no channel. */
 function sumTriples(
   samples: Int32Array,
   colors: Int32Array,
@@ -110,7 +110,7 @@ function sumTriples(
   }
 }
 
-/** A band whose samples are few enough for a table of all their colours. */
+/** A band whose samples are few enough for a table of all their colors. */
 export interface FusedLayer {
   data: Samples;
   /** Samples from one pixel to the next. */

@@ -123,7 +123,7 @@ async function sharpened(
   // libvips refuses pictures that are smaller than what it looks at; beyond their borders it sees their last rows and columns.
   const wide = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
   const raw = { width: wide.width, height: wide.height, channels: bands };
-  // Bands that libvips takes for no colours come back as they are.
+  // Bands that libvips takes for no colors come back as they are.
   const image = sharp(wide.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
   const filtered = await processed(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),

@@ -2,7 +2,7 @@ import type { Samples } from '../raster.js';
 import type { ColorTable, StyleMemo } from './color-table.js';
 import { fourPixelPass, pairColors, type FusedLayer } from './four-pixels.js';
 
-/** Colours a run of pixels. */
+/** Colors a run of pixels. */
 export type FusedPass = (first: number, count: number) => void;
 
 interface Target {
@@ -13,7 +13,7 @@ interface Target {
 /** Number of pixels between lookup and result; their colors fit the fastest memory. */
 const packed = 2 ** 12;
 
-/** Writes the colours of a run of pixels as words. */
+/** Writes the colors of a run of pixels as words. */
 type Lookup = (first: number, count: number, to: Int32Array, at: number) => void;
 
 /**
@@ -137,7 +137,7 @@ interface Sum {
   stride: number;
   bands: readonly number[];
   colors: Int32Array;
-  /** Where in the colours those of the sample 0 of each band are. */
+  /** Where in the colors those of the sample 0 of each band are. */
   starts: readonly number[];
 }
 

@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 
-/** Colours into which a continuous palette is cut when its name does not say a number. */
+/** Colors into which a continuous palette is cut when its name does not say a number. */
 const defaultSteps = 256;
 
-/** Most colours of a list or a named palette. */
+/** Most colors of a list or a named palette. */
 const maxColors = 4096;
 
-/** Continuous palettes that the library does not have, by equally spaced colours. */
+/** Continuous palettes that the library does not have, by equally spaced colors. */
 const spacedColors: Readonly<Record<string, readonly string[]>> = {
   jet: ['#000080', '#0000ff', '#0080ff', '#00ffff', '#80ff80', '#ffff00', '#ff8000', '#ff0000', '#800000'],
   hot: ['#0b0000', '#ff0000', '#ffff00', '#ffffff'],
@@ -26,14 +26,14 @@ const spacedColors: Readonly<Record<string, readonly string[]>> = {
   winter: ['#0000ff', '#00ff80'],
 };
 
-/** Lists of distinct colours by the names of matplotlib where the library calls them otherwise. */
+/** Lists of distinct colors by the names of matplotlib where the library calls them otherwise. */
 const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
 
 /**
- * Parses a palette: a colour (from black to it), a list of colours, or a name such as `viridis`, `matplotlib.Viridis_6`,
+ * Parses a palette: a color (from black to it), a list of colors, or a name such as `viridis`, `matplotlib.Viridis_6`,
  * `colorbrewer.sequential.Blues_9`; the suffix `_r` reverses.
  *
- * @returns at least two colours.
+ * @returns at least two colors.
  * @throws BadValueError
  */
 export function parsePalette(value: unknown): readonly Rgba[] {
@@ -91,7 +91,7 @@ function byName(name: string, count: number | null): Rgba[] | null {
   const listed = member('scheme', Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name);
   const interpolate = member('interpolate', name);
   if (isColorList(listed)) return parseAll(count === null ? listed : listed.slice(0, count));
-  // Sequential and diverging schemes come as one list for each number of colours.
+  // Sequential and diverging schemes come as one list for each number of colors.
   const exact: unknown = Array.isArray(listed) && count !== null ? listed[count] : undefined;
   if (isColorList(exact)) return parseAll(exact);
   return isInterpolator(interpolate)
@@ -126,7 +126,7 @@ function between(anchors: readonly Rgba[], at: number): Rgba {
   return interpolateColor(anchors, at).map(Math.round) as unknown as Rgba; // four numbers in, four numbers out
 }
 
-/** Colour of a palette at 0 to 1, channels with fractions. */
+/** Color of a palette at 0 to 1, channels with fractions. */
 export function interpolateColor(palette: readonly Rgba[], at: number): [number, number, number, number] {
   const position = Math.min(1, Math.max(0, at)) * (palette.length - 1);
   const index = Math.min(palette.length - 2, Math.floor(position));

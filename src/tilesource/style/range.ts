@@ -15,7 +15,7 @@ export interface FrameSurvey {
 }
 
 /**
- * The samples of a band in ascending order, in groups of neighbours. A group has one value, or few samples compared with those on either side of it.
+ * The samples of a band in ascending order, in groups of neighbors. A group has one value, or few samples compared with those on either side of it.
  * What a file declares as no data, what is no finite number, and the largest floats, which many programs write where there is no value, are left out.
  */
 interface SampleSpread {

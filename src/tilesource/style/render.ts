@@ -15,11 +15,11 @@ interface Channel {
   band: number;
 }
 
-/** A band ready to be added: its samples, and their colours. */
+/** A band ready to be added: its samples, and their colors. */
 interface Layer {
   channel: Channel;
   colors: Colors;
-  /** Colours of all samples there can be, where these are few. */
+  /** Colors of all samples there can be, where these are few. */
   table: ColorTable | null;
 }
 
@@ -65,13 +65,13 @@ function frameOf(band: BandStyle, frame: number): number {
   return band.frame ?? frame + band.framedelta;
 }
 
-/** Pixels coloured without a pause, times the number of layers. */
+/** Pixels colored without a pause, times the number of layers. */
 const chunkWork = 2 ** 16;
 /** Fewest pixels of a chunk, however many layers there are. */
 const leastChunk = 2 ** 10;
 
 /**
- * Colours a raster. The result has four bands, or one where a gray image stays gray.
+ * Colors a raster. The result has four bands, or one where a gray image stays gray.
  *
  * @param options `opaque`: alpha is of no use to the caller, so the result has three bands where every pixel is opaque.
  */
@@ -85,7 +85,7 @@ export async function styleRaster(
   const tables = layers.every(hasTable) ? layers : null;
   if (options.opaque && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
   const total = shape.width * shape.height;
-  // All bytes are written below: filling them with zeros first takes a fifth as long as colouring them.
+  // All bytes are written below: filling them with zeros first takes a fifth as long as coloring them.
   const data = borrowBytes(total * shape.bands);
   const pass =
     tables && shape.bands !== 1 ? fusedPass(tables.map(fusedLayer), data, { bands: shape.bands, memo: inputs.memo }) : null;
@@ -282,7 +282,7 @@ function store({ bytes }: Work, { first, count }: Span, shape: OutputShape, data
   } else for (let pixel = 0, from = shape.from; pixel < count; pixel += 1, from += 4) data[first + pixel] = bytes[from]!;
 }
 
-/** Coloured samples of a raster's first pixel, 0 to 255 with fractions. */
+/** Colored samples of a raster's first pixel, 0 to 255 with fractions. */
 export async function stylePixel(style: Style, inputs: StyleInputs): Promise<number[]> {
   const layers = await makeLayers(style, inputs);
   const shape = outputShape(style, inputs);
@@ -320,7 +320,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
       resolveRange(band, { index: channel.band, dtype, white: inputs.white }, () => inputs.survey(frame)),
     );
     const colors = new Colors(band, range);
-    // More colours than pixels are not worth making.
+    // More colors than pixels are not worth making.
     const size = tableSize(dtype);
     const worthwhile = size !== null && size <= Math.max(256, raster.width * raster.height);
     const table = worthwhile ? inputs.memo.table(band, range, dtype, () => makeColorTable(colors, dtype)) : null;
@@ -330,7 +330,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
   return layers;
 }
 
-/** The band that a name or number means. If the image has no such band, it is green in a colour image, and otherwise the first band. */
+/** The band that a name or number means. If the image has no such band, it is green in a color image, and otherwise the first band. */
 function chooseBand(band: number | string | null, bandCount: number): number {
   const colors = bandCount >= 3;
   if (typeof band === 'number' && Number.isInteger(band) && band >= 1 && band <= bandCount) return band - 1;

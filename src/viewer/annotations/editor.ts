@@ -42,7 +42,7 @@ export function editAnnotation(options: {
   showStatus();
   return { element, selected, select, make, commit, step, removeSelected, reload, takeOver, learnGroups };
 
-  /** Offers the groups of the present version, with the colours that they have on the slide. Those offered before keep theirs. */
+  /** Offers the groups of the present version, with the colors that they have on the slide. Those offered before keep theirs. */
   async function learnGroups() {
     const { record } = sheet;
     if (learned === record._version) return;
@@ -53,7 +53,7 @@ export function editAnnotation(options: {
       const seen = await groupsOf(record, signal);
       const known = groups.size;
       groups.learn(seen, isFirst);
-      // The user may be choosing a colour or a group.
+      // The user may be choosing a color or a group.
       if (!isFirst && groups.size === known) return;
       palette.show();
       form.offerGroups();

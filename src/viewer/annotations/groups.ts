@@ -3,7 +3,7 @@ import type { Element } from './model.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 
-/** Colours of new groups in turn. They are distinguishable on stained tissue and for colour-blind people. */
+/** Colors of new groups in turn. They are distinguishable on stained tissue and for color-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
 /** Largest number of groups that are offered at once. Others are found by their names. */
 const maxOffered = 100;
@@ -12,7 +12,7 @@ const fillOpacity = 0.2;
 const lineWidth = 3;
 
 /**
- * Line and fill of a shape of a colour.
+ * Line and fill of a shape of a color.
  *
  * @param color `#rrggbb`
  */
@@ -22,9 +22,9 @@ export function styleOf({ type, closed }: Pick<Element, 'type' | 'closed'>, colo
   return { lineColor: color, lineWidth, fillColor: type === 'point' ? color : `rgba(${r}, ${g}, ${b}, ${fillOpacity})` };
 }
 
-/** The groups of an annotation with their colours, and the group of new shapes. */
+/** The groups of an annotation with their colors, and the group of new shapes. */
 export class Groups {
-  /** colours by name; `null`: no group */
+  /** colors by name; `null`: no group */
   #colors: Map<string | null, string> = new Map([[null, '#ffb000']]);
   chosen: string | null = null;
 
@@ -55,13 +55,13 @@ export class Groups {
     this.#colors.set(group, color);
   }
 
-  /** Takes groups with their colours as the server reports them. @param isFirst whether these replace known ones */
+  /** Takes groups with their colors as the server reports them. @param isFirst whether these replace known ones */
   learn(seen: { name: string | null; color: string }[], isFirst: boolean) {
     for (const { name, color } of seen) if (isFirst || !this.#colors.has(name)) this.#colors.set(name, color);
   }
 }
 
-/** The palette, in which the user selects group and colour of new shapes. */
+/** The palette, in which the user selects group and color of new shapes. */
 export function groupPalette(
   groups: Groups,
   { onChoose, onColor }: { onChoose: () => void; onColor: (group: string | null) => void },

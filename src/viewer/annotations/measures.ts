@@ -21,7 +21,7 @@ function ringsOf(element: Element): (readonly number[])[][] {
   return [ring];
 }
 
-/** The measures of a shape as names and texts: in micrometres if the image has a scale, otherwise in pixels. Empty for a point. */
+/** The measures of a shape as names and texts: in micrometers if the image has a scale, otherwise in pixels. Empty for a point. */
 export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMetadata): [name: string, value: string][] {
   if (element.type === 'point') return [];
   const isScaled = mmX !== null && mmY !== null;

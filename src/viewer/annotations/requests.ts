@@ -191,7 +191,7 @@ export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: n
   return apiUrl(`annotation/${record._id}/tiles/zxy/${level}/${x}/${y}`, query);
 }
 
-/** The groups of an annotation with their colours. */
+/** The groups of an annotation with their colors. */
 export async function groupsOf(record: AnnotationRecord, signal: AbortSignal): Promise<Group[]> {
   return (await request('GET', `annotation/${record._id}/tiles`, { signal })).groups;
 }

@@ -9,7 +9,7 @@ export const lightRange = { min: 20, max: 300 };
 
 const defaultLight: Light = { brightness: 100, contrast: 100 };
 
-/** Two sliders for images whose samples are colours. */
+/** Two sliders for images whose samples are colors. */
 export function lightControls(start: Light, onChange: (light: Light) => void) {
   const rows = (['brightness', 'contrast'] as const).map((name) => {
     return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => changed() }) };

@@ -11,7 +11,7 @@ const followMs = 150;
 const restMs = 500;
 const bins = 4096;
 
-/** A panel that switches channels on and off, and sets their colours and their ranges of samples, on histograms. */
+/** A panel that switches channels on and off, and sets their colors and their ranges of samples, on histograms. */
 export function channelPanel(options: {
   itemId: string;
   /** the channels as they are displayed */

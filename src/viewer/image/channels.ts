@@ -3,7 +3,7 @@ import { axesOf, type ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
 
 /**
- * A channel of an image that is displayed as a mixture of colours. `min` and `max` are samples; if `null`, the server chooses them so that few
+ * A channel of an image that is displayed as a mixture of colors. `min` and `max` are samples; if `null`, the server chooses them so that few
  * samples are outside.
  */
 export interface Channel {
@@ -27,7 +27,7 @@ const maxOn = 6;
 const colors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
 
 /**
- * The channels of an image whose samples are not colours: channels of the file, or bands of other depths than eight bits. Empty for color images.
+ * The channels of an image whose samples are not colors: channels of the file, or bands of other depths than eight bits. Empty for color images.
  */
 export function channelsOf(metadata: ImageMetadata): Channel[] {
   const { bandCount = 1, dtype = 'uint8', frames = [], channels = [] } = metadata;
@@ -52,7 +52,7 @@ function channel(name: string, index: number, source: Channel['source'], color: 
   return { name, color, on: index < maxOn, min: null, max: null, source };
 }
 
-/** A colour in any form that the browser knows, as `#rrggbb`; `null` for other texts. */
+/** A color in any form that the browser knows, as `#rrggbb`; `null` for other texts. */
 function hexColor(text: unknown) {
   if (typeof text !== 'string' || !CSS.supports('color', text)) return null;
   const context = h('canvas').getContext('2d') as CanvasRenderingContext2D;

@@ -6,7 +6,7 @@ import { imageTexts } from '../texts.js';
  * Sliders for the axes of a multi-frame image; `null` if there are none.
  *
  * @param isMixed whether channels are displayed together, so that they need no slider
- * @param onFrame `likely`: neighbours on the axis that was moved, nearest first
+ * @param onFrame `likely`: neighbors on the axis that was moved, nearest first
  */
 export function frameControls(
   metadata: ImageMetadata,

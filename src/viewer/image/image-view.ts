@@ -30,7 +30,7 @@ export async function openImage(options: {
   /** called with the query of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened anymore */
+  /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened any more */
   onRetry: () => void;
   signal: AbortSignal;
 }) {

@@ -1,7 +1,7 @@
 import type { ImageMetadata } from './metadata.js';
 import type { Stage } from '../stage/contract.js';
 
-/** Position of the second image relative to the first: moved (in micrometres if both have a scale, otherwise in pixels), scaled, and turned by degrees. */
+/** Position of the second image relative to the first: moved (in micrometers if both have a scale, otherwise in pixels), scaled, and turned by degrees. */
 export type Offset = { x: number; y: number; scale: number; turn: number };
 export type Side = { stage: Stage; /** micrometres per pixel, or 1 */ unit: number };
 
@@ -21,7 +21,7 @@ export function writeOffset({ x, y, scale, turn }: Offset) {
   return [digits(x, 1), digits(y, 1), digits(scale, 5), digits(turn, 2)].join(',');
 }
 
-/** The initial offset: none if the second image extends to the view of the first, otherwise the one that puts its centre there. */
+/** The initial offset: none if the second image extends to the view of the first, otherwise the one that puts its center there. */
 export function meetingOffset(one: Side, { unit }: Side, { sizeX, sizeY }: ImageMetadata): Offset {
   const { x, y } = seenBy(one);
   const isThere = x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;

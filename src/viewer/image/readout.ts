@@ -11,7 +11,7 @@ type Pixel = Documents['Pixel'];
 /** Time in milliseconds that the pointer must rest before its pixel is requested. */
 const restMs = 120;
 
-/** Position and value of the pixel under the pointer, or in the centre when the keyboard is used. */
+/** Position and value of the pixel under the pointer, or in the center when the keyboard is used. */
 export function pixelReadout(options: {
   stage: Stage;
   /** that the pointer moves over */
@@ -96,7 +96,7 @@ function positionText(x: number, y: number, { mm_x: mmX, mm_y: mmY }: ImageMetad
   return mmX === null || mmY === null ? pixels : `${pixels} · ${formatLength(x * mmX)}, ${formatLength(y * mmY)}`;
 }
 
-/** The samples of the file as text, with names if they are colours. */
+/** The samples of the file as text, with names if they are colors. */
 function pixelText({ value = [], ...channels }: Pixel) {
   const colors = (['r', 'g', 'b', 'a'] as const).filter((name) => channels[name] !== undefined);
   const samples = value.length > 0 ? value : colors.map((name) => channels[name]);

@@ -64,5 +64,5 @@ export interface PointerListener {
 /** Paints on the image. @param ratio pixels of the canvas, of which coordinates are, per CSS pixel */
 export type Paint = (context: CanvasRenderingContext2D, ratio: number) => void;
 
-/** The visible part of an image: its centre and its width in full-resolution pixels. */
+/** The visible part of an image: its center and its width in full-resolution pixels. */
 export type ViewPosition = { x: number; y: number; width: number };

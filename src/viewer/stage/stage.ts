@@ -38,7 +38,7 @@ export async function openStage(options: {
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** Canvas for everything on the image while brightness or contrast are changed, so that its colours stay unchanged. */
+  /** Canvas for everything on the image while brightness or contrast are changed, so that its colors stay unchanged. */
   const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
   fill(element, drawing, veil, navigatorElement);
   const viewer = createViewer(OpenSeadragon, { element: drawing, navigatorElement });

@@ -121,7 +121,7 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
       page = await context.newPage();
       page.setDefaultTimeout(300_000);
       const found: Record<string, string[]> = {};
-      // Width and colours are the style sheets' matter alone: what has been opened once is looked at in each.
+      // Width and colors are the style sheets' matter alone: what has been opened once is looked at in each.
       const look = async (name: string) => {
         for (const [width, colorScheme] of [
           [1200, 'light'],

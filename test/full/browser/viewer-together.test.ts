@@ -18,7 +18,7 @@ function isOver(a: Rectangle, b: Rectangle) {
 }
 
 const executablePath = chromiumPath();
-/** Side of the first slide in pixels of half a micrometre; the second has half as many, twice as large. */
+/** Side of the first slide in pixels of half a micrometer; the second has half as many, twice as large. */
 const size = 2048;
 
 describe.skipIf(executablePath === null)('images that are turned, compared, and changed by others', () => {
@@ -279,7 +279,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
     await until('it stands in the address', () => part('with') === far && part('offset') !== null);
     const [x = 0, y = 0, scale, turn] = part('offset')!.split(',').map(Number);
-    // In micrometres: its middle lies on what is seen of the first.
+    // In micrometers: its middle lies on what is seen of the first.
     const place = (part('at') ?? '').split(',').map((value) => Number(value) / 2);
     expect([Math.round(place[0]! + x), Math.round(place[1]! + y), scale, turn]).toEqual([150, 100, 1, 0]);
     await page.getByRole('button', { name: 'Compare' }).click();

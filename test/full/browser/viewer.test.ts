@@ -72,7 +72,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   const itemId = () => /#item\/([0-9a-f]{24})/.exec(page.url())![1]!;
   const folderId = () => /#folder\/([0-9a-f]{24})/.exec(page.url())![1]!;
 
-  /** Colour of the canvas that OpenSeadragon draws on, at a pixel of the stage. */
+  /** Color of the canvas that OpenSeadragon draws on, at a pixel of the stage. */
   const drawnColor = (x: number, y: number) =>
     page.evaluate<number[]>(`(() => {
       const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
@@ -182,7 +182,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
 
     await page.unroute('**/file/chunk?*');
     let sent = false;
-    // Never answered: the upload is under way until it is cancelled.
+    // Never answered: the upload is under way until it is canceled.
     await page.route('**/file/chunk?*', () => void (sent = true));
     await writeFile(join(folder, 'unwanted.bin'), randomBytes(1000));
     await page.locator('input[type=file]').setInputFiles(join(folder, 'unwanted.bin'));
@@ -387,7 +387,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByTestId('scale-bar').waitFor();
     const id = itemId();
     const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
-    // At this zoom a pixel of the image is a square on the screen, without a blend with its neighbours.
+    // At this zoom a pixel of the image is a square on the screen, without a blend with its neighbors.
     const at = { x: Math.floor(facts.sizeX * 0.55), y: Math.floor(facts.sizeY * 0.5) };
     await lookAt(id, { x: at.x + 0.5, y: at.y + 0.5 }, 16);
     const pixel = (await admin.ok('GET', `/item/${id}/tiles/pixel`, { query: { left: at.x, top: at.y } })) as unknown as {
@@ -412,7 +412,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await until('the whole image is shown', async () => (await page.getByTestId('magnification').textContent())!.length > 0);
     const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
     const { width } = await stageBox();
-    // In the tissue: pixels of the background are like their neighbours at any size.
+    // In the tissue: pixels of the background are like their neighbors at any size.
     await page.goto(`${testHost.url}/#item/${id}?at=${facts.sizeX * 0.55},${facts.sizeY * 0.5},${width / 3.6}`);
     await until('most pixels of the screen are like their neighbours', async () => {
       const share = await page.evaluate<number>(`(() => {
@@ -561,7 +561,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByLabel('Presets').press('ArrowDown');
     await page.getByLabel('Presets').press('ArrowDown');
     await until('the preset is shown', async () => {
-      // Tiles are JPEG, which keeps no colour but gray exactly.
+      // Tiles are JPEG, which keeps no color but gray exactly.
       const [r = 0, g = 0, b = 0] = await middle();
       if (r < 8 && g > 247 && b < 8) return true;
       throw new Error(`${r},${g},${b}`);

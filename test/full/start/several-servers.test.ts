@@ -60,7 +60,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     await rm(work, { recursive: true, force: true });
   });
 
-  /** Waits for the end of a job: 3 success, 4 error, 5 cancelled. */
+  /** Waits for the end of a job: 3 success, 4 error, 5 canceled. */
   const ended = (job: string) =>
     until('the job has ended', async () => {
       const { status } = await admin.ok('GET', `/job/${job}`);

@@ -30,7 +30,7 @@ async function runScript(name: string, prepare: (server: TestHost, admin: Client
     const slide = join(work, 'slide.tif');
     const plain = { width: 5000, height: 4500, channels: 3, background: { r: 180, g: 90, b: 120 } } as const;
     await sharp({ create: plain })
-      // 2000 pixels a millimetre: what a lens of 20 times shows.
+      // 2000 pixels a millimeter: what a lens of 20 times shows.
       .withMetadata({ density: 50_800 })
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'none', xres: 2000, yres: 2000 })
       .toFile(slide);

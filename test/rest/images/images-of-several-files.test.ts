@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => started.close());
 
-/** A picture all of one colour. */
+/** A picture all of one color. */
 function plain(background: string, width = 80, height = 60): Promise<Buffer> {
   return sharp({ create: { width, height, channels: 3, background } })
     .png()
@@ -26,7 +26,7 @@ const subfolder = (parentId: string, name: string, isPublic = false): Promise<st
   admin.create('/folder', { parentType: 'folder', parentId, name, public: isPublic });
 const facts = (item: string, client = admin) => client.send('GET', `/item/${item}/tiles`);
 
-/** The colour of a tile's pixel. */
+/** The color of a tile's pixel. */
 async function colour(item: string, { frame = 0, z = 0, at = 0 } = {}): Promise<number[]> {
   const { bytes } = await admin.send('GET', `/item/${item}/tiles/fzxy/${frame}/${z}/0/0`, { query: { encoding: 'PNG' } });
   const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });

@@ -9,7 +9,7 @@ import { newFolder } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
-/** A pyramid of one colour. */
+/** A pyramid of one color. */
 function slide(color: string, side = 512): Promise<Buffer> {
   return sharp({ create: { width: side, height: side, channels: 3, background: color } })
     .tiff({ tile: true, tileWidth: 128, tileHeight: 128, pyramid: true, compression: 'deflate' })
@@ -63,7 +63,7 @@ describe('a file that is replaced while it is served in place', () => {
     const before = await Promise.all(pictures.map((picture) => look(item, picture)));
     expect(before.map(({ red }) => red)).toEqual(pictures.map(() => true));
     const fresh = join(directory, `${how}.new`);
-    // Other colours, another size on disk: the directories lie elsewhere.
+    // Other colors, another size on disk: the directories lie elsewhere.
     await writeFile(fresh, Buffer.concat([await slide('#0000ff', 448), Buffer.alloc(100)]));
     await replace(fresh, path);
     await until('the new picture shows', async () => (await look(item, pictures[0]!)).red === false);

@@ -54,14 +54,14 @@ export async function startSpecimens(
   };
 }
 
-/** A tiled pyramidal TIFF of one colour. */
+/** A tiled pyramidal TIFF of one color. */
 export async function plainSlide(color: { r: number; g: number; b: number }, width = 600, height = 400): Promise<Buffer> {
   return sharp({ create: { width, height, channels: 3, background: color } })
     .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'jpeg', quality: 90 })
     .toBuffer();
 }
 
-/** Mean colour of an encoded picture, rounded. */
+/** Mean color of an encoded picture, rounded. */
 export async function meanColor(bytes: Uint8Array | ArrayBuffer): Promise<number[]> {
   const { channels } = await sharp(bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes).stats();
   return channels.map(({ mean }) => Math.round(mean));

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { sampleFile } from './data.js';
 
 /**
- * A slide of about half a micrometre per pixel: a real one where it is at hand, else a generated pyramidal TIFF with colours that
+ * A slide of about half a micrometer per pixel: a real one where it is at hand, else a generated pyramidal TIFF with colors that
  * differ from place to place.
  *
  * @returns path of the file

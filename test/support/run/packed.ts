@@ -32,7 +32,7 @@ async function isBuilt(): Promise<boolean> {
     join(root, name),
   );
   const built = await filesBelow('dist');
-  // Types and licences are made last, each after its part of the build.
+  // Types and licenses are made last, each after its part of the build.
   const last = ['testing.d.ts', 'THIRD-PARTY-LICENSES.txt'].map((name) => join(root, 'dist', name));
   if (!last.every((path) => built.includes(path))) return false;
   return Math.max(...(await timesOf([...named, ...(await filesBelow('src'))]))) < Math.min(...(await timesOf(built)));

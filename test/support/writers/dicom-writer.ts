@@ -12,7 +12,7 @@ export interface WrittenDicom {
   isSigned?: boolean;
   /** Type of uncompressed pixels; default OW. */
   type?: 'OB' | 'OW';
-  /** Palettes of the three colours, of 16 bits. */
+  /** Palettes of the three colors, of 16 bits. */
   palette?: { first: number; colors: readonly (readonly number[])[] };
   /** Size of the image that the frames are tiles of: a slide. */
   matrix?: { columns: number; rows: number };

@@ -11,9 +11,9 @@ interface LeaseDocument {
   _id: string;
   /** The document that the work is about. */
   subject: string;
-  /** Differs each time that the lease is taken, so that two holders are never confused, even in the same process. */
+  /** Differs each time the lease is taken, so that two holders are never confused, even in the same process. */
   owner: string;
-  /** Counts up while the owner is alive. */
+  /** Incremented while the owner is alive. */
   beat: number;
   at: Date;
 }
@@ -26,7 +26,7 @@ interface OwnedLease {
 /** The database removes leases of ended processes after this time, unless they were taken over. */
 const forgottenSeconds = 3600;
 
-/** All queries on leases. Each change is one atomic write on the condition that the owner is still the one that was seen. */
+/** All queries on leases. Each change is one atomic write on the condition that the owner has not changed. */
 export class LeaseModel {
   readonly #model: Model<LeaseDocument>;
   readonly #insertGrouped = grouped((leases: readonly (OwnedLease & { subject: string })[]) => this.#insertMany(leases));
@@ -44,7 +44,7 @@ export class LeaseModel {
     await createIndexesOf(this.#model);
   }
 
-  /** Stores a lease. @returns false when there is one already. */
+  /** Stores a lease. @returns false if there already is one. */
   insert(id: string, subject: string, owner: string): Promise<boolean> {
     return this.#insertGrouped({ id, subject, owner });
   }
@@ -57,7 +57,7 @@ export class LeaseModel {
       return leases.map(() => true);
     } catch (error) {
       if (!isDuplicateKey(error) && !isCollision(error)) throw error;
-      // Databases differ in what their errors say of the other leases, so the stored owners are read.
+      // Errors of different databases say different things about the other leases, so the stored owners are read.
       return this.#areOwned(leases);
     }
   }
@@ -70,25 +70,25 @@ export class LeaseModel {
     return leases.map(({ id, owner }) => owners.get(id) === owner);
   }
 
-  /** The owner of a lease, and how often it was renewed; `null` when nobody has it. */
+  /** The owner of a lease, and how often it was renewed; `null` if there is no lease. */
   async find(id: string): Promise<{ owner: string; beat: number } | null> {
     return this.#model.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
   }
 
-  /** Records that the owner is alive. @returns false when the lease belongs to someone else or no longer exists. */
+  /** Records that the owner is alive. @returns false if the lease belongs to someone else or no longer exists. */
   async renew(id: string, owner: string): Promise<boolean> {
     const renewed = await this.#model.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
     return renewed.matchedCount > 0;
   }
 
-  /** Takes a lease over from an owner who has ended. @returns false when the lease has changed since it was seen. */
+  /** Takes a lease over from an owner that has ended. @returns false if the lease has changed since it was read. */
   async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
     const { owner: former, beat } = seen;
     const taken = await this.#model.updateOne({ _id: id, owner: former, beat }, { $set: { owner, beat: 0, at: new Date() } });
     return taken.matchedCount > 0;
   }
 
-  /** Gives a lease back. @returns false when it was taken over or revoked meanwhile. */
+  /** Returns a lease. @returns false if it was taken over or revoked. */
   remove(id: string, owner: string): Promise<boolean> {
     return this.#removeGrouped({ id, owner });
   }
@@ -109,7 +109,7 @@ export class LeaseModel {
     await this.#model.deleteMany({ subject });
   }
 
-  /** Forgets the leases of processes that have ended. @returns how many. */
+  /** Removes the leases of processes that have ended. @returns how many. */
   async forget(): Promise<number> {
     const forgotten = new Date(Date.now() - forgottenSeconds * 1000);
     let count = 0;

@@ -10,7 +10,7 @@ import { Silence } from './silent-owner.js';
 interface LeasesOptions {
   model: LeaseModel;
   logger: HostLogger;
-  /** How long the owner of a lease may be silent before another takes it over, in milliseconds. Default 15 000. */
+  /** How long the owner of a lease can be silent before another process takes it over, in milliseconds. Default 15,000. */
   leaseMs?: number;
 }
 
@@ -19,7 +19,7 @@ interface LeaseRequest {
   /** Id of the document that the work is about: {@link Leases.revoke}. */
   subject: string;
   signal?: AbortSignal;
-  /** Asked while others have the lease: whether it is not needed any more, because the others have done the work. */
+  /** Called while others have the lease: whether it is no longer needed, because the others have done the work. */
   isDone?: () => Promise<boolean>;
 }
 
@@ -28,23 +28,23 @@ const pollMs = 40;
 
 /** The right of this process to do a piece of work. */
 export interface Lease {
-  /** Checks that the lease was not lost. To be called before the work becomes visible. @throws LargeImageError `unavailable` */
+  /** Checks that the lease was not lost. Must be called before the work becomes visible. @throws LargeImageError `unavailable` */
   confirm(): Promise<void>;
-  /** Releases the lease. @returns false when it was taken over or revoked meanwhile: what was made under it must then be removed. */
+  /** Releases the lease. @returns false if it was taken over or revoked; then the results of the work must be removed. */
   release(): Promise<boolean>;
 }
 
 /**
- * Distributed locks: under each name only one piece of work is done at a time, in all processes on the same database. A lease is renewed while its
- * process lives, and taken over when that process has ended or has been silent for too long.
+ * Distributed locks: under each name only one task runs at a time, in all processes on the same database. A lease is renewed while
+ * its process lives, and taken over if that process has ended or has been silent for too long.
  */
 export class Leases {
   readonly #model: LeaseModel;
   readonly #logger: HostLogger;
   readonly #leaseMs: number;
-  /** Owners of this process whose lease is being released, or could not be released: others of this process may take it over. */
+  /** Owners in this process whose lease is being released, or could not be released. Others in this process can take it over. */
   readonly #departed = new Set<string>();
-  /** Within this process, work of the same name queues up here, so that only the first of it asks the database. */
+  /** Within this process, work with the same name queues up here, so that only the first task queries the database. */
   readonly #queues = new NamedQueues({ name: 'leases', running: 1 });
 
   constructor({ model, logger, leaseMs = 15_000 }: LeasesOptions) {
@@ -53,7 +53,7 @@ export class Leases {
     this.#leaseMs = leaseMs;
   }
 
-  /** Does work while nobody else does any of the same name. */
+  /** Runs work while no other work with the same name is running. */
   run<Result>(
     name: string,
     request: Omit<LeaseRequest, 'isDone'>,
@@ -65,14 +65,14 @@ export class Leases {
       try {
         return await work(lease);
       } finally {
-        // If the lease cannot be released, the next one who waits takes it over.
+        // If the lease cannot be released, the next waiting task takes it over.
         await lease.release().catch((err: unknown) => this.#logger.warn({ err, name }, 'Lease:Release:Failed'));
       }
     };
     return this.#queues.run(name, alone, signal === undefined ? {} : { signal });
   }
 
-  /** Waits until this process has the lease. @returns `null` when `isDone` says that it is not needed any more. */
+  /** Waits until this process has the lease. @returns `null` if `isDone` says that it is no longer needed. */
   async take(name: string, { subject, signal, isDone }: LeaseRequest): Promise<Lease | null> {
     const id = createHash('sha256').update(name).digest('hex');
     const owner = `${processName()}:${randomUUID()}`;
@@ -106,12 +106,12 @@ export class Leases {
     };
   }
 
-  /** Revokes all leases about a document. Their owners learn of it from {@link Lease.release}. */
+  /** Revokes all leases about a document. Their owners notice at {@link Lease.release}. */
   revoke(subject: string): Promise<void> {
     return this.#model.revoke(subject);
   }
 
-  /** Forgets the leases of processes that have ended. @returns how many. */
+  /** Removes the leases of processes that have ended. @returns how many. */
   forget(): Promise<number> {
     return this.#model.forget();
   }

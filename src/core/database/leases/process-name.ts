@@ -2,12 +2,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Machine or container, number of the process there, and start time of the process, because numbers are used again. */
+/** Machine or container, number of the process there, and start time of the process, because numbers are reused. */
 const namePattern = /^([0-9a-f]{12})-(\d+)-(\d+)(?![0-9a-z-])/;
 
 let own: string | null = null;
 
-/** Names this process in leases and temporary files, so that other processes can find out whether it has ended: see {@link hasEnded}. */
+/**
+ * Names this process in leases and temporary files, so that other processes can find out whether it has ended: see {@link
+ * hasEnded}.
+ */
 export function processName(): string {
   own ??= `${numberSpace()}-${process.pid}-${beginOf(process.pid)?.time ?? 0}`;
   return own;
@@ -22,12 +25,12 @@ export function hasEnded(text: string): boolean {
   if (space === undefined || space !== namePattern.exec(processName())![1]) return false;
   const pid = Number(number);
   if (!isRunning(pid)) return true;
-  // If its start time may not be read, it is taken to be the same process.
+  // If its start time cannot be read, it counts as the same process.
   const begin = beginOf(pid);
   return begin !== null && (begin.isDead || begin.time !== Number(time));
 }
 
-/** Names the machine or container, within which a process number means one process. */
+/** Names the machine or container in which process numbers are unique. */
 function numberSpace(): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
   if (process.platform !== 'linux') return hash(hostname());
@@ -49,12 +52,15 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** When a process began, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its end. */
+/**
+ * When a process started, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its
+ * end.
+ */
 function beginOf(pid: number): { time: number; isDead: boolean } | null {
   if (process.platform !== 'linux') return null;
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name of the program, in parentheses, may hold anything.
+    // The name of the program, in parentheses, can contain any characters.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { time: Number(fields[19]), isDead: fields[0] === 'Z' || fields[0] === 'X' };
   } catch {

@@ -1,10 +1,10 @@
 import { LargeImageError } from '../../../errors.js';
 
 interface RenewalOptions {
-  /** Renews the lease in the database. @returns false when the lease is lost. */
+  /** Renews the lease in the database. @returns false if the lease is lost. */
   renew: () => Promise<boolean>;
   everyMs: number;
-  /** How long a renewal is trusted without asking the database. Other processes wait longer before they take the lease over. */
+  /** How long a renewal is trusted without a query. Other processes wait longer before they take the lease over. */
   trustedMs: number;
 }
 
@@ -15,7 +15,7 @@ export class Renewal {
   #renewedAt = Date.now();
 
   constructor(private readonly options: RenewalOptions) {
-    // A failed renewal needs no handling: the next one, or `confirm`, finds out whether the lease is still there.
+    // A failed renewal needs no handling: the next one, or `confirm`, finds out whether the lease still exists.
     this.#timer = setInterval(() => void this.#renew().catch(() => {}), options.everyMs);
     this.#timer.unref();
   }
@@ -27,12 +27,12 @@ export class Renewal {
   }
 
   /**
-   * Checks that the lease was not lost, as after a long sleep of the machine. To be called before the work becomes visible.
+   * Checks that the lease was not lost, for example while the machine was asleep. Must be called before the work becomes visible.
    *
    * @throws LargeImageError `unavailable`
    */
   async confirm(): Promise<void> {
-    // This uses the wall clock, because it goes on while the machine sleeps.
+    // This uses the wall clock, because it continues while the machine sleeps.
     const isRecent = Math.abs(Date.now() - this.#renewedAt) < this.options.trustedMs;
     if (!this.#isLost && !isRecent) await this.#renew();
     if (this.#isLost) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');

@@ -6,7 +6,7 @@ import { annotationPath } from '../parameters.js';
 import { annotationSchema } from '../schemas.js';
 import { replyWithoutElements } from '../replies.js';
 
-/** Parameters that replace an access list. */
+/** Parameters of routes that replace an access list. */
 export const accessQuery = {
   access: required(json({ kind: 'object', description: 'The whole new list: {users: [{id, level, flags}], groups: […]}.' })),
   public: boolean({ description: 'Whether everybody may read. Unchanged when absent.' }),
@@ -46,5 +46,5 @@ const set = defineRoute({
   },
 });
 
-/** Permissions on annotations. */
+/** Checks and changes permissions on annotations. */
 export const annotationAccessRoutes = [get, set];

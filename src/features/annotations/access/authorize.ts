@@ -8,7 +8,7 @@ interface Request {
   caller: Caller | null;
 }
 
-/** The annotation in the path, for those who may read it. */
+/** Loads the annotation in the path, if the caller may read it. */
 export function mayRead(
   { params, caller }: Request,
   { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
@@ -16,7 +16,7 @@ export function mayRead(
   return annotations.writer.load(params.id, 0, caller);
 }
 
-/** The annotation in the path, for those who may change it. */
+/** Loads the annotation in the path, if the caller may change it. */
 export function mayChange(
   { params, caller }: Request,
   { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
@@ -24,7 +24,7 @@ export function mayChange(
   return annotations.writer.loadForChange({ id: params.id, caller });
 }
 
-/** An item, for those who may annotate it. */
+/** Loads an item, if the caller may annotate it. */
 export async function mayAnnotate(
   itemId: string,
   caller: Caller | null,

@@ -101,5 +101,5 @@ const remove = defineRoute({
   },
 });
 
-/** The annotations in a folder. */
+/** Routes for the annotations in a folder. */
 export const annotationFolderRoutes = [list, present, mayCreate, setAccess, remove];

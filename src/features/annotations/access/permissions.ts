@@ -7,7 +7,7 @@ import type { HostRecords } from '../../../core/host/host-records.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Items } from '../../items/items.js';
 
-/** Flag on a folder. Users who have it may annotate items of the folder without writing to them. */
+/** Flag on a folder that allows users to annotate its items without write access to them. */
 const createFlag = 'large_image_create_annotations';
 
 const knownFlags: ReadonlySet<string> = new Set([createFlag]);
@@ -15,7 +15,7 @@ const knownFlags: ReadonlySet<string> = new Set([createFlag]);
 type Level = 0 | 1 | 2;
 type Permissions = Pick<AnnotationRecord, 'access' | 'public'>;
 
-/** The list with its names, as GET access answers it. */
+/** The list with names, as GET access returns it. */
 export interface DescribedAccess {
   users: { id: string; level: number; flags: readonly string[]; login: string; name: string }[];
   groups: { id: string; level: number; flags: readonly string[]; name: string; description: string }[];
@@ -28,7 +28,7 @@ export interface AccessChange {
   publicFlags: readonly string[] | undefined;
 }
 
-/** Permissions on annotations. */
+/** Checks and changes permissions on annotations. */
 export class AnnotationPermissions {
   constructor(
     private readonly options: {
@@ -39,13 +39,13 @@ export class AnnotationPermissions {
     },
   ) {}
 
-  /** The caller's level, public access included. */
+  /** The caller's level, including public access. */
   async level(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     const granted = await this.#granted(annotation, caller);
     return granted === -1 && annotation.public ? 0 : granted;
   }
 
-  /** `_accessLevel` as clients know it. A signed-in stranger gets -1 on a public annotation, although they may read it. */
+  /** `_accessLevel` as clients expect it. A signed-in stranger gets -1 on a public annotation, although they may read it. */
   async shownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
     return this.#granted(annotation, caller);
@@ -174,7 +174,7 @@ export class AnnotationPermissions {
     };
   }
 
-  /** @throws InvalidError, UnknownIdError when there is no such user that the caller may see. */
+  /** @throws InvalidError, UnknownIdError if there is no such user that the caller may see. */
   requireUser(id: string, caller: Caller | null): Promise<void> {
     return requireUser(this.options.directory, id, caller);
   }

@@ -39,7 +39,7 @@ export interface StoredAnnotation extends StateDocument {
   hasAttributes: boolean;
   /** Id of the list that it was created with, until the list is known to be complete (`history/batches.model.ts`). */
   batch?: string;
-  /** When other bytes were found in the file of the item, after this version was made. */
+  /** When the content of the item's file was found to have changed, after this version was made. */
   fileChanged?: Date;
 }
 
@@ -144,7 +144,7 @@ export function searchFields({
 /** Length to which words are cut, and largest number of words of an annotation. Further words are not found by searches. */
 const maxWordLength = 64;
 const maxWords = 500;
-/** Number of characters of a text, from its start, whose words are stored. */
+/** Words beyond this many characters of a text are not stored. */
 const maxSearched = 32 * 1024;
 
 /** The words of texts in lower case, without duplicates. A word consists of letters and digits. */
@@ -190,7 +190,7 @@ export function toQuery(filter: AnnotationFilter): QueryFilter<StoredAnnotation>
 
 function toState(doc: StateDocument): AnnotationState {
   const { itemId, creatorId, created, updated, updatedId, _version: version, elements } = doc;
-  // Heads are checked before they are stored.
+  // Stored heads have been checked, so the cast is safe.
   const head = JSON.parse(doc.head) as AnnotationHead;
   return { itemId, creatorId: creatorId ?? null, created, updated, updatedId: updatedId ?? null, version, head, elements };
 }

@@ -15,7 +15,7 @@ import type { AnnotationBodies } from './body.js';
 export interface AnnotationParts {
   model: AnnotationModel;
   store: ElementStore;
-  /** What other features derive from elements. */
+  /** Other features that derive data from elements. */
   followers: ElementFollower;
   bodies: AnnotationBodies;
   permissions: AnnotationPermissions;
@@ -24,7 +24,7 @@ export interface AnnotationParts {
   settings: Settings;
   notify: Host['notify'];
   logger: HostLogger;
-  /** The queue of all changes. Before it, changes of the same annotation wait for each other. */
+  /** The queue of all changes. Changes of the same annotation wait for each other before they enter it. */
   changing: WorkQueue;
 }
 
@@ -35,14 +35,14 @@ export type Precondition = (current: AnnotationRecord) => void;
 export interface ChangeRequest {
   id: string;
   caller: Caller | null;
-  /** Without it, any version may be changed. */
+  /** If absent, any version can be changed. */
   precondition?: Precondition | undefined;
-  /** The annotation as it was read when the caller's right was checked, which saves reading it again. */
+  /** The annotation as it was read when the caller's right was checked, to save reading it again. */
   current?: AnnotationRecord | undefined;
   signal?: AbortSignal;
 }
 
-/** The annotation was changed since it was read. */
+/** Thrown if the annotation was changed after it was read. */
 export class Superseded extends LargeImageError {
   constructor() {
     super('conflict', 'Someone else changed the annotation in the meantime.');

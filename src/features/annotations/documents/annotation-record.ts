@@ -18,7 +18,7 @@ export interface AnnotationState {
   updatedId: string | null;
   /** Number of the version, from one sequence for all annotations, which grows with every change of any of them. */
   version: number;
-  /** Name, description, attributes and display: everything but the elements. */
+  /** Name, description, attributes and display: everything except the elements. */
   head: AnnotationHead;
   elements: StoredElements;
 }
@@ -33,7 +33,7 @@ export interface AnnotationRecord extends AnnotationState {
   publicFlags?: readonly string[];
   /** Number of changes of access, which is a part of entity tags. */
   accessStamp: number;
-  /** When other bytes were found in the file of the item, after this version was made. */
+  /** When the content of the item's file was found to have changed, after this version was made. */
   fileChanged?: Date;
 }
 
@@ -63,7 +63,7 @@ export interface AnnotationFilter {
 
 /** Part and order of a list. */
 export interface AnnotationPaging {
-  /** Largest number of entries; 0 means no limit. */
+  /** Maximum number of entries; 0 means no limit. */
   limit: number;
   offset: number;
   /** Names of sort keys as in requests, with directions. */

@@ -20,7 +20,7 @@ export interface IncomingAnnotation {
   head: AnnotationHead;
   /** `null` if the body had no list of elements. */
   elements: StoredElements | null;
-  /** How many features of its GeoJSON had no shape; default none. */
+  /** Number of features of its GeoJSON that had no shape; default 0. */
   skipped?: number;
 }
 
@@ -35,7 +35,7 @@ type JsonObject = Record<string, unknown>;
 
 /** Largest length of a head as JSON text, in characters. Every read of the annotation parses it. */
 const maxHeadLength = 1024 * 1024;
-/** Largest number of annotations in one body. */
+/** Maximum number of annotations in one body. */
 const maxAnnotations = 10_000;
 
 function isObject(value: unknown): value is JsonObject {
@@ -66,7 +66,7 @@ async function* bodyOf(value: unknown): AsyncGenerator<Buffer, void, undefined> 
 
 type Interpreted = IncomingAnnotation[] | ConvertedGeoJson | LongGeoJson;
 
-/** Reads bodies of requests that hold annotations. */
+/** Reads request bodies that contain annotations. */
 export class AnnotationBodies {
   readonly #checkHead = createHeadValidator();
 
@@ -187,7 +187,7 @@ export class AnnotationBodies {
         return this.#converted(value);
       }
       const head = headMembers(received.annotationOf(value) ?? {});
-      // Geographic programs name collections, by a member that GeoJSON leaves open.
+      // Geographic programs name collections with a member that the GeoJSON standard does not define.
       const name = typeof value.name === 'string' ? value.name : '';
       return [
         { head: this.checkHead(withDefaultName({ name, ...head }, new Date())), elements, skipped: received.skippedOf(value) },

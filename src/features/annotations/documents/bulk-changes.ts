@@ -11,7 +11,7 @@ import type { AnnotationFilter } from './annotation-record.js';
 import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { AnnotationLifecycle } from './lifecycle.js';
 
-/** The annotations of a change: those of an item or of the items in a folder, on which the caller had a level. */
+/** The annotations to change: those of an item or of the items in a folder, on which the caller had a level. */
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
@@ -24,11 +24,11 @@ interface IntentionDocument {
   at: Date;
   selection: AnnotationSelection;
   change: Change;
-  /** Version number of the change. Annotations that were changed at a later number are not changed any more. */
+  /** Version number of the change. Annotations that were changed at a later number are skipped. */
   version: number;
 }
 
-/** Time between two tries to continue a change that has failed, in milliseconds. */
+/** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
 /** A change that is older than this is continued by another process, even if its process may be alive. Doing it twice does no harm. */
 const staleMs = 10 * 60_000;
@@ -54,9 +54,10 @@ export class ManyAnnotations {
   }
 
   /**
-   * Replaces access lists. @returns the number of changed annotations; the number so far if the change continues after clients would time out.
+   * Replaces access lists. @returns the number of changed annotations, or the number so far if the change continues after clients
+   * would time out.
    *
-   * @param options `keepCreators`: whether creators whom the new list lets in keep a higher level on their annotations
+   * @param options `keepCreators`: whether creators that have access by the new list keep a higher level on their annotations
    */
   setAccess(selection: AnnotationSelection, access: AccessFields, { keepCreators }: { keepCreators: boolean }): Promise<number> {
     return this.#undertake(selection, { kind: 'access', access: accessFields(access), keepCreators });

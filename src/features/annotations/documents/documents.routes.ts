@@ -67,7 +67,7 @@ const create = defineRoute({
   },
 });
 
-/** Parameters that select and order elements. They are read by `parseElementQuery`; here they are described. */
+/** Parameters that select and order elements. Here they are only described; `parseElementQuery` reads them. */
 const elementParameters = {
   left: number({ description: 'Only elements whose box extends to this x or beyond. No effect at 0 or below.' }),
   right: number({ description: 'Only elements whose box begins before this x.' }),
@@ -90,7 +90,10 @@ const elementParameters = {
   }),
 };
 
-/** The element parameters as texts with their schemas, so that they are only described here. `parseElementQuery` parses and checks them. */
+/**
+ * The element parameters as texts with their schemas, so that they are only described here. `parseElementQuery` parses and checks
+ * them.
+ */
 const describedOnly = Object.fromEntries(
   Object.entries(elementParameters).map(([name, { schema: described }]) => [name, { ...text(), schema: described }]),
 );
@@ -132,7 +135,7 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
   for await (const { element } of scanned) yield element;
 }
 
-/** How elements are written as features in each of the formats. */
+/** Writers of features for each format. */
 const featureWriters = {
   geojson: { writeFeature: elementToFeature },
   qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
@@ -152,7 +155,7 @@ const format = defineRoute({
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, store, reading, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
-    // The tag depends on the images of overlays, because the file of such an image may be replaced by one of another size.
+    // The tag depends on the images of overlays, because the file of such an image can be replaced by one of another size.
     const shown = await overlayImages.readable(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
     const replyHeaders = annotationHeaders(tag);
@@ -257,5 +260,5 @@ const copy = defineRoute({
   },
 });
 
-/** Whole annotations. */
+/** Routes for whole annotations. */
 export const annotationDocumentRoutes = [schema, create, get, format, replace, patch, remove, copy];

@@ -9,18 +9,18 @@ import type { MergedChange } from './merged-changes.js';
 import type { AnnotationParts, ChangeRequest } from './annotation-parts.js';
 import type { AnnotationWriter } from './writer.js';
 
-/** Longest id that a message repeats. */
+/** Longest id that is repeated in a message. */
 const quotedLength = 60;
 
 /** Changes to elements of an annotation. */
 export interface ElementEdit {
-  /** The elements that it is about, as far as they are known. */
+  /** The affected elements, as far as they are known. */
   ids: readonly string[];
-  /** The changes, or how they follow from the elements of the version that is changed. */
+  /** The changes, or a function that derives them from the elements of the current version. */
   changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);
 }
 
-/** Changes of parts of annotations. They can be applied to any version, so two at once are both kept. */
+/** Changes parts of annotations. Such changes can be applied to any version, so two simultaneous ones are both kept. */
 export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
 
@@ -30,21 +30,21 @@ export class AnnotationEdits {
     private readonly brand: string,
   ) {}
 
-  /** Applies a JSON patch; a version written meanwhile is patched instead, so that nothing of it is lost. */
+  /** Applies a JSON patch. If another version was written in the meantime, that one is patched, so that nothing is lost. */
   async patch(request: ChangeRequest, body: unknown): Promise<AnnotationRecord> {
     const operations = parsePatch(body);
     const ids = [...patchedElementIds(operations)].filter(isElementId);
     const apply: MergedChange['apply'] = async (current, editing) => {
       const options = { ...(request.signal && { signal: request.signal }) };
       const elements = await editing.find(current.elements, ids, options);
-      // A patch sees plain objects, whatever they are called.
+      // A patch only sees plain objects.
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
       const head = result.headChanged ? this.#patchedHead(result.head) : current.head;
       if (result.elements.length === 0) return { head };
       const put = result.elements.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
       const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
-      // A patch does not number its elements but names them.
+      // A patch refers to elements by id, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
       const writing = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
       const made = await editing.change(current.elements, { put, remove }, writing);
@@ -83,7 +83,10 @@ export class AnnotationEdits {
     return { ...stored, references: [...references].sort() };
   }
 
-  /** Adds, replaces and removes elements. Only the packs concerned are written; a version written meanwhile is changed instead. */
+  /**
+   * Adds, replaces and removes elements. Only the affected packs are written. If another version was written in the meantime, that
+   * one is changed.
+   */
   async changeElements(
     request: ChangeRequest,
     { ids, changes }: ElementEdit,
@@ -99,7 +102,7 @@ export class AnnotationEdits {
     return { annotation, changed: changed! };
   }
 
-  /** Changes the attributes; a version written meanwhile is changed instead. */
+  /** Changes the attributes. If another version was written in the meantime, that one is changed. */
   async changeAttributes(
     request: ChangeRequest,
     change: (attributes: Readonly<Record<string, unknown>>) => Record<string, unknown>,

@@ -106,5 +106,5 @@ const remove = defineRoute({
   },
 });
 
-/** The annotations of an item. */
+/** Routes for the annotations of an item. */
 export const annotationItemRoutes = [get, create, remove];

@@ -46,7 +46,7 @@ export class AnnotationLifecycle {
     return { created, skipped };
   }
 
-  /** Whether there is such an annotation, deleted or not. */
+  /** Whether the annotation exists, deleted or not. */
   async exists(id: string): Promise<boolean> {
     return (await this.options.model.find(id)) !== null;
   }
@@ -86,8 +86,8 @@ export class AnnotationLifecycle {
   }
 
   /**
-   * Inserts the annotations that do not exist. The insert of a killed process may still arrive after the first look, which makes ours fail with a
-   * duplicate key, so it is tried again a few times.
+   * Inserts the annotations that do not exist yet. The insert of a killed process may arrive after they were looked up, which makes
+   * this insert fail with a duplicate key, so it is repeated a few times.
    */
   async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     const { model } = this.options;

@@ -9,15 +9,15 @@ import { Superseded, type AnnotationParts, type ChangeRequest } from './annotati
 
 /** A change that can be applied to any version. */
 export interface MergedChange {
-  /** Applies the change to a version; called again if that version is replaced meanwhile. */
+  /** Applies the change to a version. Called again if that version is replaced in the meantime. */
   apply: (current: AnnotationRecord, editing: ElementEditing) => Promise<Partial<Pick<AnnotationState, 'head' | 'elements'>>>;
-  /** Elements that it is about. */
+  /** The affected elements. */
   ids?: readonly string[];
-  /** Whether the item must allow it, too. Default true. */
+  /** Whether the item must allow the change too. Default true. */
   itemToo?: boolean;
 }
 
-/** A version, and the one before it. */
+/** A version and its predecessor. */
 interface Step {
   former: AnnotationRecord;
   changed: AnnotationRecord;
@@ -27,7 +27,7 @@ interface Step {
 interface Admitted {
   request: ChangeRequest;
   change: MergedChange;
-  /** Looks again whether the caller may make it. */
+  /** Checks again whether the caller may make the change. */
   admit: () => Promise<AnnotationRecord>;
   admitted: AnnotationRecord;
   admittedAt: number;
@@ -48,13 +48,13 @@ interface VersionWriting {
   keepBetween(versions: readonly AnnotationRecord[]): Promise<void>;
 }
 
-/** How long changes are tried again when other processes are faster, in milliseconds. */
+/** How long changes are repeated if other processes are faster, in milliseconds. */
 const mergePatienceMs = 30_000;
 /** Longest pause between two tries, in milliseconds. */
 const mergePauseMs = 200;
 /** After waiting this long, in milliseconds, the caller's permission is checked again. */
 const admissionMs = 2000;
-/** Most changes that are written together. */
+/** Maximum number of changes that are written together. */
 const mostTogether = 64;
 
 /**
@@ -63,7 +63,7 @@ const mostTogether = 64;
  */
 export class MergedChanges {
   readonly #queues: NamedQueues;
-  /** Changes that are next, by annotation. */
+  /** Waiting changes by annotation. */
   readonly #next = new Map<string, Waiting[]>();
   /** The last written version of annotations with more waiting changes. */
   readonly #latest = new Map<string, AnnotationRecord>();
@@ -76,7 +76,7 @@ export class MergedChanges {
     this.#queues = new NamedQueues({ name, running: mostTogether, ...(waiting !== undefined && { waiting }) });
   }
 
-  /** Makes a change, together with others that wait. @throws BusyError; what the change and its precondition throw. */
+  /** Makes a change, together with others that wait. @throws BusyError; the errors of the change and its precondition. */
   join(admitted: Admitted): Promise<Step> {
     const { id, caller, signal } = admitted.request;
     return this.#queues.run(id, () => this.#wait(admitted), { signal, caller: callerName(caller) });
@@ -108,13 +108,13 @@ export class MergedChanges {
     this.#latest.delete(id);
   }
 
-  /** Makes changes together, and answers each; it never fails. */
+  /** Makes changes together, and settles each; it never rejects. */
   async #make(id: string, changes: Waiting[]): Promise<void> {
     const deadline = performance.now() + mergePatienceMs;
     for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
       try {
         const current = await this.#admit(id, changes);
-        // Nobody may any more.
+        // No caller may make its change any more.
         if (current === null) return;
         const outcomes = await this.#write(current, changes);
         for (const [i, outcome] of outcomes.entries()) {
@@ -131,13 +131,13 @@ export class MergedChanges {
           return;
         }
         await pause(Math.random() * pauseMs);
-        // All are checked again.
+        // All of them are checked again.
         for (const change of changes) change.admittedAt = -Infinity;
       }
     }
   }
 
-  /** The newest version that is known, after those whose callers may not change it have been refused; `null`: all have been. */
+  /** The newest known version, after changes whose callers may not make them were refused; `null` if all were refused. */
   async #admit(id: string, changes: Waiting[]): Promise<AnnotationRecord | null> {
     const newest = (): AnnotationRecord | null => {
       const known = changes.map(({ admitted }) => admitted);
@@ -168,7 +168,10 @@ export class MergedChanges {
     return changes.length === 0 ? null : newest();
   }
 
-  /** Writes what changes make of a version. @returns what became of the first of them, of one at least. @throws Superseded */
+  /**
+   * Applies changes to a version and writes the result. @returns the outcome of the first changes, of at least one. @throws
+   * Superseded
+   */
   async #write(current: AnnotationRecord, changes: readonly Waiting[]): Promise<Outcome[]> {
     const { model, store } = this.options;
     const outcomes: Outcome[] = [];
@@ -178,7 +181,7 @@ export class MergedChanges {
       const ids = changes.flatMap(({ change }) => change.ids ?? []);
       const [first] = await Promise.all([model.nextVersions(changes.length), editing.prepare(current.elements, ids)]);
       for (const [i, { request, change }] of changes.entries()) {
-        // Elements of another family are another write.
+        // Elements of another family need a separate write.
         if (last.elements.family !== current.elements.family) break;
         try {
           request.signal?.throwIfAborted();

@@ -22,7 +22,7 @@ const errors = [
   'precondition-failed',
 ] as const;
 
-/** @throws InvalidError for a key that these routes must not set. */
+/** @throws InvalidError for a key that these routes cannot set. */
 function checkKey(key: string): void {
   if (key === '') throw new InvalidError('Key names must not be empty.');
   if (key.includes('.')) throw new InvalidError(`Invalid key ${key}: keys must not contain the "." character.`);
@@ -102,5 +102,5 @@ function keysOf(body: unknown): string[] {
   });
 }
 
-/** Attributes of annotations. */
+/** Routes for attributes of annotations. */
 export const annotationMetadataRoutes = [set, remove];

@@ -6,7 +6,7 @@ import { step } from '../../../core/steps.js';
 import { MergedChanges, type MergedChange } from './merged-changes.js';
 import { Superseded, type AnnotationParts, type ChangeRequest } from './annotation-parts.js';
 
-/** How long clients may still fetch a notification, in milliseconds. */
+/** How long clients can still fetch a notification, in milliseconds. */
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
@@ -22,9 +22,9 @@ export class AnnotationWriter {
   }
 
   /**
-   * Loads an annotation on which the caller has a level.
+   * Loads an annotation if the caller has this level on it.
    *
-   * @throws UnknownIdError, NotFoundError when it is deleted (unless deleted ones are requested), AccessDeniedError
+   * @throws UnknownIdError, NotFoundError if it is deleted (unless deleted ones are requested), AccessDeniedError
    */
   async load(
     id: string,
@@ -39,7 +39,7 @@ export class AnnotationWriter {
     return annotation;
   }
 
-  /** As {@link load} for a change: also the item must allow it, by write access or the flag, while it exists. */
+  /** Like {@link load} for a change: the item must allow it too, by write access or the flag, if it still exists. */
   async loadForChange({ id, caller, precondition }: ChangeRequest, options: { deletedToo?: boolean } = {}) {
     const annotation = await this.load(id, 1, caller, options);
     const item = await this.options.records.findItem(annotation.itemId);
@@ -49,9 +49,11 @@ export class AnnotationWriter {
   }
 
   /**
-   * Makes a change that can be applied to any version: a version written meanwhile is changed instead, so that nothing of it is lost.
+   * Makes a change that can be applied to any version. If another version was written in the meantime, that one is changed, so that
+   * nothing is lost.
    *
-   * @throws BusyError when too many changes wait, or other processes were faster for too long; what the precondition or the change throws.
+   * @throws BusyError if too many changes wait, or other processes were faster for too long; the errors of the precondition and the
+   * change.
    */
   async merge(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
     const admit = () => (change.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
@@ -74,7 +76,7 @@ export class AnnotationWriter {
     return (await this.options.settings.get(historySetting)) !== false;
   }
 
-  /** Writes a new version over the one that was read. @throws Superseded when that is no longer the current one. */
+  /** Writes a new version over the one that was read. @throws Superseded if that is no longer the current one. */
   async commit(
     current: AnnotationRecord,
     changes: Partial<Pick<AnnotationState, 'head' | 'elements' | 'itemId'>>,
@@ -93,14 +95,17 @@ export class AnnotationWriter {
     step('annotation:kept');
   }
 
-  /** Keeps versions that one write has made and replaced. Nobody has seen them before; a process that dies here leaves a shorter history. */
+  /**
+   * Keeps versions that one write has both made and replaced. Nobody has seen them; if the process dies here, only the history is
+   * shorter.
+   */
   async keepBetween(versions: readonly AnnotationRecord[]): Promise<void> {
     if (versions.length === 0 || !(await this.keepsHistory())) return;
     await this.options.model.former.keep(versions[0]!.id, versions);
     step('annotation:between-kept');
   }
 
-  /** Replaces the state that was read by another one. @throws Superseded when it is no longer the current one. */
+  /** Replaces the state that was read by another one. @throws Superseded if it is no longer the current one. */
   async replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord> {
     const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
     const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
@@ -119,7 +124,7 @@ export class AnnotationWriter {
     await this.notify(current.creatorId, 'update', current);
   }
 
-  /** The error to answer with when `commit` threw another. */
+  /** The error to answer with if `commit` has thrown another. */
   async explain(error: unknown, request: ChangeRequest, read: AnnotationRecord): Promise<unknown> {
     if (!(error instanceof Superseded)) return error;
     // Answers 412 if the request named a version, 404 if the annotation no longer exists.
@@ -135,7 +140,7 @@ export class AnnotationWriter {
     const { notify, permissions, logger } = this.options;
     const { id, itemId } = annotation;
     if (notify === undefined || userId === null) return;
-    // Its creator may have lost access since.
+    // The creator may have lost access.
     if ((await permissions.level(annotation, { id: userId, admin: false, scopes: [] })) < 0) return;
     const type = `large_image_annotation.${what}`;
     const expires = new Date(Date.now() + notificationLifetimeMs);
@@ -146,9 +151,9 @@ export class AnnotationWriter {
     }
   }
 
-  /** Removes what is no longer referred to in these families, when there is time. */
+  /** Removes unreferenced data in these families in the background. */
   tidy(families: Iterable<string>): void {
-    // Where there were no elements there is no family.
+    // Without elements there is no family.
     for (const family of families) if (family !== '') this.#untidy.add(family);
     this.#tidying ??= this.#tidyNow().finally(() => (this.#tidying = null));
   }
@@ -167,7 +172,7 @@ export class AnnotationWriter {
     }
   }
 
-  /** Ends the tidying; what is left is found by the next whole sweep. */
+  /** Stops removing data; the next complete sweep removes the rest. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
     await this.#tidying;

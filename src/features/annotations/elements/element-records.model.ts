@@ -5,11 +5,11 @@ import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
-/** A document can have at most 16 MiB, so longer texts continue in further documents. */
+/** A document can have at most 16 MiB, so longer texts continue in more documents. */
 const pieceBytes = 8 * 1024 * 1024;
-/** Documents are inserted in messages of about this many bytes; a server takes 48 MB. */
+/** Documents are inserted in messages of about this many bytes; a server accepts 48 MB. */
 const messageBytes = 2 * 1024 * 1024;
-/** Most ids in one query. */
+/** Maximum number of ids in one query. */
 const idsPerQuery = 128;
 
 interface PackDocument {
@@ -20,7 +20,7 @@ interface PackDocument {
   text?: Buffer;
   /** Further pieces of the text, in order. */
   more?: Types.ObjectId[];
-  /** On a further piece: the pack it belongs to. */
+  /** On a further piece: the pack that it belongs to. */
   of?: Types.ObjectId;
 }
 
@@ -45,7 +45,7 @@ interface FamilyDocument {
   claim: string | null;
 }
 
-/** Buffers as they are, not wrapped: the documents are read by the driver, past Mongoose, which would copy each. */
+/** Returns buffers without wrapping them. The documents are read by the driver directly, because Mongoose would copy each. */
 const plain = { promoteBuffers: true } as const;
 
 /** The collections of the element store on a connection. */
@@ -103,7 +103,7 @@ export class MongoElementRecords implements ElementRecords {
     await insertInMessages(this.#packs, documents, ({ text, columns }) => (text?.length ?? 0) + (columns?.length ?? 0));
   }
 
-  /** A pack, after the further pieces of its text. */
+  /** A pack as documents: the further pieces of its text come first. */
   #packDocuments({ id, family, columns, codec, text }: PackRecord): PackDocument[] {
     const _id = this.#id(id);
     const common = { family: this.#id(family) };
@@ -141,7 +141,7 @@ export class MongoElementRecords implements ElementRecords {
     for (let start = 0; start < ids.length; start += idsPerQuery) {
       const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#id(id));
       const cursor = model.collection.find({ _id: { $in: batch } }, { ...plain, projection, batchSize: idsPerQuery });
-      // The collection holds what this class wrote.
+      // Only this class writes to the collection.
       batches.push(cursor.toArray() as unknown as Promise<T[]>);
     }
     return (await Promise.all(batches)).flat();
@@ -153,7 +153,7 @@ export class MongoElementRecords implements ElementRecords {
     const empty = Buffer.alloc(0);
     const found = new Map<string, FetchedPack>();
     for (const doc of await this.#find(this.#packs, ids, projection)) {
-      // Projections leave fields out.
+      // The projection leaves fields out.
       const { columns = empty, codec = 'none', text = empty, more } = doc;
       found.set(doc._id.toHexString(), { columns, codec, text: more ? await this.#joined(text, more) : text });
     }

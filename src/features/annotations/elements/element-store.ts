@@ -6,7 +6,7 @@ import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementName } from '../../../annotation-format/validate.js';
 
-/** A window: up to 65 536 elements that follow one another in original order. {@link StoredElements} refer to it. */
+/** A window: up to 65,536 elements that are consecutive in original order. {@link StoredElements} refer to it. */
 export interface StoredWindow {
   /** Id of the window's pack index; 24 hexadecimal digits. */
   id: string;
@@ -25,7 +25,7 @@ export interface StoredWindow {
  */
 export interface StoredElements {
   /**
-   * Id of the family, which is shared by everything that may share packs: {@link ElementStore.write} makes a new one; changes,
+   * Id of the family. Everything that may share packs has the same one: {@link ElementStore.write} makes a new one; changes,
    * previous versions and copies keep it. Documents need an index on `elements.family`, see {@link ElementStore.sweep}. 24
    * hexadecimal digits.
    */
@@ -48,91 +48,98 @@ export interface StoredElements {
   references: string[];
 }
 
-/** Options of everything that takes time. An aborted signal ends it with the signal's reason. */
+/** Options of everything that takes time. Aborting the signal ends it with the signal's reason. */
 export interface StoreOptions {
   signal?: AbortSignal;
 }
 
 /** Options of functions that store elements. */
 export interface WriteOptions extends StoreOptions {
-  /** Sizes of images, for the boxes of image and pixelmap elements, as far as the writer may know them. By default those of the store. */
+  /** Sizes of images that the writer may read, for the boxes of image and pixelmap elements. Default: those of the store. */
   overlaySizes?: OverlaySizes | undefined;
 }
 
 /** Options of {@link ElementStore.change}. */
 export interface ChangeOptions extends WriteOptions {
-  /** Makes the error for an invalid element; by default in the form of create and PUT. Must be the same function each time. */
+  /**
+   * Makes the error for an invalid element; the default is the form that create and PUT use. Must be the same function each time.
+   */
   raise?: RaiseProblem;
   /** Name of the nth element in messages; by default `elements[n]`. */
   nameOf?: ElementName;
 }
 
-/** The bytes of a body: all of them, or as they come in. */
+/** The bytes of a body: all of them, or as they arrive. */
 export type BodySource = Buffer | AsyncIterable<Uint8Array>;
 
 /** Options of {@link ElementStore.readBody}. */
 export interface ReceiveOptions extends WriteOptions {
   /**
    * Called with a few elements at a time (for GeoJSON: those made from the features) before they are checked. Returns the elements
-   * to store instead, one for each; the same list if nothing changes, because their texts are then kept.
+   * to store instead, one for each. If nothing changes, it must return the same list, because their texts are then kept.
    */
   prepare?: (elements: readonly unknown[]) => Promise<readonly unknown[]>;
 }
 
-/** Elements in original order: parsed, valid or not. They get ids where they have none. */
+/** Elements in original order: parsed, valid or not. Those without an id get one. */
 export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
 
 /**
- * A pending write: its elements are stored but not visible yet, and protected from the sweep. `commit` or `discard` must be called to end it.
+ * A pending write: its elements are stored but not visible yet, and protected from the sweep. It must be ended by `commit` or
+ * `discard`.
  */
 export interface ElementWrite<Given> {
   /** The stored elements, or what {@link map} made of them. */
   readonly given: Given;
-  /** Returns the write with another value made of the stored elements. If making it fails, the write is discarded. */
+  /** Returns the write with another value, made from the stored elements. If that fails, the write is discarded. */
   map<Other>(make: (given: Given) => Promise<Other>): Promise<ElementWrite<Other>>;
   /**
    * Ends the write.
    *
-   * @param publish makes the elements visible by one atomic write of a document that refers to them. If it refuses, the elements are removed. After
-   * any other failure they stay for the sweep, because they may be visible. It must not call the store's writing methods.
-   * @returns what `publish` returns.
+   * @param publish makes the elements visible by one atomic write of a document that refers to them. If it refuses, the elements
+   * are removed. After any other failure they stay until the sweep, because they may be visible. It must not call the store's
+   * writing methods.
+   * @returns the result of `publish`.
    * @throws the error of `publish`; LargeImageError `unavailable` if the lease of the write has expired; the signal's reason.
    */
   commit<Result>(publish: (given: Given) => Promise<Result>): Promise<Result>;
-  /** Removes what was stored. */
+  /** Removes the stored elements. */
   discard(): Promise<void>;
 }
 
-/** A JSON body whose lists of elements have been stored while it was read. */
+/** A JSON body whose lists of elements were stored while it was read. */
 export interface ReceivedBody {
-  /** The body parsed, without the lists that were stored: their keys are absent. Not checked against any schema. */
+  /** The parsed body, without the keys of lists that were stored. Not checked against any schema. */
   value: unknown;
   /**
-   * The elements of an object within `value`: of an annotation document its `elements`, of a GeoJSON FeatureCollection its
-   * features turned into elements. `null` when it had no such list (an empty list is stored, with count 0).
+   * The elements of an object in `value`: `elements` of an annotation document, or the features of a GeoJSON FeatureCollection
+   * turned into elements. `null` if there was no such list (an empty list is stored, with count 0).
    */
   elementsOf: (body: unknown) => StoredElements | null;
   /** The annotation of the first feature of a FeatureCollection in `value` (name, description, …; `properties.annotation`), unchecked. */
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
-  /** How many features of a FeatureCollection in `value` had no shape. */
+  /** Number of features without a shape in a FeatureCollection in `value`. */
   skippedOf: (collection: unknown) => number;
 }
 
 /** Changes to the elements of an annotation. */
 export interface ElementChanges {
   /**
-   * Elements with the id of a stored one take its place; all others are put at the end, in this order, with a new id where they
-   * have none. Unchecked: they are validated, an error names the index in this list.
+   * Elements that replace the stored elements with their ids. All others are added at the end, in this order, with a new id if they
+   * have none. They are not checked yet; an error names the index in this list.
    */
   put?: readonly unknown[];
-  /** Ids of elements to remove; ids that are not there are ignored. An id in `put` too: removed first, then put at the end. */
+  /**
+   * Ids of elements to remove; unknown ids are ignored. An element whose id is also in `put` is removed first, then added at the
+   * end.
+   */
   remove?: Iterable<string>;
 }
 
 /** Result of {@link ElementStore.change}. */
 export interface ChangedElements {
   stored: StoredElements;
-  /** Ids of `put`, in its order, with those given by the store. */
+  /** Ids of the elements in `put`, in its order, including new ones. */
   ids: string[];
   replaced: number;
   added: number;
@@ -142,13 +149,13 @@ export interface ChangedElements {
 /** Result of {@link ElementStore.read}, which resolves when the first chunk has been made. */
 export interface ElementReading {
   /**
-   * Compact JSON texts of the elements, joined by commas, without brackets; about 64 KiB to 1 MiB at a time, in UTF-8. It can be
+   * Compact JSON texts of the elements, joined by commas, without brackets; about 64 KiB to 1 MiB at a time, in UTF-8. They can be
    * read once, at any pace: nothing is fetched in advance.
    */
   chunks: AsyncIterable<Buffer>;
   /** Counts of the elements sent so far, complete when `chunks` has ended. Used by `elementQueryEcho`. */
   budget: ElementBudget;
-  /** Box around the elements sent so far; `null` when none was. Kept only when the query has `bbox`. */
+  /** Box around the elements sent so far; `null` if there are none. Kept only if the query has `bbox`. */
   readonly box: BoundingBox | null;
   /** Original order of each element sent so far, in ascending order. Empty unless the query has `orders`. */
   readonly orders: readonly number[];
@@ -158,7 +165,7 @@ export interface ElementReading {
 export interface CentroidReading {
   /** Records of 28 bytes (`writeCentroid`), never a part of one. */
   chunks: AsyncIterable<Buffer>;
-  /** As of {@link ElementReading}. */
+  /** As in {@link ElementReading}. */
   budget: ElementBudget;
   /** The rows that the records refer to; complete when `chunks` has ended. */
   props: CentroidPropTable;
@@ -175,15 +182,15 @@ export interface ScannedElement {
 /** An element as it is stored: its JSON text, in a buffer that is shared with others. */
 export interface ElementText extends Omit<ScannedElement, 'element'> {
   type: AnnotationElement['type'];
-  /** `null`: none. */
+  /** `null` if there is none. */
   group: string | null;
   text: Buffer;
 }
 
-/** Appearance of elements: all that matters when they are smaller than a pixel. */
+/** Appearance of elements: everything that is visible of them when they are smaller than a pixel. */
 export interface ElementAppearance {
   type: AnnotationElement['type'];
-  /** `null`: not given. */
+  /** `null` if it has none. */
   group: string | null;
   fillColor: string | null;
   lineColor: string | null;
@@ -208,44 +215,48 @@ export interface PackMarks {
   summary: PackSummary;
   /** Four numbers for each element: lowx, lowy, highx, highy. */
   boxes: Float64Array;
-  /** Original order, as {@link ScannedElement.order}. */
+  /** Original order, as in {@link ScannedElement.order}. */
   orders: Float64Array;
   /** Index into `appearances` for each element. */
   appearanceIndices: Uint32Array;
   appearances: readonly ElementAppearance[];
 }
 
-/** Conditions for the elements to read, all of which must be met, see `matchesConditions`. */
+/** Conditions that all elements to read must meet, see `matchesConditions`. */
 export interface ScanOptions extends StoreOptions {
   conditions?: readonly BoxCondition[];
 }
 
-/** Consecutive changes of one family, see {@link ElementStore.edit}. Reading through it sees the elements of the changes before. */
+/**
+ * Consecutive changes of one family, see {@link ElementStore.edit}. Each reads the elements as the changes before it left them.
+ */
 export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
-  /** Loads what changes of these elements need, all at once. */
+  /** Loads everything that changes of these elements need, in as few queries as possible. */
   prepare(stored: StoredElements, ids: readonly string[]): Promise<void>;
   /**
-   * As {@link ElementStore.change}; one that fails leaves nothing, and others may follow. After one whose `base` has no elements none may
-   * follow.
+   * Like {@link ElementStore.change}. A change that fails leaves nothing, and others may follow. After a change whose `base` has no
+   * elements, none may follow.
    */
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ChangedElements>;
 }
 
 /** Result of {@link ElementStore.sweep}. */
 export interface SweepReport {
-  /** Number of checked families. Those in use by a write are left for the next sweep. */
+  /** Number of checked families. Families that are being written are left for the next sweep. */
   families: number;
   /** Number of removed documents: packs, windows, indexes. */
   removed: number;
-  /** Number of families with records to which no document refers. Counted only if all families are checked. */
+  /** Number of families whose records no document refers to. Counted only if all families are checked. */
   abandoned: number;
 }
 
 /**
- * Stores the elements of annotations in immutable packs. Elements are invisible until the document of an annotation refers to them, and
- * {@link ElementStore.sweep} removes those to which no document refers. So a version, a copy or a rename takes one document only.
+ * Stores the elements of annotations in immutable packs. Elements are invisible until the document of an annotation refers to them,
+ * and {@link ElementStore.sweep} removes those that no document refers to. So a version, a copy or a rename takes only one
+ * document.
  *
- * Bad elements are refused with BadParameterError (400) before anything is published, in the words of `createElementValidator`.
+ * Invalid elements are refused with BadParameterError (400) before anything is published, with the messages of
+ * `createElementValidator`.
  */
 export interface ElementStore {
   /** Creates the indexes. */
@@ -254,65 +265,71 @@ export interface ElementStore {
   /** The value for an annotation without elements. */
   readonly empty: StoredElements;
 
-  /** Milliseconds since the last write through this store. Work in the background waits until it is large enough. */
+  /** Milliseconds since the last write through this store. Background work waits until it is large enough. */
   readonly idleMs: number;
 
   /**
-   * Reads a JSON body as it comes in, never the whole in memory: elements are checked and stored window by window (about 100 MB
-   * of memory for any length). Lists of elements are recognised as `elements` of the body, of its `annotation`, and of
-   * the same in each entry of a body that is a list; `features` likewise. All else may come to 8 MiB.
+   * Reads a JSON body while it arrives, never keeping all of it in memory: elements are checked and stored window by window (about
+   * 100 MB of memory for any length). Lists of elements are `elements` of the body, of its `annotation`, and of the same in each
+   * entry of a body that is a list; `features` likewise. Everything else can have 8 MiB.
    *
-   * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is no list, an element longer than 32 MiB, or a body that ends early;
-   * LargeImageError `too-large` when all else is too long. Nothing is kept then.
+   * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is not a list, an element longer
+   * than 32 MiB, or a body that ends early; LargeImageError `too-large` if everything else is too long. Nothing is kept then.
    */
   readBody(body: BodySource, options?: ReceiveOptions): Promise<ElementWrite<ReceivedBody>>;
 
-  /** Stores elements that are at hand, as a new family. @throws BadParameterError as `readBody`. */
+  /** Stores elements that are in memory, as a new family. @throws BadParameterError like `readBody`. */
   write(source: ElementSource, options?: StoreOptions): Promise<ElementWrite<StoredElements>>;
 
   /**
    * Adds, replaces and removes elements by id; only the affected packs are written. `base` is not changed. The value passed to
    * `commit` must replace `base` in the annotation's document, in one atomic write that fails if the document has changed (compare
-   * `_version`). It may then throw a conflict, or `change` may be called again with the newer base.
+   * `_version`). In that case throw a conflict, or call `change` again with the newer base.
    *
    * @throws BadParameterError for invalid elements and for ids that are repeated in `put`.
    */
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ElementWrite<ChangedElements>>;
 
-  /** Several changes of one annotation, each made on what the one before has left, that are stored and published together. Else as `change`. */
+  /**
+   * Makes several changes of one annotation, each based on the result of the one before, and stores and publishes them together.
+   * Otherwise like `change`.
+   */
   edit<Given>(make: (editing: ElementEditing) => Promise<Given>, options?: StoreOptions): Promise<ElementWrite<Given>>;
 
   /**
-   * Runs `publish` while no sweep can remove anything of a family. This is needed to write a second document (copy, revert) with the elements of a
-   * first one. `publish` must read the first document, because before that it may be removed.
+   * Runs `publish` while no sweep can remove anything of a family. This is needed to write a second document (copy, revert) with
+   * the elements of a first one. `publish` must read the first document itself, because it may be removed before that.
    *
-   * @throws LargeImageError `unavailable` (503) when a sweep of this family does not end within seconds.
+   * @throws LargeImageError `unavailable` (503) if a sweep of this family does not end within seconds.
    */
   share<Result>(family: string, publish: () => Promise<Result>): Promise<Result>;
 
-  /** Elements by id, as stored; ids that are not there are absent from the map. */
+  /** Elements by id, as stored; unknown ids are missing from the map. */
   find(stored: StoredElements, ids: Iterable<string>, options?: StoreOptions): Promise<Map<string, AnnotationElement>>;
 
   /** Elements as JSON text, as selected and ordered by the query. Errors of the first chunk reject the promise. */
   read(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<ElementReading>;
 
-  /** Centres, sizes and appearances of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
+  /** Centers, sizes and appearances of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
   centroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading>;
 
   /** Parsed elements in original order, one at a time, for export. */
   scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement>;
 
-  /** The same as texts, to be parsed elsewhere. */
+  /** Like {@link ElementStore.scan}, but as texts, to be parsed elsewhere. */
   texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
 
-  /** Packs that may hold elements which satisfy the conditions; from the pack indexes alone. */
+  /** Packs that may contain elements which satisfy the conditions, judged by the pack indexes alone. */
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]>;
 
-  /** Boxes and appearances, pack by pack, of all packs that may hold elements which satisfy the conditions; or of the packs given. */
+  /**
+   * Boxes and appearances, pack by pack, of all packs that may contain elements which satisfy the conditions; or of the packs in
+   * `packs`.
+   */
   marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
 
   /**
-   * Removes records to which no document refers. Families with a pending write are skipped. A write whose process has died, or that
+   * Removes records that no document refers to. Families with a pending write are skipped. A write whose process has died, or that
    * has been silent for more than `staleMs`, does not count as pending.
    *
    * @param elementsOf gives the stored elements of all documents of a family: annotations and previous versions.
@@ -324,6 +341,6 @@ export interface ElementStore {
     options?: StoreOptions & { families?: Iterable<string>; staleMs?: number; dryRun?: boolean },
   ): Promise<SweepReport>;
 
-  /** Families that a process was writing or sweeping which has ended. */
+  /** Families that were being written or swept by a process that has ended. */
   abandonedFamilies(): Promise<string[]>;
 }

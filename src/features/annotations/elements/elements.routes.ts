@@ -232,10 +232,12 @@ const merge = defineRoute({
   },
 });
 
-/** Deeper than anything that validates. */
+/** No valid element is nested this deeply. */
 const maxPatchDepth = 100;
 
-/** RFC 7396. Members are defined, not assigned: a key `__proto__` is for the validator to refuse. */
+/**
+ * A merge patch (RFC 7396). Members are defined, not assigned, so that a key `__proto__` reaches the validator, which refuses it.
+ */
 async function mergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
   if (!isObject(patch)) return patch;
   if (depth > maxPatchDepth) throw new InvalidError(`The patch is nested deeper than ${maxPatchDepth} levels.`);
@@ -270,5 +272,5 @@ const remove = defineRoute({
   },
 });
 
-/** Single elements. */
+/** Routes for single elements. */
 export const annotationElementRoutes = [get, append, bulk, replace, merge, remove];

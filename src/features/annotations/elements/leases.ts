@@ -5,27 +5,27 @@ import { hasEnded, processName } from '../../../core/database/leases/process-nam
 import { Renewal } from '../../../core/database/leases/renewal.js';
 import { step } from '../../../core/steps.js';
 
-/** How often a leaseholder or sweeper says that it is alive. */
+/** How often writers and sweepers report that they are alive. */
 const renewMs = 20_000;
 /** A sweep that has been silent for this long counts as dead, even if its process cannot be checked. */
 export const sweepStaleMs = 120_000;
 /** How long a writer waits for a sweep of its family to end. */
 const waitMs = 10_000;
-/** A lease that was renewed so shortly ago is there: others wait many times longer before they take it for lost. */
+/** A lease that was renewed this recently is not checked again: others wait many times longer before they consider it lost. */
 const trustedMs = 10_000;
 
-/** An id for a lease or a claim, which says which process has it. */
+/** A new id for a lease or a claim, which contains the id of this process. */
 export function newLeaseId(ids: IdMaker): string {
   return `${processName()}:${ids.make()}`;
 }
 
-/** Lets go of a family that a process was sweeping when it was killed. */
+/** Releases a family whose sweeper was killed. */
 export async function endLostClaim(records: ElementRecords, family: string): Promise<void> {
   const claim = await records.claimOf(family);
   if (claim !== null && hasEnded(claim)) await records.endClaim(family, claim, false);
 }
 
-/** Keeps the sweeper away from a family until it is released; says every few seconds that its process is alive. */
+/** Keeps the sweeper away from a family until it is released, and reports every few seconds that this process is alive. */
 export class FamilyLease {
   readonly #renewal: Renewal;
 
@@ -46,7 +46,7 @@ export class FamilyLease {
     return new FamilyLease(records, family, id);
   }
 
-  /** Leases an existing family. @throws LargeImageError `unavailable` when a sweep of it does not end, or it no longer exists. */
+  /** Leases an existing family. @throws LargeImageError `unavailable` if a sweep of it does not end, or it no longer exists. */
   static async of(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     const deadline = Date.now() + waitMs;
@@ -62,7 +62,7 @@ export class FamilyLease {
     }
   }
 
-  /** Makes sure that the lease was not lost meanwhile. @throws LargeImageError `unavailable`. */
+  /** Checks that the lease was not lost in the meantime. @throws LargeImageError `unavailable`. */
   async confirm(): Promise<void> {
     await this.#renewal.confirm();
     step('elements:stored');

@@ -32,13 +32,13 @@ export interface IndexRecord {
 /** The kinds of documents that {@link ElementRecords.sweepable} lists. */
 export type RecordKind = 'pack' | 'window' | 'index';
 
-/** The part of a pack to fetch. */
+/** The parts of a pack to fetch. */
 export type PackPart = 'columns' | 'text' | 'both';
 
 /** A fetched pack: `columns` is empty when only the text was requested, and vice versa. */
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
-/** Stored documents by their ids, at most some hundred at a time; those that are not there are absent. */
+/** Stored documents by their ids, at most a few hundred at a time; missing ones are left out. */
 export interface StoredRecords {
   findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>>;
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
@@ -46,8 +46,8 @@ export interface StoredRecords {
 }
 
 /**
- * The documents behind the element store; all queries on them are here. A family says which documents may be shared, and carries
- * the leases of writers and the claim of a sweeper, which exclude one another.
+ * The documents behind the element store, with all queries on them. A family determines which documents can be shared, and has the
+ * leases of writers and the claim of a sweeper, which exclude each other.
  */
 export interface ElementRecords extends StoredRecords {
   createIndexes(): Promise<void>;
@@ -58,9 +58,9 @@ export interface ElementRecords extends StoredRecords {
 
   /** Creates a family with a lease. */
   startFamily(family: string, leaseId: string, now: Date): Promise<void>;
-  /** Adds a lease unless a sweep that showed itself after `sweepStale` is going on. @returns whether it was added. */
+  /** Adds a lease unless a sweep is running that has reported since `sweepStale`. @returns whether it was added. */
   addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean>;
-  /** Renews a lease. @returns false when it no longer exists. */
+  /** Renews a lease. @returns false if it no longer exists. */
   renewLease(family: string, leaseId: string, now: Date): Promise<boolean>;
   dropLease(family: string, leaseId: string): Promise<void>;
   /** The leases on a family, and when each was last renewed. */
@@ -70,23 +70,23 @@ export interface ElementRecords extends StoredRecords {
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;
-  /** Families that are leased or swept, or were when a process was killed. */
+  /** Families with leases or a claim, including those of killed processes. */
   leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
-   * Claims a family for a sweep: when there are no leases on it but those given, which end, and nobody else sweeps it, but for sweeps not
-   * renewed since `sweepStale`.
+   * Claims a family for a sweep. This succeeds if all of its leases are in `ended`, which are removed, and nobody else sweeps it;
+   * sweeps not renewed since `sweepStale` do not count.
    *
    * @returns whether it was claimed.
    */
   claim(family: string, claim: string, given: { now: Date; ended: readonly string[]; sweepStale: Date }): Promise<boolean>;
-  /** Says that the sweeper is alive. @returns false when the claim is lost: stop at once. */
+  /** Reports that the sweeper is alive. @returns false if the claim is lost; the sweeper must stop at once. */
   renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
-  /** Ends a sweep; with `gone` the family is removed too. */
+  /** Ends a sweep; if `gone`, the family is removed too. */
   endClaim(family: string, claim: string, gone: boolean): Promise<void>;
 
-  /** All documents of a family of a kind; `of` is the record that needs the document: a long pack takes several. */
+  /** All documents of one kind in a family. `of` is the record that needs the document, because a long pack takes several. */
   sweepable(family: string, kind: RecordKind): AsyncIterable<{ id: string; of: string }>;
-  /** Removes documents by the `id` of `sweepable`. @returns how many. */
+  /** Removes documents by the `id` from `sweepable`. @returns how many. */
   remove(kind: RecordKind, ids: readonly string[]): Promise<number>;
   /** Removes all documents of a family and the family. @returns how many documents. */
   removeFamily(family: string): Promise<number>;

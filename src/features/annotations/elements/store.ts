@@ -46,19 +46,19 @@ import { hasEnded } from '../../../core/database/leases/process-name.js';
 /** Dependencies and options of an element store. */
 export interface ElementStoreOptions {
   records: ElementRecords;
-  /** Word of the host's brand; names the item field of overlays. */
+  /** Name of the host's brand, which is part of the name of the item field of overlays. */
   brand: string;
   /** For the boxes of image and pixelmap elements. */
   overlaySizes: OverlaySizes;
-  /** Memory for pack indexes, bytes. Default 64 MiB: those of 200 million elements need ten times as much. */
+  /** Memory for pack indexes in bytes. Default 64 MiB; those of 200 million elements would need ten times as much. */
   packIndexCacheBytes?: number;
-  /** Smaller packs and windows are for tests. */
+  /** Tests use smaller packs and windows. */
   layout?: Layout;
 }
 
 const defaultPackIndexCacheBytes = 64 * 1024 * 1024;
 
-/** The element store on a set of records. */
+/** The element store on top of a set of records. */
 export class PackedElementStore implements ElementStore {
   readonly empty: StoredElements = noElements;
   readonly #tools: ChangeTools;
@@ -107,7 +107,7 @@ export class PackedElementStore implements ElementStore {
     return this.#tools.records.createIndexes();
   }
 
-  /** Ends what was started for this store. */
+  /** Stops everything that was started for this store. */
   close(): Promise<void> {
     return this.#tools.long.close();
   }

@@ -8,7 +8,7 @@ import { step } from '../../../core/steps.js';
 
 /** A lease that has not been renewed for this long belongs to a dead process, even if that cannot be checked. */
 const defaultStaleMs = 10 * 60_000;
-/** Documents removed between two signs of life. */
+/** Number of documents to remove between two reports of being alive. */
 const removedPerStep = 1024;
 const windowsPerQuery = 64;
 
@@ -68,8 +68,8 @@ export async function sweepFamilies(
 }
 
 /**
- * Whether a family has records to which no document refers. `name`: only the record of the family itself, as of a body without elements.
- * `null`: the family has a pending write.
+ * Whether a family has records that no document refers to. `name`: only the record of the family itself, as after a body without
+ * elements. `null`: the family has a pending write.
  */
 async function findsUnused(
   records: ElementRecords,
@@ -81,7 +81,8 @@ async function findsUnused(
   for (const kind of ['window', 'index', 'pack'] as const) {
     for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
   }
-  // Leases are read after the records were listed: if nobody is writing now, a document either refers to a listed record by now, or never will.
+  // Leases are read after the records were listed: if nobody is writing now, a document either already refers to a listed record or
+  // never will.
   if (!(await records.leases(family)).every(isEnded)) return null;
   const used = await usedRecords(records, await elementsOf(family));
   if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
@@ -90,7 +91,7 @@ async function findsUnused(
 
 type Used = Record<RecordKind, Set<string>>;
 
-/** Ids of everything to which the stored elements refer. */
+/** Ids of everything that the stored elements refer to. */
 async function usedRecords(
   records: ElementRecords,
   inUse: Iterable<StoredElements> | AsyncIterable<StoredElements>,

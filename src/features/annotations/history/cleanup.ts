@@ -14,7 +14,7 @@ import type { ElementFollower } from '../element-followers.js';
 export interface OldVersionsQuery {
   /** Versions are old when they were made more than this many days ago. */
   ageDays: number;
-  /** Former versions of each annotation that are kept, newest first. */
+  /** Number of former versions of each annotation to keep, newest first. */
   keep: number;
   /** Whether old versions are removed, or only counted. */
   remove: boolean;
@@ -25,16 +25,16 @@ export interface OldVersionsQuery {
 export interface OldVersionsReport {
   /** Annotations that are not deleted. */
   active: number;
-  /** Former versions that stay. */
+  /** Number of former versions to keep. */
   recentVersions: number;
-  /** Former versions that are old, except those that are kept. */
+  /** Number of old former versions, except those to keep. */
   oldVersions: number;
   /** Old versions of annotations whose item no longer exists. */
   fromDeletedItems: number;
   /** Unreachable versions: from writes whose process was killed, and of annotations that no longer exist. */
   abandonedVersions: number;
   removedVersions?: number;
-  /** Present where the work goes on after the time that clients wait. The numbers are then those of the versions checked until then. */
+  /** False if the work continues after the time that clients wait. The numbers are then those so far. */
   complete?: false;
 }
 
@@ -49,9 +49,9 @@ export interface AnnotationCleanupOptions {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Removes old versions of annotations, and what writes have left whose process was killed. */
+/** Removes old versions of annotations, and leftovers of writes whose process was killed. */
 export class AnnotationCleanup {
-  /** Cleanups under way that clients have requested, by their parameters. */
+  /** Running cleanups that clients have requested, by their parameters. */
   readonly #asked = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
   readonly #oneAtATime = pLimit(1);
   readonly #closing = sharedAbortController();
@@ -71,8 +71,8 @@ export class AnnotationCleanup {
   }
 
   /**
-   * The same for a client, within the time that clients wait. If it takes longer, it continues, and other requests with the same
-   * parameters wait for it.
+   * Like {@link AnnotationCleanup.old}, but answers within the time that clients wait. If it takes longer, it continues, and other
+   * requests with the same parameters wait for it.
    *
    * @throws InvalidError
    */
@@ -103,7 +103,7 @@ export class AnnotationCleanup {
     await Promise.allSettled([...this.#asked.values()].map(({ work }) => work));
   }
 
-  /** Adds to a report as it goes on. */
+  /** Adds to a report while it runs. */
   async #old({ ageDays, keep, remove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
     // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
@@ -139,7 +139,10 @@ export class AnnotationCleanup {
     return report.abandonedVersions;
   }
 
-  /** Removes what killed processes have left: everything that cannot be reached, or only what carries the name of a process that has ended. */
+  /**
+   * Removes leftovers of killed processes: everything that cannot be reached, or only what is marked with the name of a process
+   * that has ended.
+   */
   readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, followers } = this.options;
     const annotations = await model.batches.tidy();
@@ -221,7 +224,7 @@ export class AnnotationCleanup {
   }
 }
 
-/** The time before which versions are old, and how many are kept. */
+/** The time before which versions are old, and how many to keep. */
 interface Judged {
   before: Date;
   keep: number;

@@ -22,7 +22,7 @@ import {
   withoutElements,
 } from '../views.js';
 
-/** The annotation when the caller may read it, deleted or not; else `null`. */
+/** The annotation if the caller may read it, deleted or not; otherwise `null`. */
 async function readable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
   let annotation: AnnotationRecord;
   try {
@@ -118,5 +118,5 @@ const revert = defineRoute({
   },
 });
 
-/** Former versions. */
+/** Routes for former versions. */
 export const annotationHistoryRoutes = [list, get, revert];

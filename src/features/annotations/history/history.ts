@@ -17,14 +17,14 @@ export interface AnnotationVersion extends AnnotationState {
 
 /** Selects a part of the versions of an annotation. */
 export interface VersionOrder {
-  /** The name of a field. The order is that of the versions themselves where they are not sorted by this name. */
+  /** The name of a field. If versions cannot be sorted by it, they are in their own order. */
   field: string;
   direction: 1 | -1;
   limit: number;
   offset: number;
 }
 
-/** Former versions of annotations: read and restored. */
+/** Reads and restores former versions of annotations. */
 export class AnnotationHistory {
   constructor(
     private readonly options: AnnotationParts,
@@ -61,7 +61,7 @@ export class AnnotationHistory {
     return `${annotation.version}/${await this.options.model.former.count(annotation.id)}`;
   }
 
-  /** @throws BadParameterError when there is no such version. */
+  /** @throws BadParameterError if there is no such version. */
   async version(annotation: AnnotationRecord, version: number): Promise<AnnotationVersion> {
     if (version === annotation.version) return currentVersion(annotation);
     const former = await this.options.model.former.find(annotation.id, version);
@@ -70,10 +70,10 @@ export class AnnotationHistory {
   }
 
   /**
-   * Makes a previous version current again: its document, not its permissions or item.
+   * Makes a previous version current again: its document, but not its permissions or item.
    *
-   * @param version default: that of a deleted annotation, otherwise the one before the current.
-   * @throws BadParameterError when there is no such version.
+   * @param version default: for a deleted annotation its last version, otherwise the one before the current one.
+   * @throws BadParameterError if there is no such version.
    */
   async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
     const { model, store } = this.options;

@@ -11,19 +11,19 @@ export interface AnnotationHousekeepingOptions {
   schedule: ScheduleModel;
   settings: Settings;
   logger: HostLogger;
-  /** Milliseconds from one cleanup to the next, of all processes together. With 0 this process does none. */
+  /** Milliseconds from one cleanup to the next, by whichever process. If 0, this process never cleans up. */
   everyMs: number;
 }
 
 /** Name in the schedule. */
 const scheduleName = 'annotation-cleanup';
-/** How often a process asks within that time whether a cleanup is due. */
+/** Number of checks in this interval whether a cleanup is due. */
 const checksPerInterval = 12;
-/** The versions that are removed if the setting allows it: the same as by DELETE /annotation/old without parameters. */
+/** The versions to remove if the setting allows it: the same as with DELETE /annotation/old without parameters. */
 const defaultLimits = { ageDays: 30, keep: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 
-/** Cleans up old versions of annotations from time to time, in one of all processes. */
+/** Cleans up old versions of annotations at intervals, in one process at a time. */
 export class AnnotationHousekeeping {
   readonly #owner = randomUUID();
   readonly #closing = sharedAbortController();
@@ -71,14 +71,14 @@ export class AnnotationHousekeeping {
 
   async #cleanUp(signal: AbortSignal): Promise<object> {
     const { cleanup, settings } = this.options;
-    // If the setting says so, versions are kept for ever. What cannot be reached is removed in any case.
+    // The setting can demand that versions are kept forever. Unreachable data is removed in any case.
     if ((await settings.get(cleanupSetting)) === false) {
       return { abandonedVersions: await cleanup.abandoned({ remove: true, signal }) };
     }
     return { ...(await cleanup.old({ ...defaultLimits, remove: true, signal })) };
   }
 
-  /** Stops; a cleanup that is going on ends at its next step. */
+  /** Stops; a running cleanup ends at its next step. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#closing.abort();

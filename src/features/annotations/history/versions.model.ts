@@ -11,7 +11,7 @@ import { isDuplicateKey, untilAccepted } from '../../../core/database/refused-wr
 /** The fields of a previous version that a cleanup needs. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
 
-/** Names by which versions may be sorted, and the fields behind them. */
+/** Names by which versions can be sorted, and their fields. */
 const versionFields = {
   _version: '_version',
   updated: 'updated',
@@ -20,10 +20,10 @@ const versionFields = {
   _detailsCount: 'elements.detailsCount',
 } as const;
 
-/** A name by which versions may be sorted. */
+/** A name by which versions can be sorted. */
 export type VersionField = keyof typeof versionFields;
 
-/** Whether versions may be sorted by this name. */
+/** Whether versions can be sorted by this name. */
 export function isVersionField(name: string): name is VersionField {
   return Object.hasOwn(versionFields, name);
 }
@@ -92,7 +92,7 @@ export class AnnotationVersions {
     return doc === null ? null : toVersion(doc);
   }
 
-  /** Stamps of the previous versions of an annotation before one, newest first, in lists. */
+  /** Stamps of the previous versions of an annotation before one, newest first, in batches. */
   async *stamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
     for (let below = before; ;) {
       const docs = await this.model
@@ -145,7 +145,7 @@ export class AnnotationVersions {
     return this.model.countDocuments({ annotationId, _version: { $lt: before } });
   }
 
-  /** Ids of all annotations that have previous versions, each once, in lists. */
+  /** Ids of all annotations that have previous versions, each once, in batches. */
   async *annotationIds(): AsyncGenerator<string[]> {
     for (let after = ''; ;) {
       const docs = await this.model

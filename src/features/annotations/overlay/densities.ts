@@ -21,13 +21,13 @@ import { orAborted } from '../../../tilesource/process/shared-work.js';
 /** Densities of annotations with fewer elements are not stored, because counting them again is as quick. */
 export const countedAlways = 2048;
 
-/** Largest number of summaries of windows in memory. */
+/** Maximum number of summaries of windows in memory. */
 const maxSummaries = 10_000;
 
-/** Memory for blocks of densities in bytes. Neighbouring tiles and tiles of neighbouring levels share blocks. */
+/** Memory for blocks of densities in bytes. Neighboring tiles and tiles of neighboring levels share blocks. */
 const maxBlockBytes = 16 * 1024 * 1024;
 
-/** Longest time in milliseconds that a request waits for densities that are being made. */
+/** How long a request waits for densities that are being made, in milliseconds. */
 const patienceMs = 30_000;
 
 /** Time in milliseconds without writes after which densities are made in advance. */
@@ -79,7 +79,7 @@ export class AnnotationDensities {
     }, quietMs).unref();
   }
 
-  /** Makes one window after the other, so that a request or a write waits for at most one of them. */
+  /** Makes one window at a time, so that a request or a write waits for at most one of them. */
   async #makePlanned(): Promise<void> {
     for (const [family, stored] of this.#planned) {
       try {
@@ -139,7 +139,7 @@ export class AnnotationDensities {
 
   async #make(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
-    // Stored elements that consist of this window only, which the store reads like any others.
+    // A window as stored elements of its own, which the store reads like any others.
     const alone: StoredElements = {
       ...stored,
       count: window.count,
@@ -160,7 +160,7 @@ export class AnnotationDensities {
     return summary;
   }
 
-  /** The gain at which a level looks right; see {@link defaultGain}. */
+  /** The gain that makes a level look right; see {@link defaultGain}. */
   async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
     if (stored.count >= countedAlways) {
       const summaries = await this.summaries(stored, options);
@@ -211,7 +211,7 @@ export class AnnotationDensities {
   }
 
   /**
-   * Removes densities of windows to which no annotation refers anymore. Must be called after the sweep of the element store.
+   * Removes densities of windows that no annotation refers to any more. Must be called after the sweep of the element store.
    *
    * @param elementsOf gives the stored elements of all annotations and previous versions of a family.
    * @param families the families to sweep; default all.

@@ -8,7 +8,7 @@ import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
-/** Largest number of drawings that wait for a thread. A request has one drawing at a time, and requests wait in a queue before. */
+/** Maximum number of drawings that wait for a thread. A request has one drawing at a time, and requests wait in a queue before. */
 const waiting = 64;
 
 /** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below estimate that time. */
@@ -16,7 +16,7 @@ const onLoop = 8;
 const textPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
-/** Largest number of elements that are counted on the event loop. */
+/** Maximum number of elements that are counted on the event loop. */
 const countedOnLoop = 1000;
 
 /** The amount of work of a drawing. */
@@ -38,7 +38,7 @@ export class Drawer {
     waiting,
   });
 
-  /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the reason of the signal. */
+  /** See {@link paint}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
     return isQuick(drawing, cost) ? paint(drawing) : this.#threads.run('paint', drawing, { what: drawn, signal });
   }
@@ -60,7 +60,7 @@ export class Drawer {
     return count <= countedOnLoop ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: drawn });
   }
 
-  /** Ends the threads. */
+  /** Stops the threads. */
   close(): Promise<void> {
     return this.#threads.close();
   }

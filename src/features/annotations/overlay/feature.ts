@@ -17,7 +17,7 @@ interface OverlayNeeds extends AnnotationOffers {
   core: Core;
   images: Images;
   tiles: TileCache;
-  /** Whether this process answers requests. If so, drawing is warmed up at the start. */
+  /** Whether this process answers requests. If so, drawing is warmed up at startup. */
   isServing: boolean;
 }
 

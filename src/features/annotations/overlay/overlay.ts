@@ -46,7 +46,7 @@ type Options = { signal?: AbortSignal | undefined };
 export class AnnotationOverlay {
   constructor(private readonly options: AnnotationOverlayOptions) {}
 
-  /** Number of elements of each group, and the color of most of them. */
+  /** Number of elements of each group, and its most common color. */
   async groups(stored: StoredElements, options: Options = {}): Promise<Map<string | null, { color: string; count: number }>> {
     const most = new Map<string | null, number>();
     const groups = new Map<string | null, { color: string; count: number }>();
@@ -71,7 +71,10 @@ export class AnnotationOverlay {
     return { bytes: await encodePicture(picture, encoding), type: encoding.type };
   }
 
-  /** Draws the picture without encoding it, see {@link Canvas.pixels}. Densities are below the larger elements, which are in their order. */
+  /**
+   * Draws the picture without encoding it, see {@link Canvas.pixels}. Densities are below the larger elements, which keep their
+   * order.
+   */
   async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Float32Array> {
     const last = await this.#drawParts(stored, view, style, options);
     if (last === null) return new Float32Array(view.width * view.height * 4);
@@ -113,7 +116,7 @@ export class AnnotationOverlay {
     return { drawing: drawing(), cost: part.cost };
   }
 
-  /** Makes a Mapbox vector tile, see {@link VectorTile}. Of more than 20 000 elements only the largest are included. */
+  /** Makes a Mapbox vector tile, see {@link VectorTile}. If there are more than 20,000 elements, only the largest are included. */
   async vector(
     stored: StoredElements,
     view: View,
@@ -201,7 +204,7 @@ export class AnnotationOverlay {
 
 const pointSize = pointDiameter * Math.SQRT2;
 
-/** The largest elements, as many as a tile may have. */
+/** The largest elements, up to the maximum number in a tile. */
 function largest(found: ElementText[]): ElementText[] {
   return found.length > maxFeatures ? found.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : found;
 }

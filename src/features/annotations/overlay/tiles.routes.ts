@@ -20,7 +20,7 @@ const annotationPath = { id: required(id({ description: 'The id of the annotatio
 
 const tilePath = { ...annotationPath, ...addressPath };
 
-/** Largest number of groups in a request. */
+/** Maximum number of groups in a request. */
 const maxGroups = 1000;
 
 function groupNames(description: string): Parameter<(string | null)[] | undefined> {
@@ -68,7 +68,10 @@ const shared = {
   authorize: ({ params, caller }: Asked, { overlays }: OverlayContext) => overlays.load(params.id, caller),
 } as const;
 
-/** Answers with a tile, or with 304 by its key alone. Clients revalidate tiles each time, because the annotation may have changed. */
+/**
+ * Answers with a tile, or with 304 if the client's tag is current. Clients revalidate tiles each time, because the annotation may
+ * have changed.
+ */
 async function answerTile(
   { overlays }: OverlayContext,
   asked: Pick<RouteRequest, 'caller' | 'headers' | 'signal'> & { granted: AnnotationOnItem },

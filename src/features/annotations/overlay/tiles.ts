@@ -38,7 +38,7 @@ export interface AnnotationTileRequest {
   x: number;
   y: number;
   color?: ColorMode | undefined;
-  /** Names of groups, `null` for elements without one. Absent: all. */
+  /** Names of groups, with `null` for elements without one. Default: all. */
   groups?: readonly (string | null)[] | undefined;
   /** Groups that are not shown, even if they are in `groups`. */
   without?: readonly (string | null)[] | undefined;
@@ -51,7 +51,7 @@ export interface AnnotationTilesDescription extends PyramidShape {
   /** Element count and version of the annotation. */
   elementCount: number;
   version: number;
-  /** The groups with the color of most of their elements. */
+  /** The groups with their most common color. */
   groups: { name: string | null; color: string; count: number }[];
   /** Boxes with a shorter diagonal, in pixels of a tile, are shown as density. */
   densityBelow: number;
@@ -71,9 +71,9 @@ export interface AnnotationTilesOptions {
   tiles: TileCache;
 }
 
-/** A tile whose key is known, but which is not made yet. */
+/** A tile whose key is known, but which has not been made yet. */
 export interface AnnotationTile {
-  /** Key in caches, which is different for all tiles with different bytes. */
+  /** Key in caches. Tiles with different bytes have different keys. */
   key: string;
   make(asked: { caller: Caller | null; signal: AbortSignal }): Promise<CachedTile>;
 }
@@ -112,7 +112,7 @@ export class AnnotationTiles {
       groups: named && new Set(named.filter((name) => !hidden.has(name))),
       gain: request.gain,
     };
-    // The key has the groups of the request, because the list of the shown ones may be much longer.
+    // The key contains the groups of the request, because the list of visible ones may be much longer.
     const asked = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );

@@ -22,17 +22,17 @@ const densityCells = 16_384;
 /** Scales at which tiles contain only drawn shapes, both shapes and densities, and only densities. */
 const scales = [1, 4, 32];
 const rounds = 2;
-/** The warm-up begins after this time in milliseconds, so that it does not compete with requests that arrive just after the start. */
+/** Delay of the warm-up in milliseconds, so that it does not compete with requests that arrive just after the start. */
 const delayMs = 250;
 
 let isWarm = false;
 
 /**
- * Draws some tiles of artificial shapes in the background, once in a process. Otherwise the first tile of a process would take several times
- * longer, because the code that draws is compiled and connections to the database are opened.
+ * Draws some tiles of artificial shapes in the background, once per process. Otherwise the first tile of a process would take
+ * several times longer, because the drawing code is compiled and connections to the database are opened.
  *
- * @param reads the queries of a tile, for ids that do not exist.
- * @returns a function that ends it.
+ * @param reads the queries that a tile makes, with ids that do not exist.
+ * @returns a function that stops it.
  */
 export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promise<unknown>)[]): () => Promise<void> {
   const closing = sharedAbortController();
@@ -77,7 +77,7 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
   });
   const box = scanned.reduce<BoundingBox | null>((union, found) => unionBox(union, found.box), null)!;
   const { details: detailsCount } = box;
-  // The count is given as so high that densities are stored.
+  // The count is large enough that densities are stored.
   const count = countedAlways;
   const window = { id: 'warm-up', count, detailsCount, box, lowId: '', highId: '' };
   const stored = {

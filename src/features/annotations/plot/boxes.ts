@@ -2,10 +2,10 @@ import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { CommonKey } from './columns.js';
 import type { RowKey } from './table.js';
 
-/** How far the sides of two boxes may be apart for the boxes to count as equal, in pixels. */
+/** Two boxes count as equal if their sides are at most this far apart, in pixels. */
 const tolerance = 2;
 const cellSize = 2 * tolerance;
-/** Most elements with a corner in the same few pixels that are compared, because among more of them boxes cannot be told apart. */
+/** Maximum number of elements with a corner in the same few pixels to compare. If there are more, boxes cannot be told apart. */
 const maxCandidates = 64;
 const sides = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 
@@ -19,7 +19,7 @@ export class ElementBoxes {
   /** Boxes by the cell of their low corner. */
   readonly #cells = new Map<string, Entry[]>();
 
-  /** Notes an element. */
+  /** Adds an element. */
   add(row: RowKey, { lowx, lowy, highx, highy }: BoundingBox): void {
     const key = cellOf(lowx, lowy);
     const entry: Entry = { row, sides: [lowx, lowy, highx, highy] };
@@ -29,8 +29,8 @@ export class ElementBoxes {
   }
 
   /**
-   * The row of the element with this box, give or take 2 pixels; the nearest of those that were not found before. `null` when there is
-   * none, or not all sides are given.
+   * The row of the element with this box, within 2 pixels; the nearest of those that have not been returned before. `null` if there
+   * is none, or not all sides are known.
    */
   take(box: ReadonlyMap<CommonKey, number>): RowKey | null {
     const [x0, y0, x1, y1] = sides.map((side) => box.get(side));

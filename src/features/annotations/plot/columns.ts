@@ -5,9 +5,9 @@ export interface PlotColumn {
   key: string;
   title: string;
   type: 'number' | 'string';
-  /** How many values there are. */
+  /** Number of values. */
   count: number;
-  /** The different values, sorted. Present only where they are few. */
+  /** The distinct values, sorted. Present only if there are few. */
   distinct?: PlotValue[];
   distinctcount?: number;
   /** Of numbers. */
@@ -51,7 +51,7 @@ export function aliasOf({ path }: PlotField): CommonKey | null {
   return aliases.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/** Most different values that are listed. */
+/** Maximum number of distinct values to list. */
 const maxDistinct = 20;
 
 /** Collects facts about a column while its values are read. */
@@ -102,7 +102,7 @@ function compareText(a: string, b: string): number {
 
 const prefixes = ['item', 'annotation', 'annotationelement', 'data', 'bbox'];
 
-/** The order of columns: by where they come from, those with several values first, then by title. */
+/** Sorts columns by their source, those with several values first, then by title. */
 export function compareColumns(a: PlotColumn, b: PlotColumn): number {
   const rankOf = ({ key }: PlotColumn) => prefixes.indexOf(key.slice(0, key.indexOf('.')));
   const single = ({ count }: PlotColumn) => (count > 1 ? 0 : 1);

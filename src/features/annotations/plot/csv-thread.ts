@@ -8,7 +8,7 @@ import { csvField, type PlotValue } from './fields.js';
 
 /** A file to be read by a thread. */
 interface CsvTask {
-  /** Delivers the bytes, a chunk for each message `next`, and `null` after the last. */
+  /** Delivers the bytes, one chunk for each message `next`, and `null` at the end. */
   port: MessagePort;
   /** Keys of the requested columns, in addition to those that identify the subject of a row. `null`: all. */
   keys: readonly string[] | null;
@@ -21,7 +21,7 @@ interface CsvTask {
 export interface CsvColumns {
   rows: number;
   columns: { name: string; values: (PlotValue | null)[] }[];
-  /** Whether there are more cells than may be read. Then there are no columns. */
+  /** Whether there are more cells than the limit. Then there are no columns. */
   isTooLarge: boolean;
 }
 
@@ -39,7 +39,7 @@ async function* chunksOf(port: MessagePort): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Errors about the contents of a file, as the parser marks them. */
+/** Whether the parser reports an error in the contents of a file. */
 function isFormatError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('CSV_');
 }
@@ -89,7 +89,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
       for (const column of wanted) column.cells.push(cells[column.at] ?? '');
     }
   } catch (error) {
-    // The file is malformed from here on. The rows before are used.
+    // The rest of the file is malformed. The rows before it are used.
     if (!isFormatError(error)) throw error;
   } finally {
     bytes.destroy();
@@ -101,7 +101,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
 
 const functions = { read };
 
-/** The functions of the thread for files of comma-separated values. */
+/** The functions that run in threads for CSV files. */
 export type CsvFunctions = typeof functions;
 
 export default threadFunctions(functions);

@@ -7,9 +7,9 @@ export type PlotValue = string | number | boolean;
 export interface PlotField {
   /** Names from the top level down, as written. */
   path: readonly string[];
-  /** Key of the column: names in lower case, with `.0` for the level of a list. */
+  /** Key of the column: names in lower case, with `.0` at the level of a list. */
   key: string;
-  /** Position in the list that the value comes from; -1 where there is none. */
+  /** Position of the value in its list; -1 if there is no list. */
   index: number;
 }
 
@@ -27,7 +27,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Most entries of a list that are read. */
+/** Maximum number of entries of a list to read. */
 const maxListLength = 100_000;
 
 class Groups {
@@ -70,7 +70,7 @@ export async function plotGroups(dictionary: unknown, signal: AbortSignal): Prom
   return groups.all();
 }
 
-/** A value, or the values of a list. */
+/** Adds a value, or the values of a list. */
 async function addValue(
   groups: Groups,
   parent: string,
@@ -87,7 +87,7 @@ async function addValue(
   }
 }
 
-/** @param listLevel how many names come before the list; `null` where there is none. */
+/** @param listLevel number of names before the list; `null` if there is none. */
 function fieldOf(path: readonly string[], index: number, listLevel: number | null): PlotField {
   const parts = listLevel === null ? path : [...path.slice(0, listLevel), '0', ...path.slice(listLevel)];
   return { path, key: `data.${parts.join('.')}`.toLowerCase(), index };

@@ -6,19 +6,19 @@ import { programOf } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { CsvColumns, CsvFunctions } from './csv-thread.js';
 
-/** Rows of one file that are read. */
+/** Maximum number of rows of one file to read. */
 const maxRows = 250_000;
 const maxColumns = 1000;
-/** Cells of the columns that one request reads of a file. */
+/** Maximum number of cells to read from a file for one request. */
 const maxCells = 2_000_000;
 /** Longest file that is read, in bytes. */
 const maxBytes = 64 * 1024 * 1024;
 /** Longest time to read a file, in milliseconds. */
 const timeoutMs = 30_000;
-/** Memory of the thread, in MiB: several times what the cells take. */
+/** Memory of the thread in MiB: several times the size of the cells. */
 const memoryMiB = 512;
 
-/** Whether a file holds comma-separated values. */
+/** Whether a file contains comma-separated values. */
 export function isDataFile({ name, mimeType, size }: FileRecord): boolean {
   return size <= maxBytes && (/\.csv$/i.test(name) || mimeType === 'text/csv');
 }
@@ -27,12 +27,12 @@ export function isDataFile({ name, mimeType, size }: FileRecord): boolean {
 export interface DataFileRequest {
   /** Keys of the requested columns, in addition to those that identify the subject of a row. `null`: all. */
   keys: readonly string[] | null;
-  /** Only the first rows. */
+  /** Only this many rows, from the first one. */
   limit?: number | undefined;
   signal: AbortSignal;
 }
 
-/** Reads files of comma-separated values in a thread, because the cost cannot be foreseen from their length. */
+/** Reads CSV files in a thread, because the time does not depend on their length alone. */
 export class DataFiles {
   readonly #threads = new ThreadPool<CsvFunctions>({
     program: programOf(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
@@ -44,10 +44,10 @@ export class DataFiles {
   constructor(private readonly files: Pick<HostFiles, 'read'>) {}
 
   /**
-   * The columns of a file whose first line names them. A column consists of numbers when all its cells that are not empty are numbers. A file of
-   * another form has no rows.
+   * The columns of a file whose first line names them. A column is numeric if all its non-empty cells are numbers. A file in
+   * another format has no rows.
    *
-   * @throws BadValueError where more cells are requested than may be read; BusyError where too many wait; the signal's reason.
+   * @throws BadValueError if the request needs more cells than the limit; BusyError if too many wait; the signal's reason.
    */
   async read(file: FileRecord, { keys, limit = maxRows, signal }: DataFileRequest): Promise<CsvColumns> {
     const { port1: ours, port2: theirs } = new MessageChannel();
@@ -70,7 +70,7 @@ export class DataFiles {
     throw new BadValueError(`${file.name} holds more than ${maxCells} values in the columns asked for. Ask for fewer columns.`);
   }
 
-  /** Ends the thread. */
+  /** Stops the thread. */
   close(): Promise<void> {
     return this.#threads.close();
   }

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
 
-/** Most names that are remembered. */
+/** Maximum number of names to remember. */
 const maxNames = 1000;
 
-/** Lets only the newest work of each name go on. */
+/** Cancels earlier work when new work with the same name starts. */
 export class LatestOnly {
   readonly #current = new LRUCache<string, AbortController>({ max: maxNames });
 

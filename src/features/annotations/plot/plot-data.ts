@@ -10,7 +10,7 @@ import { ElementBoxes } from './boxes.js';
 import { isDataFile, type DataFiles } from './files.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
-/** Where plottable values may come from. */
+/** The sources of plottable values. */
 export const plotSources = ['folder', 'item', 'annotation', 'annotationelement', 'datafile'] as const;
 export type PlotSource = (typeof plotSources)[number];
 
@@ -19,18 +19,18 @@ export interface PlotRequest {
   item: ItemRecord;
   /** `images`: also the large images of the folder; `all`: also its other items. */
   adjacent: 'none' | 'images' | 'all';
-  /** Ids of annotations of the item; `all`: all of them. Of adjacent items, annotations of the same names are included. */
+  /** Ids of annotations of the item; `all`: all of them. For adjacent items, annotations with the same names are included. */
   annotations: readonly string[] | 'all';
   sources: ReadonlySet<PlotSource>;
 }
 
-/** Most items of a folder that are read. */
+/** Maximum number of items of a folder to read. */
 const maxItems = 1000;
 /** Annotations with more elements than this are included without them. */
 const maxElements = 25_000;
-/** Most elements of all annotations together. Further annotations are included without their elements. */
+/** Maximum total number of elements. Further annotations are included without their elements. */
 const maxElementsTogether = 500_000;
-/** Most rows of a file that are read for a list of columns. */
+/** Maximum number of rows of a file to read for a list of columns. */
 const listedRows = 50;
 
 /** Options of {@link PlotData}. */
@@ -41,7 +41,7 @@ export interface PlotDataOptions {
   dataFiles: DataFiles;
 }
 
-/** The caller, and the signal that ends the work. */
+/** The caller, and the signal that cancels the work. */
 interface Asking {
   caller: Caller | null;
   signal: AbortSignal;
@@ -57,7 +57,7 @@ interface PlotItem {
 export class PlotData {
   constructor(private readonly options: PlotDataOptions) {}
 
-  /** The columns that there are. */
+  /** The available columns. */
   async list(request: PlotRequest, asking: Asking): Promise<PlotColumn[]> {
     const table = new PlotTable();
     await new Collection(this.options, table, request, asking, listedRows).collect();
@@ -214,7 +214,7 @@ class Collection {
     }
   }
 
-  /** Adds values that belong together. Some of them may name the item, and a box in it, that the others are about. */
+  /** Adds values that belong together. Some of them may name an item, and a box in it, that the other values describe. */
   #addGroup({ index, values }: PlotGroup, about: RowKey, boxes: ElementBoxes | null): void {
     const fields: { field: PlotField; value: PlotValue }[] = [];
     const box = new Map<CommonKey, number>();
@@ -223,7 +223,7 @@ class Collection {
       const alias = aliasOf(entry.field);
       if (alias === 'item.id' || alias === 'item.name') {
         const item = this.#itemCalled(String(entry.value), alias);
-        // The values are about an item that is not included.
+        // The values describe an item that is not included.
         if (item === null) return;
         if (item.id !== row.itemId) row = { ...noRow, itemId: item.id, index };
       } else if (alias !== null && typeof entry.value === 'number') box.set(alias, entry.value);
@@ -261,7 +261,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** The annotations with the given names: for each name the one that was changed last. */
+/** The annotations with these names: for each name the one that was changed last. */
 function latestByName(annotations: readonly AnnotationRecord[], names: ReadonlySet<string | undefined>): AnnotationRecord[] {
   const latest = new Map<string | undefined, AnnotationRecord>();
   for (const annotation of annotations) {

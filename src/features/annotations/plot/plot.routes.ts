@@ -23,7 +23,7 @@ interface PlotContext {
 
 const defineRoute = routeDefiner<PlotContext>();
 
-/** Words for each choice, among them those of booleans. */
+/** Accepted words for each choice, including booleans. */
 const adjacentWords: Readonly<Record<PlotRequest['adjacent'], readonly string[]>> = {
   none: ['false', 'off', '0', 'no', ''],
   images: ['true', 'on', '1', 'yes'],
@@ -57,7 +57,7 @@ const selection = {
   uuid: text({ description: "Names the client's view: a newer request with the same name ends this one, which answers null." }),
 };
 
-/** A column, as {@link selection} finds it. */
+/** A column, in the form that {@link selection} expects. */
 const columnSchema = {
   type: 'object',
   required: ['key', 'title', 'type', 'count'],
@@ -109,7 +109,7 @@ function listOf(sent: string | undefined): string[] {
   return entries.filter((entry) => entry !== '');
 }
 
-/** Answers with the result of `work`, or with `null` when a newer request of the client has aborted it. */
+/** Answers with the result of `work`, or with `null` if a newer request of the client has aborted it. */
 async function unlessSuperseded<T>(
   { latest }: PlotContext,
   asking: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
@@ -204,7 +204,7 @@ const data = defineRoute({
   async handle({ params, query, caller, signal }, services) {
     const item = await services.items.load(params.id, 0, caller);
     const request = requestOf(item, query);
-    // There are no computed columns, so none can be required.
+    // Computed columns do not exist, so none can be required.
     const needed = listOf(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
     const columns = { keys: listOf(query.keys), required: needed };
     return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
@@ -213,5 +213,5 @@ const data = defineRoute({
   },
 });
 
-/** Data of an item and its annotations for plots. */
+/** Routes for plots of an item and its annotations. */
 export const annotationPlotRoutes = [list, data];

@@ -3,7 +3,7 @@ import type { PlotField, PlotValue } from './fields.js';
 import { BadValueError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
-/** The subject of a value, from general to specific: empty texts and -1 where it is not about a particular one. */
+/** The subject of a value, from general to specific; empty texts and -1 for the parts that do not apply. */
 export interface RowKey {
   itemId: string;
   annotationId: string;
@@ -11,7 +11,7 @@ export interface RowKey {
   index: number;
 }
 
-/** The row of values that are about no item, but about folders. */
+/** The row for values about folders instead of items. */
 export const noRow: RowKey = { itemId: '', annotationId: '', elementId: '', index: -1 };
 
 interface Row {
@@ -19,15 +19,15 @@ interface Row {
   values: (PlotValue | undefined)[];
 }
 
-/** Columns and rows as they are answered; `index` is the position of a column in each row. */
+/** Columns and rows of an answer; `index` is the position of a column in each row. */
 export interface PlotRows {
   columns: (PlotColumn & { index: number })[];
   data: AsyncIterable<(PlotValue | null)[]>;
 }
 
-/** Most different columns. Further ones are left out. */
+/** Maximum number of columns. Further ones are left out. */
 const maxColumns = 5000;
-/** Values of one answer. */
+/** Maximum number of values in one answer. */
 const maxValues = 5_000_000;
 
 /** Collects values by column, and by row for the requested columns. */
@@ -78,7 +78,7 @@ export class PlotTable {
   /**
    * Rows of some columns. More general values are repeated in each row; rows without a required value are left out.
    *
-   * @throws BadValueError where the values may be more than one answer may contain.
+   * @throws BadValueError if the answer could have too many values.
    */
   rows(keys: readonly string[], required: readonly string[], signal: AbortSignal): PlotRows {
     const asked = new Set(keys);
@@ -123,7 +123,7 @@ export class PlotTable {
       if (rows === undefined) group.set(elementId, [row]);
       else rows.push(row);
     }
-    // A slash comes before every sign of an id.
+    // A slash sorts before every character of an id.
     for (const name of [...groups.keys()].sort()) {
       const group = groups.get(name)!;
       for (const elementId of [...group.keys()].sort()) {
@@ -135,7 +135,7 @@ export class PlotTable {
     }
   }
 
-  /** Rows that say something about the same at a more general level, the most special first. */
+  /** Rows about the same subject at more general levels, the most specific first. */
   #generalRows(key: RowKey): Row[] {
     const keys: RowKey[] = [];
     const { itemId, annotationId } = key;

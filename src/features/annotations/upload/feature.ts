@@ -19,7 +19,7 @@ interface UploadNeeds {
   runner: JobStarter;
 }
 
-/** Uploaded files that are read as annotations of the item they were sent for. */
+/** Reads uploaded files as annotations of the item they were sent for. */
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   async open({ core, fileSettings, items, marking, annotations, runner }, onClose) {
     const { host, own, leases, records, callers, events, logger } = core;

@@ -1,22 +1,22 @@
 import { itemField } from '../../../annotation-format/schema/common.js';
 import { BadParameterError } from '../../../errors.js';
 
-/** Longest identifier or uuid that is used. */
+/** Longest accepted identifier or uuid. */
 export const maxNameLength = 1000;
-/** Most identifiers that one file may use. */
+/** Maximum number of identifiers in one file. */
 const maxIdentifiers = 10_000;
 /** Id that replaces unknown items, so that everything else in the file can be checked. */
 const placeholder = '0'.repeat(24);
 const idForm = /^[0-9a-f]{24}$/;
 
-/** The part of the reference of an upload that is about annotations. */
+/** The part of an upload's reference that is about annotations. */
 export interface UploadReference {
   identifier: string;
   itemId: string | null;
   uuid: string | null;
 }
 
-/** Reads the reference of an upload; `null` where it is not about annotations. */
+/** Reads the reference of an upload; `null` if it is not about annotations. */
 export function parseReference(reference: string | undefined): UploadReference | null {
   if (reference === undefined || !reference.trimStart().startsWith('{')) return null;
   let parsed: unknown;
@@ -36,7 +36,10 @@ type JsonObject = Record<string, unknown>;
 /** Finds the item for a name used by an element, or returns `null`. */
 export type ResolveItem = (name: string) => Promise<string | null>;
 
-/** Replaces the identifiers by which overlay elements name items that were uploaded with them, by ids of the items. */
+/**
+ * Replaces identifiers in overlay elements by item ids. The identifiers name items that were uploaded together with the
+ * annotations.
+ */
 export class OverlayReferences {
   readonly #known = new Map<string, string | null>();
   readonly #field: string;
@@ -93,12 +96,12 @@ export function isItemId(text: string): boolean {
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-/** How much of a file is read to find out what it contains. */
+/** Number of bytes of a file that are read to find out what it contains. */
 const headBytes = 1024;
 const featureList = /^\s*\[\s*\{\s*"type"\s*:\s*"Feature"/;
 
 /**
- * The bytes of a file of annotations, in the form that the store reads while they come in: without a byte order mark, and with a bare list of
+ * The bytes of a file of annotations, in the form that the store reads: without a byte order mark, and with a bare list of
  * features, as QuPath writes it, turned into a collection.
  */
 export async function* annotationBytes(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

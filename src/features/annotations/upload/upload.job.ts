@@ -11,7 +11,7 @@ export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<U
     type: uploadJobName,
     resumable: true,
     concurrency: 2,
-    // Only the plugin makes such jobs.
+    // Only this plugin creates such jobs.
     parse: (kwargs) => kwargs as unknown as UploadTask,
     async run({ job, log, results, signal }, task) {
       const isLastTry = job.run === null || !mayBeTriedAgain(job.run);

@@ -5,14 +5,14 @@ import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
-/** An upload that carries annotations, as the job that reads it knows it. */
+/** The data of the job that reads an upload of annotations. */
 export interface UploadTask {
-  /** Names the work, however often it is begun: 24 hexadecimal digits. */
+  /** Identifies the work, however often it is started: 24 hexadecimal digits. */
   ingestion: string;
   fileId: string;
   /** The item to annotate; `null` if the reference does not name one. */
   itemId: string | null;
-  /** Name of the batch of uploads whose identifiers the elements may use in place of item ids. */
+  /** Name of the batch of uploads whose identifiers the elements can use in place of item ids. */
   uuid: string | null;
   /** Id of the uploader. */
   userId: string | null;
@@ -25,7 +25,7 @@ export interface UploadTask {
 /** An {@link UploadTask} that waits for other uploads of its batch. */
 export interface WaitingUpload {
   task: UploadTask;
-  /** Identifiers that were not known when the file was read. */
+  /** Identifiers that were unknown when the file was read. */
   identifiers: string[];
 }
 
@@ -95,7 +95,7 @@ export class AnnotationUploadModel {
     return named?.itemId ?? null;
   }
 
-  /** Stores an upload that waits for others of its batch. */
+  /** Stores an upload that waits for other uploads of its batch. */
   async wait(batch: Batch, { task, identifiers }: WaitingUpload): Promise<void> {
     const $set = { batch: keyOf(batch.userId, batch.uuid), task, identifiers };
     await this.#waiting.updateOne({ _id: task.ingestion }, { $set, $setOnInsert: { created: new Date() } }, { upsert: true });
@@ -112,12 +112,12 @@ export class AnnotationUploadModel {
     for await (const { task, identifiers } of eachInSlices<WaitingDocument>(found)) yield { task, identifiers };
   }
 
-  /** Whether an upload still waits. */
+  /** Whether an upload is still waiting. */
   async isWaiting(ingestion: string): Promise<boolean> {
     return (await this.#waiting.exists({ _id: ingestion })) !== null;
   }
 
-  /** Forgets a waiting upload. */
+  /** Removes a waiting upload. */
   async release(ingestion: string): Promise<void> {
     await this.#waiting.deleteOne({ _id: ingestion });
   }

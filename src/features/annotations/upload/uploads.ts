@@ -16,14 +16,14 @@ import { step } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
-/** The identifier of annotation uploads ends with this. Applications can put their own word in front. */
+/** The identifier of annotation uploads ends with this. Applications can put a prefix in front. */
 const annotationIdentifier = 'LargeImageAnnotationUpload';
-/** How long a file waits for the others of its batch, and how long identifiers are remembered. */
+/** How long a file waits for other uploads of its batch, and how long identifiers are kept. */
 const waitMs = 24 * 3600 * 1000;
 const sweepMs = 3600 * 1000;
-/** How long clients may fetch the message of a failure. */
+/** How long clients can fetch the message about a failure. */
 const failureLifetimeMs = 3600 * 1000;
-/** Ids of annotations in the results of a job. */
+/** Maximum number of annotation ids in the result of a job. */
 const maxListed = 1000;
 
 /** Options of {@link AnnotationUploads}. */
@@ -53,7 +53,7 @@ export interface IngestContext {
   isLastTry: boolean;
 }
 
-/** Thrown when elements name uploads that have not come yet. */
+/** Thrown if elements name uploads that have not arrived yet. */
 class MissingUploads extends LargeImageError {
   constructor(readonly identifiers: readonly string[]) {
     super(
@@ -67,8 +67,9 @@ class MissingUploads extends LargeImageError {
 }
 
 /**
- * Turns uploaded files into annotations. An upload whose reference names {@link annotationIdentifier} gets a job that reads the file with the rights
- * of its uploader. Overlays may name items by the identifiers of other uploads with the same `uuid`; the file then waits for these uploads.
+ * Turns uploaded files into annotations. An upload whose reference contains {@link annotationIdentifier} gets a job that reads the
+ * file with the rights of its uploader. Overlays can refer to items by the identifiers of other uploads with the same `uuid`; the
+ * file then waits for these uploads.
  */
 export class AnnotationUploads {
   readonly #timer: NodeJS.Timeout;
@@ -84,7 +85,7 @@ export class AnnotationUploads {
     clearInterval(this.#timer);
   }
 
-  /** Handles an upload that has ended. */
+  /** Handles a finished upload. */
   async finished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
     const said = parseReference(reference);
     if (said === null) return;
@@ -103,7 +104,7 @@ export class AnnotationUploads {
     }
   }
 
-  /** @param named the id of the job, so that no second job is made when the same upload is announced again. */
+  /** @param named the id of the job, so that no second job is made if the same upload is announced again. */
   async #start(task: UploadTask, named: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
@@ -113,7 +114,7 @@ export class AnnotationUploads {
     await runner.start(job);
   }
 
-  /** The item that the job is about, so that those who may read the item see the job. It is none that the uploader may not annotate. */
+  /** The item that the job is about, so that users who may read the item see the job; only if the uploader may annotate it. */
   async #subject(task: UploadTask): Promise<string | null> {
     try {
       return (await this.#target(task)).item.id;
@@ -123,7 +124,7 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts the waiting uploads, of a batch or of all, whose items are all known now. */
+  /** Starts waiting uploads, of one batch or of all, whose items are now known. */
   async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.waiting({ ...(batch && { batch }) })) {
@@ -132,7 +133,7 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts a waiting upload, unless another process has. */
+  /** Starts a waiting upload, unless another process has started it. */
   async #startAgain(task: UploadTask): Promise<void> {
     const { model, leases } = this.options;
     await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
@@ -149,8 +150,8 @@ export class AnnotationUploads {
   }
 
   /**
-   * Starts the uploads that a process was about to start when it died, and, for a last attempt, those that have waited too long. To be called from
-   * time to time.
+   * Starts the uploads that a process was about to start when it died, and gives those that have waited too long a last attempt.
+   * Must be called at intervals.
    *
    * @returns how many identifiers of old batches were removed.
    */
@@ -163,9 +164,9 @@ export class AnnotationUploads {
     return forgotten;
   }
 
-  /** Reads the file of a task. @throws an error whose message the client gets. */
+  /** Reads the file of a task. @throws an error whose message the client sees. */
   async ingest(given: UploadTask, context: IngestContext): Promise<void> {
-    // The first job names the work, so that a repetition makes the same annotations.
+    // The id of the first job identifies the work, so that a repetition makes the same annotations.
     const task = given.ingestion === '' ? { ...given, ingestion: context.jobId } : given;
     const { signal } = context;
     const request = { subject: task.fileId, signal };
@@ -219,7 +220,7 @@ export class AnnotationUploads {
     step('annotation-upload:removed');
   }
 
-  /** The item to annotate, and the uploader, when they may annotate it. */
+  /** The item to annotate and the uploader, if they may annotate it. */
   async #target({ itemId, userId, admin }: UploadTask): Promise<{ item: ItemRecord; caller: Caller }> {
     const { items, annotations, callers } = this.options;
     if (userId === null) throw new AccessDeniedError('You must be logged in.');
@@ -258,14 +259,14 @@ export class AnnotationUploads {
     }
   }
 
-  /** Stores the task until the other uploads have come. @returns false where no others can come. */
+  /** Stores the task until the other uploads have arrived. @returns false if no others can arrive. */
   async #park(task: UploadTask, { identifiers }: MissingUploads): Promise<boolean> {
     const { userId, uuid, last } = task;
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
     await this.options.model.wait(batch, { task, identifiers: [...identifiers] });
     step('annotation-upload:parked');
-    // An upload may have come in between.
+    // An upload may have arrived in the meantime.
     await this.#wake(batch);
     return true;
   }
@@ -298,7 +299,7 @@ export class AnnotationUploads {
   }
 }
 
-/** Names the work of an upload: 24 hexadecimal digits. */
+/** The id that identifies the work for an upload: 24 hexadecimal digits. */
 function ingestionOf(uploadId: string): string {
   return isItemId(uploadId) ? uploadId : createHash('sha256').update(uploadId).digest('hex').slice(0, 24);
 }

@@ -86,7 +86,7 @@ export function shapeLength(element: AnnotationElement): number {
   return element.type === 'point' ? 2 : 8;
 }
 
-/** Turns positions around a centre as elements are turned. */
+/** Turns positions around a center as elements are turned. */
 function turn(center: readonly number[], rotation: number): (x: number, y: number) => [number, number] {
   const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
   const [cx = 0, cy = 0] = center;

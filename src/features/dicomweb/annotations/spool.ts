@@ -82,7 +82,7 @@ class Column {
 interface SpooledMeasurement {
   name: string;
   values: SpooledColumn;
-  /** Numbers of the shapes that have one, from 1; `null` where all have. */
+  /** Numbers of the shapes that have one, from 1; `null` if all have. */
   elements: SpooledColumn | null;
 }
 
@@ -98,7 +98,7 @@ export interface SpooledGroup {
   group: string | null;
   type: GraphicType;
   count: number;
-  /** Colour of its first shape, as elements have it. */
+  /** Color of its first shape, as elements have it. */
   color: string | null;
   points: SpooledColumn;
   /** Where the points of each shape begin, where shapes have different numbers of them. */
@@ -132,7 +132,7 @@ export class Spool {
     private readonly isDouble: boolean,
   ) {}
 
-  /** @throws LargeImageError `too-large` where there are too many groups. */
+  /** @throws LargeImageError `too-large` if there are too many groups. */
   async add(element: AnnotationElement): Promise<void> {
     const type = graphicType(element);
     if (type === null) return this.#leave(element.type);

@@ -44,7 +44,7 @@ export class DicomFiles {
     }));
   }
 
-  /** A long value by its name in the metadata; `null` where there is none. */
+  /** A long value by its name in the metadata; `null` if there is none. */
   value(instance: FileInstance, name: string, asked: Asked): Promise<Uint8Array | null> {
     return this.#use(instance, asked, (file) => file.value(name.split('.'), asked.signal));
   }

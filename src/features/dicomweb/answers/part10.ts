@@ -14,7 +14,7 @@ export interface FileParts {
   /** Length of every frame in bytes where samples are native. */
   frameBytes: number;
   bitsAllocated: number;
-  /** Lengths of encoded frames; `null` where they are known only when they are made. */
+  /** Lengths of encoded frames; `null` if they are known only when they are made. */
   lengthOf: ((frame: number) => number) | null;
   frame: (number: number) => Promise<Uint8Array>;
   signal: AbortSignal;
@@ -41,7 +41,7 @@ export function itemHeader(length: number, tag: 'item' | 'end of item' | 'end of
   return header;
 }
 
-/** @throws LargeImageError `not-acceptable` where native samples are too many. */
+/** @throws LargeImageError `not-acceptable` if native samples are too many. */
 export async function part10(parts: FileParts): Promise<StreamedFile> {
   const before = Buffer.concat([fileMeta(parts), toBytes(parts.attributes)]);
   return parts.syntax === transferSyntaxes.explicitLittle ? nativeFile(before, parts) : encapsulatedFile(before, parts);

@@ -45,7 +45,7 @@ export interface FrameMaking {
   image: BorrowedImage;
   facts: ImageFacts;
   plan: InstancePlan;
-  /** For each optical path; `null` where samples are not scaled. */
+  /** For each optical path; `null` if samples are not scaled. */
   ranges: readonly SampleRange[] | null;
   signal?: AbortSignal | undefined;
 }
@@ -63,7 +63,7 @@ export function placeOf(
 /**
  * A frame of an instance in a transfer syntax of it. Frames are counted from 0.
  *
- * @throws TileSourceError where the stored bytes are corrupt.
+ * @throws TileSourceError if the stored bytes are corrupt.
  */
 export async function makeFrame(making: FrameMaking, number: number, syntax: string): Promise<Uint8Array> {
   const { image, plan, signal } = making;
@@ -147,7 +147,7 @@ interface Selection {
   bits: 8 | 16;
 }
 
-/** The bands of a frame without alpha, scaled where they have to be, in a raster of full size. Beyond the image colours are white and others black. */
+/** The bands of a frame without alpha, scaled where they have to be, in a raster of full size. Beyond the image colors are white and others black. */
 async function selected(raster: Raster, { columns, rows, samples, band, range, bits }: Selection): Promise<Raster> {
   const { width, height, bands, data } = raster;
   const isWhole = width === columns && height === rows && bands === samples && range === null;
@@ -162,7 +162,7 @@ async function selected(raster: Raster, { columns, rows, samples, band, range, b
       let at = y * columns * samples;
       for (let x = 0, from = y * width * bands + band; x < Math.min(width, columns); x++, from += bands) {
         for (let sample = 0; sample < samples; sample++) {
-          // A gray label of an instance with colours would have one band only.
+          // A gray label of an instance with colors would have one band only.
           const value = data[bands < samples ? from : from + sample]!;
           to[at++] = isPlain ? value : scaled(value, low, factor);
         }

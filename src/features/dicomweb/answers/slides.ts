@@ -35,7 +35,7 @@ export class Slides {
     return toJson({ ...all, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, root);
   }
 
-  /** The profile of the colours; `null` for an instance without colours. */
+  /** The profile of the colors; `null` for an instance without colors. */
   async profile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
     if (plan.samples !== 3) return null;
     const own =
@@ -67,7 +67,7 @@ export class Slides {
     return made.bytes;
   }
 
-  /** The file of an instance. @throws LargeImageError `not-acceptable` where it cannot be given in the transfer syntax. */
+  /** The file of an instance. @throws LargeImageError `not-acceptable` if it cannot be given in the transfer syntax. */
   async file(instance: SlideInstance, syntax: string, asked: Asked): Promise<StreamedFile> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
@@ -127,7 +127,7 @@ export class Slides {
     return { profile: await this.profile(instance, signal), ranges: await this.#ranges(instance, signal), syntax };
   }
 
-  /** For each optical path the samples that become 0 and 65535; `null` where samples stay as they are. */
+  /** For each optical path the samples that become 0 and 65535; `null` if samples stay as they are. */
   async #ranges(
     { item, record, plan }: Pick<SlideInstance, 'item' | 'record' | 'plan'>,
     signal: AbortSignal,

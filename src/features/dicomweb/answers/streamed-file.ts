@@ -11,7 +11,7 @@ export interface StreamedFile {
   tail: Buffer;
 }
 
-/** Length of the file in bytes; `null` where it is not known before. */
+/** Length of the file in bytes; `null` if it is not known before. */
 export function sizeOf({ head, startOf, count, tail }: StreamedFile): number | null {
   return startOf === null ? null : head.length + startOf(count) + tail.length;
 }

@@ -6,7 +6,7 @@ export interface Accepted {
   type: string;
   /** Whether it is to be a part of `multipart/related`. */
   multipart: boolean;
-  /** The parameter `transfer-syntax`; `null` where there is none. */
+  /** The parameter `transfer-syntax`; `null` if there is none. */
   syntax: string | null;
   quality: number;
 }

@@ -146,7 +146,7 @@ export function fileMeta({ classUid, instanceUid, syntax }: { classUid: string; 
   return Buffer.concat([Buffer.alloc(128), Buffer.from('DICM', 'latin1'), length, group]);
 }
 
-/** A value of a data set as text; empty where there is none. */
+/** A value of a data set as text; empty if there is none. */
 export function valueText(dataset: DicomJson | undefined, tag: string, index = 0): string {
   return textOfValue(dataset?.[tag]?.Value?.[index]);
 }

@@ -23,7 +23,7 @@ export interface ImageFacts {
   sampleBits: number | null;
   bandCount: number;
   indexed: boolean;
-  /** Names and colours of the channels; one without a name for an image that has none. */
+  /** Names and colors of the channels; one without a name for an image that has none. */
   channels: { name: string; color: string | null }[];
   /** Positions along all other axes; each has the frames of its channels. */
   positions: { label: string; frames: number[] }[];
@@ -62,7 +62,7 @@ const measuredTiles = 1024;
 /**
  * Looks at an image.
  *
- * @throws TileSourceError where it cannot be opened.
+ * @throws TileSourceError if it cannot be opened.
  */
 export async function readFacts(
   images: Images,
@@ -119,7 +119,7 @@ async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): 
   return { files: found };
 }
 
-/** Channels, and positions along the other axes; `null` where there are too many, or channels of a position are missing. */
+/** Channels, and positions along the other axes; `null` if there are too many, or channels of a position are missing. */
 function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFacts, 'channels' | 'positions'> | null {
   if (frames.length <= 1)
     return { channels: [{ name: channels[0] ?? '', color: frames[0]?.color ?? null }], positions: [{ label: '', frames: [0] }] };

@@ -98,7 +98,7 @@ export class ImageIndex {
   /**
    * The record of an item as it is now: the given one, where that is still right, or a new one.
    *
-   * @returns `null` where the item has no image, or it cannot be looked at.
+   * @returns `null` if the item has no image, or it cannot be looked at.
    */
   async current(item: ItemRecord, known?: ImageRecord | null): Promise<ImageRecord | null> {
     const { core, model, settings } = this.parts;
@@ -170,7 +170,7 @@ export class ImageIndex {
     };
   }
 
-  /** What the file says. @returns `null` where that cannot be found out now. */
+  /** What the file says. @returns `null` if that cannot be found out now. */
   async #look(
     item: ItemRecord,
     file: FileRecord,
@@ -288,7 +288,7 @@ export class ImageIndex {
 
 const noSpacing = 'The size of its pixels is not known. The metadata key PixelSpacing can give it, in millimetres.';
 
-/** Millimetres a pixel, of rows and of columns; `null` where neither file nor metadata say it. */
+/** Millimetres a pixel, of rows and of columns; `null` if neither file nor metadata say it. */
 export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values'>): { mmY: number; mmX: number } | null {
   if (values.PixelSpacing !== undefined) {
     const [mmY, mmX] = values.PixelSpacing.split('\\').map(Number) as [number, number];

@@ -74,7 +74,7 @@ export class ImageLocator {
   /**
    * The instances of an address: of a study, of a series, or one.
    *
-   * @throws BadParameterError for what is no UID; NotFoundError; AccessDeniedError where the caller may read none of them.
+   * @throws BadParameterError for what is no UID; NotFoundError; AccessDeniedError if the caller may read none of them.
    */
   async instances(address: Address, asker: Asker): Promise<Instance[]> {
     for (const uid of [address.study, address.series, address.instance]) {

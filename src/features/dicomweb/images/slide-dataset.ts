@@ -83,9 +83,9 @@ export function seriesDescription({ values, name }: ImageRecord, label: string):
 
 /** What is known only where the image is open, or has been measured. */
 export interface SlideDetails {
-  /** The profile of the colours. */
+  /** The profile of the colors. */
   profile: Uint8Array | null;
-  /** Samples that become 0 and 65535, for each optical path; `null` where samples are not scaled. */
+  /** Samples that become 0 and 65535, for each optical path; `null` if samples are not scaled. */
   ranges: readonly { low: number; high: number }[] | null;
   /** How the samples of frames are given. */
   syntax: string;

@@ -58,7 +58,7 @@ const storedSyntaxes = {
   'jpeg2000-lossless': transferSyntaxes.jpeg2000Lossless,
 } as const satisfies Record<StoredLevel['encoding'], string>;
 
-/** Whether an image has colours. Others have an optical path for each band that is no alpha. */
+/** Whether an image has colors. Others have an optical path for each band that is not alpha. */
 export function isColour({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCount'>): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
@@ -95,7 +95,8 @@ export function bitsOf({ dtype }: Pick<ImageFacts, 'dtype'>): 8 | 16 {
 }
 
 /**
- * The samples that become 0 and 65535, where samples are scaled; `null` where they stay as they are; `measured` where they have to be looked for.
+ * The samples that become 0 and 65535, where samples are scaled; `null` if they stay as they are; `measured` where they have to be
+ * looked for.
  */
 export function fixedRange({
   dtype,

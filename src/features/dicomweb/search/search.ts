@@ -66,7 +66,7 @@ interface Image {
 export class ImageSearch {
   constructor(private readonly parts: SearchParts) {}
 
-  /** @throws LargeImageError `too-large` where too many images would have to be looked at. */
+  /** @throws LargeImageError `too-large` if too many images would have to be looked at. */
   async search(request: SearchRequest): Promise<Found> {
     await this.parts.index.settled();
     const { asker, signal } = request;
@@ -147,7 +147,7 @@ export class ImageSearch {
     }
   }
 
-  /** The images of the UIDs that are searched for; `null` where none are. */
+  /** The images of the UIDs that are searched for; `null` if none are. */
   async #ofUids(matches: readonly Match[]): Promise<ImageRecord[] | null> {
     for (const tag of ['0020000D', '00080018', '0020000E']) {
       const match = matches.find(({ path, values }) => path.length === 1 && path[0] === tag && values.length > 0);
@@ -335,7 +335,7 @@ class Collected {
     return { rows: this.#rows, hasMore: this.#hasMore };
   }
 
-  /** @returns false when there is enough. */
+  /** @returns false if there is enough. */
   add(rows: readonly DicomJson[]): boolean {
     for (const row of rows) {
       if (this.#skipped < this.query.offset) this.#skipped += 1;

@@ -6,7 +6,7 @@ import { eventStream } from '../../../http/event-stream.js';
 import { Reply } from '../../../http/reply.js';
 import { toWire } from '../../../core/wire.js';
 
-/** How long an EventSource waits before it connects again. */
+/** How long an EventSource waits before it reconnects. */
 const retryMs = 1000;
 
 /** The changes of a job as `text/event-stream`. A follower who has seen the end gets 204, which makes an EventSource stop. */

@@ -9,11 +9,11 @@ import type { JobStore } from '../jobs.js';
 export interface JobChange {
   type: 'job_status' | 'job_log' | 'progress' | 'job_removed';
   data: Record<string, unknown>;
-  /** Position after this change, from which {@link followJob} can go on. */
+  /** Position after this change, from which {@link followJob} can continue. */
   position: string;
 }
 
-/** How to follow a job. */
+/** Options for following a job. */
 export interface FollowOptions {
   /** The caller who follows the job. */
   caller: Caller | null;
@@ -22,18 +22,18 @@ export interface FollowOptions {
   /** Position of the last change that the follower has seen. Default: from the beginning. */
   after?: string | undefined;
   signal: AbortSignal;
-  /** How often the record is read, in milliseconds. Changes made in this process are seen at once. Default 400. */
+  /** Interval at which the record is read, in milliseconds. Changes made in this process are seen at once. Default 400. */
   intervalMs?: number;
   /** How long the stream lasts, in milliseconds. Default 15 minutes. */
   durationMs?: number;
 }
 
 const quarterHourMs = 900_000;
-/** More than a log can have. */
+/** More than a log can contain. */
 const allEntries = 2_000_000_000;
 
 /**
- * The changes of a job as they happen, in any process. First its document, its stored log and its progress; then each change. It
+ * The changes of a job as they happen, in any process: first its document, its stored log and its progress, then each change. It
  * ends after the change that finished the job, or when the job is removed. It yields `null` after each poll without news.
  */
 export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
@@ -79,7 +79,7 @@ async function* changesOf(
   { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
 ): AsyncGenerator<JobChange> {
   if (sight.complete) yield* detailsOf(store, job, seen);
-  // The status comes last, so that a follower who stops at the final status has had everything before it.
+  // The status comes last, so that a follower who stops at the final status has received everything else.
   const status = `${job.status}.${job.timestamps.length}`;
   if (status !== seen.status) {
     seen.status = status;
@@ -108,7 +108,7 @@ interface MissedLog {
   entries: string[];
   logCount: number;
   logEpoch: number;
-  /** Whether the entries replace all that were seen before. */
+  /** Whether the entries replace all earlier ones. */
   overwrite: boolean;
 }
 
@@ -116,7 +116,7 @@ interface MissedLog {
 async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promise<MissedLog | null> {
   let logCount = job.logCount;
   for (;;) {
-    // Entries may be added between two queries, so a few more are requested, and the counters tell which of them are new.
+    // Entries may be added between two queries, so a few more are requested, and the counters tell which are new.
     const asked = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
     const tail = await store.readLogTail(job.id, asked);
     if (tail === null) return null;

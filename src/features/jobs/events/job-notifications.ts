@@ -13,7 +13,7 @@ export class JobNotifications {
     private readonly logger: HostLogger | undefined,
   ) {}
 
-  /** `job_created`. */
+  /** Sends `job_created`. */
   async created(job: JobRecord): Promise<void> {
     await this.#send(job, 'job_created', asOwnerSees(job), shortMs);
   }

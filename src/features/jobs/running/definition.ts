@@ -4,11 +4,11 @@ import type { JobProgress, JobRecord } from '../job-record.js';
 
 /** The environment of a running job. */
 export interface JobContext {
-  /** The record of the job, as it was when the work began. */
+  /** The record of the job when the work began. */
   readonly job: JobRecord;
   /**
    * Aborted within a second after the job was canceled, removed or ended by someone else, or when the server closes. The work
-   * should stop then; anything it returns or throws later is ignored.
+   * should stop then; anything that it returns or throws later is ignored.
    */
   readonly signal: AbortSignal;
   /** Adds an entry to the log. Entries are collected and written several times a second. */
@@ -19,9 +19,9 @@ export interface JobContext {
   readonly results: (results: Record<string, unknown>) => void;
 }
 
-/** A kind of job: its name, and what it does. */
+/** A kind of job: its name, and the function that does the work. */
 export interface JobDefinition<D = Record<string, unknown>> {
-  /** Unique among the definitions of a runner; the same in every process. */
+  /** Unique among the definitions of a runner, and the same in every process. */
   name: string;
   /** Default title of its jobs. */
   title: string;
@@ -29,21 +29,25 @@ export interface JobDefinition<D = Record<string, unknown>> {
   type: string;
   /** Whether the work may be restarted after the process that did it has died. Default false: such a job ends in ERROR. */
   resumable?: boolean;
-  /** How often resumable work is started at most. Default 10: work that kills every process comes to an end, and a few kills in a row end no other. */
+  /**
+   * Maximum number of starts of resumable work. Default 10, so that work that kills every process comes to an end, and a few kills
+   * in a row do not end other work.
+   */
   maxAttempts?: number;
-  /** How many run at once in one process. Default 1. */
+  /** Maximum number that run at the same time in one process. Default 1. */
   concurrency?: number;
   /**
-   * Makes the data of {@link JobDefinition.run} from the stored arguments. When it throws, the job ends in ERROR. Default: the arguments as they are.
+   * Makes the data for {@link JobDefinition.run} from the stored arguments. If it throws, the job ends in ERROR. Default: the
+   * arguments unchanged.
    */
   parse?(kwargs: Record<string, unknown>): D;
-  /** The log entry for an error that {@link JobDefinition.run} has thrown. Default {@link failureText}. */
+  /** The log entry for an error thrown by {@link JobDefinition.run}. Default {@link failureText}. */
   failureLog?(error: unknown): string;
-  /** Does the work. The job ends with SUCCESS when it resolves, and with ERROR when it rejects. */
+  /** Does the work. The job ends with SUCCESS if it resolves, and with ERROR if it rejects. */
   run(context: JobContext, data: D): Promise<void>;
 }
 
-/** Log entry for an error: its message if it was written for users, else only that there was an error. */
+/** Log entry for an error: its message if it was written for users, otherwise only that there was an error. */
 export function failureText(error: unknown): string {
   const known = error instanceof LargeImageError ? error : outageOf(error);
   if (known !== null) return `${known.message}\n`;

@@ -11,11 +11,11 @@ export type EntryState = 'waiting' | 'gone' | `taken ${string}`;
 
 interface RecoveryOptions {
   jobs: JobStore;
-  /** How long a job may show no sign of life, in milliseconds. */
+  /** How long a job can be silent, in milliseconds. */
   leaseMs: number;
   sweepMs: number;
   logger?: HostLogger | undefined;
-  /** Whether a job is being worked on in this very process. */
+  /** Whether this process is working on the job. */
   isRunningHere(id: string): boolean;
   /** States of queue entries by their ids. */
   entryStates(tickets: readonly string[]): Promise<ReadonlyMap<string, EntryState>>;
@@ -23,13 +23,13 @@ interface RecoveryOptions {
   deliver(job: JobRecord): Promise<void>;
 }
 
-/** Most jobs checked in one sweep. The oldest come first, so the later ones are checked when these are done. */
+/** Maximum number of jobs checked in one sweep. The oldest come first, so later ones are checked when these are done. */
 const maxActive = 1000;
 const maxWaiting = 100;
 /**
- * A queue entry that is taken but not begun is replaced after this part of a lease. The process that has taken it may have ended, or have closed
- * while Agenda was fetching it; and Agenda unlocks entries beyond its limit without waiting for that. For Agenda such an entry stays taken until its
- * lock expires after 30 s. A superfluous entry does no harm.
+ * A queue entry that was taken but not started is replaced after this fraction of a lease. The process that took it may have ended,
+ * or closed while Agenda was fetching it; and Agenda unlocks entries beyond its limit without waiting for that. For Agenda such an
+ * entry stays taken until its lock expires after 30 s. An extra entry does no harm.
  */
 const entryShare = 3;
 
@@ -46,12 +46,12 @@ function waitsForEntry({ status, run }: JobRecord): boolean {
 export class JobRecovery {
   #seen = new Map<string, Silence>();
   #sweptAt: number | null = null;
-  /** A clock in milliseconds, which counts only the time in which signs of life would have been noticed. */
+  /** A clock in milliseconds that only counts time in which signs of life would have been noticed. */
   #watched = 0;
 
   constructor(private readonly options: RecoveryOptions) {}
 
-  /** Checks all jobs that are not over, once. */
+  /** Checks all unfinished jobs once. */
   async sweep(): Promise<void> {
     const { jobs, sweepMs, leaseMs } = this.options;
     const active = await jobs.findRuns(activeStatuses, maxActive);
@@ -62,8 +62,8 @@ export class JobRecovery {
     const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.entryStates(tickets);
     const now = performance.now();
     const passed = now - (this.#sweptAt ?? now);
-    // Little is counted of a time without answers, when the database was away, because no process could give a sign of life then. Some of it is
-    // counted, because on a busy machine every sweep may be late.
+    // Only a part of the time without answers counts, because no process could give a sign of life while the database was down. It
+    // is not zero, because on a busy machine every sweep may be late.
     this.#watched += passed > 3 * sweepMs ? sweepMs : passed;
     this.#sweptAt = now;
 

@@ -9,7 +9,7 @@ import { processName } from '../../../core/database/leases/process-name.js';
 
 type JobState = NonNullable<Awaited<ReturnType<JobStore['findState']>>>;
 
-/** Reason to stop work on a job before its end. */
+/** Reason to stop work on a job early. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
 /** Reason of {@link JobContext.signal}. */
@@ -23,9 +23,9 @@ class JobStopped extends Error {
 
 /** How often records are read and written while a job runs, in milliseconds. */
 export interface RunTiming {
-  /** Time between two checks of the record. A job that was cancelled in another process stops within this time. */
+  /** Time between two checks of the record. A job that was canceled in another process stops within this time. */
   pollMs: number;
-  /** Between two signs of life. */
+  /** Time between two signs of life. */
   beatMs: number;
   /** How long log entries and progress are collected before they are written. */
   flushMs: number;
@@ -73,7 +73,7 @@ export class JobRun {
     return this.options.job.id;
   }
 
-  /** Whether the work was interrupted and should be restarted. The job then waits for a process to queue it. */
+  /** Whether the work was interrupted and should be restarted. Then the job waits for a process to queue it. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
@@ -88,7 +88,7 @@ export class JobRun {
     return signal.aborted ? (signal.reason as JobStopped).reason : null;
   }
 
-  /** Works to the end and writes how it ended. Never rejects. */
+  /** Works to the end and records the result. Never rejects. */
   async run(): Promise<void> {
     const { definition, job, jobs, logger } = this.options;
     this.#over.signal.addEventListener(
@@ -109,7 +109,7 @@ export class JobRun {
     await watching;
   }
 
-  /** Writes the record as if the work had ended now. Called when the work does not stop in time. */
+  /** Writes the record as if the work had ended now. Called if the work does not stop in time. */
   async abandon(): Promise<void> {
     this.stop('closing');
     await this.#settle(null);
@@ -124,7 +124,7 @@ export class JobRun {
         if (text === '') return;
         this.#log.push(text);
         this.#logBytes += logEntryBytes(text);
-        // The record keeps no more than this, so older entries may be dropped here.
+        // The stored log is limited to this, so older entries can be dropped here.
         while (this.#logBytes > maxLogBytes && this.#log.length > 1) this.#logBytes -= logEntryBytes(this.#log.shift()!);
         this.#flushSoon();
       },
@@ -164,9 +164,8 @@ export class JobRun {
   }
 
   /**
-   * Checks the record immediately when this process has written something that stops the work. The event alone does not stop it,
-   * because it may be older than this run: a job is written once more after it was queued, possibly when it has already been
-   * started.
+   * Checks the record immediately after this process has written something that stops the work. The event alone does not stop it,
+   * because it may be older than this run: a job is written once more after it was queued, possibly after it was started.
    */
   #onJobEvent({ kind, job }: JobEvent): void {
     if (job.id !== this.id || this.#settled !== null) return;
@@ -202,7 +201,7 @@ export class JobRun {
         if (this.#settled === null) await jobs.beat(this.id, owner);
         await onBeat?.();
       } catch (err) {
-        // Work goes on without the database. If another process takes the job meanwhile, the next check finds it.
+        // Work continues without the database. If another process takes the job in the meantime, the next check notices.
         if (isDatabaseOutage(err)) this.#sawOutage = true;
         logger?.warn({ err, jobId: this.id }, 'Job:WatchFailed');
       }
@@ -220,7 +219,7 @@ export class JobRun {
     for (const pauses = [...settlePausesMs]; ;) {
       try {
         while (!(await this.#tryWriteEnd(failure))) {
-          // Somebody changed the record between reading and writing, so it is read again.
+          // The record was changed between reading and writing, so it is read again.
         }
         return;
       } catch (err) {
@@ -234,7 +233,7 @@ export class JobRun {
     }
   }
 
-  /** @returns false when the record changed in between. */
+  /** @returns false if the record changed in between. */
   async #tryWriteEnd(failure: { error: unknown } | null): Promise<boolean> {
     const { jobs, owner } = this.options;
     const job = await jobs.find(this.id);
@@ -277,7 +276,7 @@ export class JobRun {
   }
 }
 
-/** Resolves after a time, or as soon as the signal is aborted, or when the function is called that `begun` gets. */
+/** Resolves after a time, when the signal is aborted, or when the function passed to `begun` is called. */
 function pause(ms: number, signal?: AbortSignal, begun?: (end: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -27,7 +27,7 @@ export interface JobRunnerOptions {
    * ended, the next sweep notices it, after at most {@link sweepMs}.
    */
   leaseMs?: number;
-  /** How often a running job checks whether another process has cancelled it. Default 400. */
+  /** How often a running job checks whether another process has canceled it. Default 400. */
   pollMs?: number;
   /** How long {@link JobRunner.close} waits for running work to stop. Default 5000. */
   closeTimeoutMs?: number;
@@ -65,7 +65,7 @@ export class JobRunner implements JobStarter {
   #sweepTimer: NodeJS.Timeout | null = null;
   #sweeping: Promise<void> | null = null;
   #claims = 0;
-  /** Jobs that came too late or were interrupted. They are queued for other processes as soon as this one takes up no more jobs. */
+  /** Jobs that came too late or were interrupted. They are queued for other processes as soon as this one accepts no more jobs. */
   readonly #returned = new Set<string>();
   #startedAgenda = false;
   #closed = false;
@@ -91,7 +91,7 @@ export class JobRunner implements JobStarter {
     });
   }
 
-  /** Defines a kind of job. From now on this process takes up its jobs, if Agenda is started in it. @throws when the name is taken. */
+  /** Defines a kind of job. From now on this process runs its jobs, if Agenda is started in it. @throws if the name is taken. */
   define<D>(definition: JobDefinition<D>): void {
     const { name, concurrency = 1 } = definition;
     if (this.#closed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
@@ -99,7 +99,7 @@ export class JobRunner implements JobStarter {
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
     const taken = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
     if (taken !== undefined) throw new Error(`Agenda has a job "${taken}" already: give this runner a prefix of its own.`);
-    // The data of a definition come from its own `parse`.
+    // The data comes from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
     if (this.#definitions.size === 1) this.#open();
     for (const queue of queues) {
@@ -109,16 +109,16 @@ export class JobRunner implements JobStarter {
       };
       this.#agenda.define<QueueData>(queue, receive, {
         concurrency,
-        // A process takes no more entries than it can begin. The rest is for other processes.
+        // A process takes only as many entries as it can start. The rest is for other processes.
         lockLimit: concurrency,
-        // Agenda's own timer goes on for half of this time after a job has ended.
+        // Agenda's own timer continues for half of this time after a job has ended.
         lockLifetime: Math.max(20_000, 2 * this.#leaseMs),
         removeOnComplete: true,
       });
     }
   }
 
-  /** Stores a job of a kind that was defined. It runs when {@link JobRunner.start} says so. @throws when the kind is unknown. */
+  /** Stores a job of a defined kind. It runs after {@link JobRunner.start}. @throws if the kind is unknown. */
   async create(name: string, job: NewDefinedJob): Promise<JobRecord> {
     const definition = this.#definitions.get(name);
     if (definition === undefined) throw new Error(`No job "${name}" is defined.`);
@@ -151,7 +151,7 @@ export class JobRunner implements JobStarter {
     step('job:entered');
     const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
     const changes = { ticket, starter: processName() };
-    // If a process has already begun the job, its queue entry need not be stored any more.
+    // If a process has already started the job, its queue entry need not be stored.
     return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id);
   }
 
@@ -163,8 +163,8 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Takes up no more jobs, stops the running ones and removes the definitions from Agenda. Interrupted jobs are queued again if they are resumable;
-   * the others end in ERROR.
+   * Accepts no more jobs, stops the running ones and removes the definitions from Agenda. Interrupted jobs are queued again if they
+   * are resumable; the others end in ERROR.
    */
   async close(): Promise<void> {
     if (this.#closed) return;
@@ -177,7 +177,7 @@ export class JobRunner implements JobStarter {
       run.stop('closing');
     }
     await within(this.#closeTimeoutMs, Promise.all(this.#runs.values()));
-    // Records that cannot be written in time, because the database is away, are left to the sweeps of other processes.
+    // Records that cannot be written in time, because the database is down, are left to the sweeps of other processes.
     await within(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
     if (this.#queues.size > 0) await this.#removeDefinitions();
     if (this.#startedAgenda) await this.#agenda.stop(false);
@@ -187,7 +187,7 @@ export class JobRunner implements JobStarter {
   }
 
   #open(): void {
-    // Without a listener, an error event of Agenda, as when the database is away for a moment, would end the process.
+    // Without a listener, an error event of Agenda, such as when the database is down for a moment, would end the process.
     this.#agenda.on('error', this.#onAgendaError);
     const sweep = () => {
       this.#sweeping ??= this.#sweep().finally(() => {
@@ -261,8 +261,8 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Agenda does not release the slot of an entry whose lock expired while it waited for a slot among all jobs of the host (`maxConcurrency`). Such
-   * slots are added again; otherwise this process would after a while take up no more jobs of that kind.
+   * If the lock of an entry expires while it waits for a slot among all jobs of the host (`maxConcurrency`), Agenda does not
+   * release its slot. Such slots are added again; otherwise this process would eventually accept no more jobs of that kind.
    */
   async #replaceLeakedSlots(): Promise<void> {
     const { jobStatus: counts, queuedJobs } = await this.#agenda.getRunningStats(true);

@@ -85,7 +85,10 @@ const ofFolder = defineRoute({
   },
 });
 
-/** Like {@link presented}, but `null` when the image cannot be opened or the caller may not read all its parts. Other errors are thrown. */
+/**
+ * Like {@link presented}, but `null` if the image cannot be opened or the caller may not read all its parts. Other errors are
+ * thrown.
+ */
 function unreadable(error: unknown): null {
   if (error instanceof LargeImageError && ['tile-source', 'no-large-image', 'access-denied'].includes(error.code)) return null;
   throw error;

@@ -95,7 +95,7 @@ function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1
   }
 }
 
-/** Fills rings together by the even-odd rule. A centre on a left or upper edge is inside, one on a right or lower edge is not. */
+/** Fills rings together by the even-odd rule. A center on a left or upper edge is inside, one on a right or lower edge is not. */
 function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readonly Coordinate[])[], label: number): void {
   const { left, top, side, scale } = view;
   let highest = Infinity;
@@ -113,7 +113,7 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
   for (const ring of rings) {
     let [x0, y0] = ring.at(-1) ?? [0, 0];
     for (const [x1, y1] of ring) {
-      // Rows whose centres are at or below the upper end of the edge, and above its lower end.
+      // Rows whose centers are at or below the upper end of the edge, and above its lower end.
       const [upper, lower] = y0 < y1 ? [y0, y1] : [y1, y0];
       const first = Math.max(firstRow, firstCentre(upper, scale) - top);
       const end = Math.min(endRow, firstCentre(lower, scale) - top);
@@ -136,7 +136,7 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
   }
 }
 
-/** The first pixel of a level whose centre is at a position of the base layer or behind it. */
+/** The first pixel of a level whose center is at a position of the base layer or behind it. */
 function firstCentre(position: number, scale: number): number {
   return Math.ceil(position / scale - 0.5);
 }
@@ -148,7 +148,7 @@ interface Ellipse {
   rotation: number;
 }
 
-/** Fills all pixels whose centre is inside of an ellipse or on it. */
+/** Fills all pixels whose center is inside of an ellipse or on it. */
 function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, height, rotation }: Ellipse, label: number): void {
   const { left, top, side, scale } = view;
   const [a, b] = [width / 2, height / 2];
@@ -157,7 +157,7 @@ function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, heig
     return;
   }
   const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
-  // The ellipse is A x² + B x y + C y² <= 1, around its centre.
+  // The ellipse is A x² + B x y + C y² <= 1, around its center.
   const [A, B, C] = [(cos / a) ** 2 + (sin / b) ** 2, 2 * cos * sin * (1 / a ** 2 - 1 / b ** 2), (sin / a) ** 2 + (cos / b) ** 2];
   const reach = Math.sqrt((a * sin) ** 2 + (b * cos) ** 2);
   const first = Math.max(0, firstCentre(center[1] - reach, scale) - top);

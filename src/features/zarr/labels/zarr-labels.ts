@@ -44,7 +44,7 @@ export interface ZarrLabelsOptions {
 }
 
 /**
- * Annotations as labels. `labels/<id>` has the number of the group of the last element that contains the centre of a pixel, `labels/<id>.objects` the
+ * Annotations as labels. `labels/<id>` has the number of the group of the last element that contains the center of a pixel, `labels/<id>.objects` the
  * number of that element, both counted from 1.
  */
 export class ZarrLabels {
@@ -74,7 +74,7 @@ export class ZarrLabels {
     return nodes;
   }
 
-  /** Answers the key of a chunk below `labels`. @throws NotFoundError where there is none. */
+  /** Answers the key of a chunk below `labels`. @throws NotFoundError if there is none. */
   async chunk(
     item: ItemRecord,
     image: ArrayImage,
@@ -113,7 +113,7 @@ export class ZarrLabels {
     throw absent();
   }
 
-  /** The samples of a chunk; `null` where no element meets it. */
+  /** The samples of a chunk; `null` if no element meets it. */
   async #paint(
     elements: StoredElements,
     image: ArrayImage,

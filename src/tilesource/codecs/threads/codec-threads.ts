@@ -30,7 +30,7 @@ export class CodecThreads {
     timeoutMs,
     memoryMiB,
   });
-  /** A queue before the pool, which handles signals. A signal given to the pool would end a working thread for each cancelled tile. */
+  /** A queue before the pool, which handles signals. A signal given to the pool would end a working thread for each canceled tile. */
   readonly #waiting = new WorkQueue({ name: 'tiles', running: maxThreads });
 
   /**

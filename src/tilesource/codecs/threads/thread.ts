@@ -163,7 +163,7 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
   return reduced === undefined ? decoded : centred(decoded, reduced);
 }
 
-/** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not centre the samples. */
+/** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not center the samples. */
 function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))

@@ -69,7 +69,7 @@ function readMagnification(information: XmlElement): number | null {
   return chosen === undefined ? null : positive(childText(chosen, 'NominalMagnification'));
 }
 
-/** Converts a colour `#AARRGGBB` or `#RRGGBB` to `#rrggbb`. */
+/** Converts a color `#AARRGGBB` or `#RRGGBB` to `#rrggbb`. */
 function readColor(text: string | undefined): string | null {
   const digits = /^#(?:[\da-f]{2})?([\da-f]{6})$/i.exec(text?.trim() ?? '')?.[1];
   return digits === undefined ? null : `#${digits.toLowerCase()}`;

@@ -25,7 +25,7 @@ interface Coverage {
 /** Tolerance for rounding errors, in pixels. */
 const epsilon = 1e-6;
 
-/** Computes the coverage along one axis. A target pixel is drawn when the picture covers its centre. */
+/** Computes the coverage along one axis. A target pixel is drawn when the picture covers its center. */
 function coverage(offset: number, step: number, sourceLength: number, targetLength: number): Coverage {
   const start = Math.max(0, Math.ceil(offset - 0.5 - epsilon));
   const end = Math.min(targetLength, Math.ceil(offset + sourceLength * step - 0.5 - epsilon));
@@ -56,7 +56,7 @@ function isPlain({ left, top, step }: Placement): boolean {
   return Math.abs(step - 1) < epsilon && isInteger(left) && isInteger(top);
 }
 
-/** Copies pixels to whole positions. Gray samples are repeated when the target has colours. */
+/** Copies pixels to whole positions. Gray samples are repeated when the target has colors. */
 function copy(target: Raster, source: Raster, left: number, top: number): void {
   const startX = Math.max(0, -left);
   const width = Math.min(source.width, target.width - left) - startX;

@@ -5,7 +5,7 @@ import { sampleBytes, type SampleType } from '../../raster.js';
 export interface PixelType {
   name: string;
   dtype: SampleType;
-  /** Samples of one pixel in the file. Colours are stored blue first. */
+  /** Samples of one pixel in the file. Colors are stored blue first. */
   stored: number;
   /** Samples of one pixel that are shown. */
   bands: 1 | 3;

@@ -52,7 +52,7 @@ function codecOf({ transferSyntax }: DicomFacts): Codec {
 }
 
 const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
-/** Further colours of JPEG 2000, which converts them to RGB. The colours of JPEG are those that its frames say. */
+/** Further colors of JPEG 2000, which converts them to RGB. The colors of JPEG are those that its frames say. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
 function isKnownColour({ photometric }: DicomFacts, codec: Codec): boolean {
@@ -60,7 +60,7 @@ function isKnownColour({ photometric }: DicomFacts, codec: Codec): boolean {
   return codec === 'jpeg2000' && transformedPhotometrics.includes(photometric);
 }
 
-/** The member `white` of the metadata. Frames of JPEG always have 8 bits, and so do the colours of palettes. */
+/** The member `white` of the metadata. Frames of JPEG always have 8 bits, and so do the colors of palettes. */
 export function whiteOf(facts: DicomFacts): { white?: number } {
   if (facts.palette !== null) return {};
   return whiteOfBits(sampleShape(facts).dtype, codecOf(facts) === 'jpeg' ? 8 : facts.bitsStored);
@@ -167,7 +167,7 @@ function interleaved(data: Samples): Samples {
   return out;
 }
 
-/** Three samples for each pixel, of frames in which two pixels share their colour: their two lightnesses, and then Cb and Cr. */
+/** Three samples for each pixel, of frames in which two pixels share their color: their two lightnesses, and then Cb and Cr. */
 function withOwnColours(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8Array {
   const pairs = Math.ceil(columns / 2);
   const out = new Uint8Array(rows * columns * 3);
@@ -224,7 +224,7 @@ function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
   };
 }
 
-/** The stored bytes of a frame when they are a JPEG that browsers show with the right colours; otherwise `null`. */
+/** The stored bytes of a frame when they are a JPEG that browsers show with the right colors; otherwise `null`. */
 export async function storedJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
   const { facts } = instance;
   const isPlain =

@@ -83,7 +83,7 @@ export class DicomInstance {
     return this.sharesColours ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** Whether each two pixels of uncompressed frames share their colour. Some writers say so and store all colours nevertheless. */
+  /** Whether each two pixels of uncompressed frames share their color. Some writers say so and store all colors nevertheless. */
   get sharesColours(): boolean {
     const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;

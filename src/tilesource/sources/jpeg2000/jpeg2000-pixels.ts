@@ -11,7 +11,7 @@ import type { CodeStream, TileRange } from './code-stream.js';
 /** Most samples that are decoded at once: the library takes four bytes for each, and some more. */
 export const maxDecodedSamples = 2 ** 26;
 
-/** Number of the enumerated colour space sYCC. */
+/** Number of the enumerated color space sYCC. */
 const sYcc = 18;
 
 /** The form of the decoded samples of a file. */
@@ -129,7 +129,7 @@ function reorder({ data, bands }: Raster, order: readonly number[]): void {
   }
 }
 
-/** Replaces indexes by colours. Indexes past the end of the palette mean its last entry, according to the standard. */
+/** Replaces indexes by colors. Indexes past the end of the palette mean its last entry, according to the standard. */
 function throughPalette(indexes: Raster, entries: readonly (readonly number[])[], order: readonly number[] | null): Raster {
   const { width, height, bands, dtype } = indexes;
   const result = createRaster({ width, height, bands, dtype });

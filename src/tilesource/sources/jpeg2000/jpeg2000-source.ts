@@ -26,7 +26,7 @@ const maxTilesAtOnce = 64;
 /** Bytes of memory for each tile-part of an open file. */
 const bytesPerPart = 100;
 
-/** Enumerated colour spaces that cannot be shown. */
+/** Enumerated color spaces that cannot be shown. */
 const otherSpaces: Readonly<Record<number, string>> = { 12: 'CMYK', 13: 'YCCK', 14: 'CIELab', 19: 'CIEJab' };
 
 interface Parts {
@@ -83,7 +83,7 @@ class Jpeg2000TileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly #pixels: readonly CodeStreamPixels[];
-  /** Whether tiles of the file are larger than ours. They are then cached, because neighbouring tiles need them too. */
+  /** Whether tiles of the file are larger than ours. They are then cached, because neighboring tiles need them too. */
   readonly #keep: boolean;
 
   constructor(private readonly parts: Parts) {

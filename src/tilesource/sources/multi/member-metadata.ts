@@ -17,7 +17,7 @@ const maxNamed = 10;
 export interface MemberFacts extends ImageMetadata {
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
-  /** Its colour profile. Equal profiles are the same object. */
+  /** Its color profile. Equal profiles are the same object. */
   profile: Uint8Array | null;
 }
 
@@ -26,7 +26,7 @@ function imageOf({ file, entry }: Member): string {
   return `${file.id}/${entry.sourceName ?? ''}/${entry.style === undefined ? '' : 'styled'}`;
 }
 
-/** Replaces equal colour profiles by one object. */
+/** Replaces equal color profiles by one object. */
 class Profiles {
   readonly #known = new Map<string, Uint8Array>();
 

@@ -92,7 +92,7 @@ class MultiTileSource implements TileSource {
   readonly #members: readonly MultiMember[];
   readonly #frames: MultiFrames;
   readonly #associated: ReturnType<typeof associatedOf>;
-  /** The colour profile that all sources share. `null` when they differ; then each source is corrected to sRGB before it is drawn. */
+  /** The color profile that all sources share. `null` when they differ; then each source is corrected to sRGB before it is drawn. */
   readonly #profile: Uint8Array | null;
   readonly #isMixed: boolean;
 

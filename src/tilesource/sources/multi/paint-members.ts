@@ -20,7 +20,7 @@ interface Window {
 interface Wanted {
   member: MultiMember;
   frame: number;
-  /** Whether its colour profile is applied. */
+  /** Whether its color profile is applied. */
   corrected: boolean;
   /** The sample of the image that is shown as white, when it is not the largest of its type. */
   white: number | undefined;
@@ -28,7 +28,7 @@ interface Wanted {
 
 /** Most pixels of a source that are read for one tile. */
 const maxPartPixels = 2 ** 24;
-/** How many more pixels are read around those that are drawn, because interpolation needs neighbours. */
+/** How many more pixels are read around those that are drawn, because interpolation needs neighbors. */
 const margin = 2;
 /** Samples along each axis that are averaged for a pixel of the tile when it shows more than one pixel of the source. */
 const samplesOfShrunk = 3;

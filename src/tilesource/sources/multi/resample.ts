@@ -187,7 +187,7 @@ class Brush {
     if (hasAlpha) data[at + bands - 1] = this.#bounded(over * full);
   }
 
-  /** The sample for a band of the image. A gray source has the same sample in all colours. An image of one band shows the first colour. */
+  /** The sample for a band of the image. A gray source has the same sample in all colors. An image of one band shows the first color. */
   #color(band: number, colors: number): number {
     const sum = this.#sum;
     if (colors > 3) return band < sum.length ? sum[band]! : 0;

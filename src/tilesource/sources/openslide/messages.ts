@@ -17,7 +17,7 @@ export interface SlideFacts {
 /** The results of the requests by their kind. */
 export interface SlideResults {
   open: SlideFacts;
-  /** Red, green and blue of each pixel. Pixels that were not scanned have the background colour of the slide. */
+  /** Red, green and blue of each pixel. Pixels that were not scanned have the background color of the slide. */
   region: Uint8Array;
   associated: Uint8Array;
 }

@@ -136,7 +136,7 @@ class Library {
   }
 
   /**
-   * Converts pixels of OpenSlide to RGB, in place. They are stored as blue, green, red and alpha, and the colours are multiplied by alpha.
+   * Converts pixels of OpenSlide to RGB, in place. They are stored as blue, green, red and alpha, and the colors are multiplied by alpha.
    */
   #onBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
     const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');

@@ -22,7 +22,7 @@ export const icoSource: TileSourceDefinition = {
     if (count === 0 || count > maxPictures || 6 + count * 16 > bytes.length) {
       throw new TileSourceError(`Corrupt ICO: it claims ${count} pictures; it may have 1 to ${maxPictures}.`);
     }
-    // Width, height and number of colours are bytes, in which 0 means 256.
+    // Width, height and number of colors are bytes, in which 0 means 256.
     const entries = Array.from({ length: count }, (_, index) => {
       const entry = bytes.subarray(6 + index * 16, 22 + index * 16);
       return { entry, pixels: (entry[0] || 256) * (entry[1] || 256), bits: entry.readUInt16LE(6) };

@@ -6,7 +6,7 @@ import { createRaster, type Raster } from '../../raster.js';
 import { openDecoded, wholeFile } from './decoded.js';
 
 const headerBytes = 128;
-/** The palette of 256 colours is at the end of the file, and is preceded by a byte of this value. */
+/** The palette of 256 colors is at the end of the file, and is preceded by a byte of this value. */
 const paletteMark = 12;
 const maxPixels = 2 ** 26;
 /** Most unpacked bytes of all rows and planes, with the padding of each row. */
@@ -57,7 +57,7 @@ function paletteOf(bytes: Buffer, bits: number, planes: number): Uint8Array | nu
     const at = bytes.length - 769;
     return planes === 1 && at >= headerBytes && bytes[at] === paletteMark ? bytes.subarray(at + 1) : null;
   }
-  // Pictures of two colours without a palette are black and white.
+  // Pictures of two colors without a palette are black and white.
   const palette = bytes.subarray(16, 64);
   return bits * planes > 1 ? palette : Buffer.from([0, 0, 0, 255, 255, 255]);
 }
@@ -118,7 +118,7 @@ async function rasterOf(rows: Uint8Array, pcx: Pcx, signal: AbortSignal | undefi
   return raster;
 }
 
-/** Reads PCX of 1 to 8 bits, with a palette or with planes of colours. */
+/** Reads PCX of 1 to 8 bits, with a palette or with planes of colors. */
 export const pcxSource: TileSourceDefinition = {
   name: 'pcx',
   extensions: { default: priorities.manual, pcx: priorities.low },

@@ -35,7 +35,7 @@ export interface HeaderBytes {
   read: (offset: number, length: number) => Promise<Buffer>;
 }
 
-/** A converter for indexes of a palette, whose colours are consecutive bytes. A palette with only grays gives one band. */
+/** A converter for indexes of a palette, whose colors are consecutive bytes. A palette with only grays gives one band. */
 export function indexed(palette: Uint8Array, bits: number): Pick<Rows, 'bands' | 'unpack'> {
   const last = palette.length / 3 - 1;
   const isGray = palette.every((value, i) => value === palette[i - (i % 3)]);

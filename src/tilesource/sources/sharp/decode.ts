@@ -48,7 +48,7 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   return facts;
 }
 
-/** The form of decoded samples: bands, type, and whether libvips must convert the colours, such as CMYK. */
+/** The form of decoded samples: bands, type, and whether libvips must convert the colors, such as CMYK. */
 export interface SampleForm {
   bands: 1 | 2 | 3 | 4;
   dtype: 'uint8' | 'uint16';
@@ -73,7 +73,7 @@ export function sampleForm(facts: Metadata): SampleForm {
   };
 }
 
-/** Opens the picture with libvips. It is rotated upright unless `turn` is false. Colours are not converted, unless they must be. */
+/** Opens the picture with libvips. It is rotated upright unless `turn` is false. Colors are not converted, unless they must be. */
 export function upright(
   material: VipsFile,
   settings: SharpOptions,

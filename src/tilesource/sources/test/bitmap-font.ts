@@ -26,7 +26,7 @@ const cellWidth = 6;
 const cellHeight = 9;
 
 /**
- * Draws lines of text in the centre of an area of `width` by `height` pixels at the upper left of a raster, in the largest size that fits well. Parts
+ * Draws lines of text in the center of an area of `width` by `height` pixels at the upper left of a raster, in the largest size that fits well. Parts
  * outside the raster are clipped.
  */
 export function drawText(

@@ -90,7 +90,7 @@ function describe(parameters: TestImageParameters): ImageMetadata {
 }
 
 /**
- * A generated image. Each tile shows its position as text, on a colour that depends on the position. The same parameters always give the same
+ * A generated image. Each tile shows its position as text, on a color that depends on the position. The same parameters always give the same
  * pixels.
  *
  * @throws BadValueError for sizes, levels or frames out of range.
@@ -113,7 +113,7 @@ export function openTestImage(parameters: TestImageParameters = {}): TileSource 
   };
 }
 
-/** The centre of a tile in the image, from 0 to 1 along both axes. */
+/** The center of a tile in the image, from 0 to 1 along both axes. */
 function centre(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
   const scale = levelScale(metadata, level);
   return {
@@ -173,7 +173,7 @@ function squaresAlong(width: number, row: number, sides: readonly number[]): Uin
   return inside;
 }
 
-/** The samples of a row: the colour of the figure for pixels whose `inside` is 1, and otherwise the colour of the background. */
+/** The samples of a row: the color of the figure for pixels whose `inside` is 1, and otherwise the color of the background. */
 function rowOf(
   width: number,
   ground: readonly number[],

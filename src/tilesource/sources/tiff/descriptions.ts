@@ -53,7 +53,7 @@ export function vendorProperties(description: string, { magnification, mmX, mmY 
   return {};
 }
 
-/** `AppMag` and `MPP` (micrometres per pixel) of an Aperio description. */
+/** `AppMag` and `MPP` (micrometers per pixel) of an Aperio description. */
 function readAperio(description: string): DescribedImage {
   const values = aperioValues(description);
   const micrometres = positive(values.get('MPP'));
@@ -105,7 +105,7 @@ function readConverter(description: string): DescribedImage | null {
   };
 }
 
-/** Pixel spacing of the whole image in the XML of Philips scanners: two quoted numbers of millimetres, row spacing first. */
+/** Pixel spacing of the whole image in the XML of Philips scanners: two quoted numbers of millimeters, row spacing first. */
 function readPhilips(description: string): DescribedImage {
   const start = description.search(/DICOM_PIXEL_SPACING(?:"|&quot;)/);
   const text = start < 0 ? '' : description.slice(start, start + 1000).replaceAll('&quot;', '"');

@@ -86,7 +86,7 @@ export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null>
 
 const metre = 9001;
 
-/** Size of a pixel on the ground in millimetres; `null` if the projection does not use metres. */
+/** Size of a pixel on the ground in millimeters; `null` if the projection does not use metres. */
 export function groundSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
   if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? metre) !== metre) return null;
   return { mmX: Math.hypot(t1, t4) * 1000, mmY: Math.hypot(t2, t5) * 1000 };
@@ -109,7 +109,7 @@ async function readKeys(directory: Directory): Promise<Record<string, number | s
   return keys;
 }
 
-/** @param isPoint whether coordinates are those of the centres of pixels. */
+/** @param isPoint whether coordinates are those of the centers of pixels. */
 async function readTransform(directory: Directory, isPoint: boolean): Promise<Affine | null> {
   const matrix = await directory.doubles(tags.modelTransformation, 16);
   const scale = await directory.doubles(tags.modelPixelScale, 3);

@@ -32,7 +32,7 @@ export interface OmeDescription {
 
 const maxPlanes = 100_000;
 
-/** Millimetres in the length units of OME-XML; the default unit is the micrometre. */
+/** Millimetres in the length units of OME-XML; the default unit is the micrometer. */
 const millimetres: Readonly<Record<string, number>> = {
   pm: 1e-9,
   Å: 1e-7,
@@ -61,7 +61,7 @@ function lengthInMm(pixels: XmlElement, name: string): number | null {
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
-/** The colour of a channel, a signed number of red, green, blue and alpha, as `#rrggbb`. */
+/** The color of a channel, a signed number of red, green, blue and alpha, as `#rrggbb`. */
 function colourOf(channel: XmlElement): string | undefined {
   const text = attribute(channel, 'Color');
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);

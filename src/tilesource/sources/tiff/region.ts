@@ -55,7 +55,7 @@ interface ByteRange {
 const joinedGap = 4096;
 const joinedBytes = 2 ** 22;
 
-/** Reads ranges of the file. Neighbours are read together, because there may be a strip for every row, or for every pixel. */
+/** Reads ranges of the file. Neighbors are read together, because there may be a strip for every row, or for every pixel. */
 async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Promise<Uint8Array[]> {
   const found: Uint8Array[] = [];
   const order = ranges.map((_, index) => index).toSorted((a, b) => ranges[a]!.offset - ranges[b]!.offset);

@@ -51,7 +51,7 @@ const isApplication = ({ marker }: JpegSegment): boolean => (marker >= 0xe0 && m
 
 /**
  * Whether every decoder reads a JPEG as gray or YCbCr: it has no application or comment segments, or only that of JFIF without a thumbnail, and its
- * colours have the numbers 1, 2 and 3. Such bytes need not be copied.
+ * colors have the numbers 1, 2 and 3. Such bytes need not be copied.
  */
 function isReadAsItIs(segments: readonly JpegSegment[], header: Uint8Array): boolean {
   const [first, second] = segments.filter(isApplication);
@@ -65,8 +65,8 @@ function isReadAsItIs(segments: readonly JpegSegment[], header: Uint8Array): boo
 export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'chunkWidth' | 'chunkHeight' | 'jpegTables'>;
 
 /**
- * Makes a JPEG tile a complete JPEG: adds the tables of the directory, and a marker with the colour space of the TIFF, which browsers would guess
- * otherwise. All application and comment segments are dropped, because libtiff ignores them too, and they might turn or recolour the picture.
+ * Makes a JPEG tile a complete JPEG: adds the tables of the directory, and a marker with the color space of the TIFF, which browsers would guess
+ * otherwise. All application and comment segments are dropped, because libtiff ignores them too, and they might turn or recolor the picture.
  * Returns `null` if the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
  */
 export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {

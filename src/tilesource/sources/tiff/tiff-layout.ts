@@ -49,7 +49,7 @@ export interface ImageLayout {
   orientation: number;
   extraSamples: readonly number[];
   decoding: Decoding;
-  /** Type and number of samples after decoding and colour interpretation. */
+  /** Type and number of samples after decoding and color interpretation. */
   dtype: SampleType;
   bands: number;
   /** Red, green, blue in thirds, 16 bits each. */
@@ -177,7 +177,7 @@ function pictureOutput(shape: Shape): { bands: number; dtype: SampleType } {
   return { bands: samples, dtype: 'uint8' };
 }
 
-/** Bands and type after colour interpretation. Colour spaces that browsers cannot display become 8-bit sRGB, converted by libvips. */
+/** Bands and type after color interpretation. Color spaces that browsers cannot display become 8-bit sRGB, converted by libvips. */
 function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
   const { decoding, photometric, samplesPerPixel: samples, bits, sampleFormat } = shape;
   if (decoding === 'picture') return pictureOutput(shape);

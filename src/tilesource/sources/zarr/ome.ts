@@ -4,7 +4,7 @@ import { isObject, list, member, textOf, type JsonObject } from './json.js';
 /** Most levels and most channels of an image. */
 const maxDatasets = 64;
 
-/** Units of length in millimetres. */
+/** Units of length in millimeters. */
 const millimetres: Readonly<Record<string, number>> = {
   angstrom: 1e-7,
   nanometer: 1e-6,

@@ -28,7 +28,7 @@ const defaultTile = 512;
 const maxGroupBytes = 2 ** 22;
 /** Most frames of an image. */
 const maxFrames = 100_000;
-/** The colours of three channels that together are an RGB picture. */
+/** The colors of three channels that together are an RGB picture. */
 const pictureColors = '#ff0000,#00ff00,#0000ff';
 
 /** The assignment of the axes of an image to frames and bands. */

@@ -12,7 +12,7 @@ const maxListed = 100;
 /** Ids of annotations whose legends the user has folded. */
 const folded: Set<string> = new Set();
 
-/** The legend of an annotation: its groups with colours and counts, which can be hidden, and its opacity. `fold` is the button that shows and hides it. */
+/** The legend of an annotation: its groups with colors and counts, which can be hidden, and its opacity. `fold` is the button that shows and hides it. */
 export function legend(
   { _id: id }: AnnotationRecord,
   { isOpen, onShow, signal }: { isOpen: boolean; onShow: (changes: Partial<Display>) => void; signal: AbortSignal },

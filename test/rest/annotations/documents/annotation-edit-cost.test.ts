@@ -40,7 +40,7 @@ describe('changing one element', () => {
     return asked;
   }
 
-  /** A change of an element whose neighbours have not been changed before, and one of its neighbour. */
+  /** A change of an element whose neighbors have not been changed before, and one of its neighbor. */
   async function costs(count: number): Promise<[first: Asked, next: Asked]> {
     const elements = Array.from({ length: count }, (_, n) => point(n % 1000, { id: elementId(n + 1) }));
     const { _id } = await at.annotate({ name: `${count}`, elements });

@@ -26,7 +26,7 @@ async function png(width: number, height: number, channels: 1 | 3 | 4, sample: S
   return new Uint8Array(await picture.png().toBuffer());
 }
 
-/** Colours that say where a pixel lies. */
+/** Colors that say where a pixel lies. */
 const slope: Sample = (x, y, band) => [x * 3, y * 3, 40][band] ?? 255;
 const shade =
   (value: number): Sample =>

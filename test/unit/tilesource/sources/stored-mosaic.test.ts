@@ -166,7 +166,7 @@ describe('regions of stored tiles, decoded and encoded in one pass', () => {
       const other = await apart.region(request);
       if (picture.kind !== 'bytes' || other.kind !== 'bytes') throw new Error('not TILED');
       expect(Buffer.compare(picture.bytes, other.bytes), JSON.stringify(request)).toBe(0);
-      // A colour that gray pictures do not have is painted on what was drawn.
+      // A color that gray pictures do not have is painted on what was drawn.
       if (bands === 3 || request.fill !== '#12ab34') expect(decodedTogether, JSON.stringify(request)).toBeLessThanOrEqual(1);
       expect(decoded).toBeGreaterThan(decodedTogether);
     }

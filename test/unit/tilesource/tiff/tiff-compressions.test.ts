@@ -240,7 +240,7 @@ describe('files made by hand', () => {
     const view = new DataView(samples.buffer);
     const bytes = Buffer.alloc(samples.length * 4);
     for (let y = 0; y < side; y += 1) {
-      // Each row: all highest bytes, then the next ones; then differences of neighbours.
+      // Each row: all highest bytes, then the next ones; then differences of neighbors.
       const row = Buffer.alloc(side * 4);
       for (let x = 0; x < side; x += 1) {
         for (let plane = 0; plane < 4; plane += 1) row[plane * side + x] = view.getUint8((y * side + x) * 4 + 3 - plane);

@@ -11,7 +11,7 @@ const intervalMs = 2000;
 export interface FollowedItem {
   itemId: string;
   caller: Caller | null;
-  /** Whether the caller may still see the item. */
+  /** Whether the caller can still see the item. */
   mayFollow: () => Promise<boolean>;
   /** Duration of the stream in milliseconds. */
   durationMs: number;

@@ -82,7 +82,7 @@ const events = defineRoute({
   },
 });
 
-/** Largest number of items in one request for counts. */
+/** Maximum number of items in one request for counts. */
 const maxItems = 10_000;
 
 const counts = defineRoute({
@@ -182,5 +182,5 @@ const removeOld = defineRoute({
     annotations.cleanup.oldInTime({ ageDays: query.age, keep: query.versions, remove: true }),
 });
 
-/** Lists over all annotations. */
+/** Routes for lists of all annotations. */
 export const annotationListRoutes = [find, events, counts, images, old, removeOld];

@@ -12,14 +12,14 @@ export interface AnnotationSearch {
   itemId?: string | undefined;
   creatorId?: string | undefined;
   name?: string | undefined;
-  /** Words of name or description. */
+  /** Words in the name or description. */
   text?: string | undefined;
 }
 
 /** A search for the annotations in a folder that the caller administers. */
 export interface FolderSearch {
   folderId: string;
-  /** Whether annotations in the folders below are included. */
+  /** Whether to include annotations in subfolders. */
   recurse: boolean;
   caller: Caller | null;
 }

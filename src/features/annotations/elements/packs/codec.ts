@@ -4,21 +4,24 @@ import type { FetchedPack, PackRecord } from '../records.js';
 
 const inflate = promisify<Buffer, ZlibOptions, Buffer>(inflateRaw);
 
-/** Shorter texts are stored as they are. */
+/** Shorter texts are not compressed. */
 const smallestCompressed = 256;
 /** Measured: see docs/annotation-store.md. */
 const level = 1;
-/** Text that is decompressed by one call, bytes: a call costs as much as 20 KB of text, and the thread pool has some to share. */
+/**
+ * Size of the texts that one call decompresses, in bytes. A call takes as long as 20 KB of text, and the thread pool has capacity
+ * for some.
+ */
 const textPerCall = 1024 * 1024;
 
-/** Compressed text comes in pieces of this many bytes; that of most packs in one. */
+/** Compressed text is produced in pieces of this many bytes; most packs need one. */
 const pieceBytes = 64 * 1024;
-/** Streams kept for the next text; the thread pool has as many threads. */
+/** Number of idle streams to keep; the thread pool has as many threads. */
 const mostIdle = 4;
-/** Streams that have nothing to do. Setting one up costs a quarter of what compressing a pack does. */
+/** Idle streams. Creating one takes a quarter of the time that compressing a pack does. */
 const idle: DeflateRaw[] = [];
 
-/** Every text that is written to the stream comes out whole. What follows it does not refer to it. */
+/** A stream that outputs every text completely, and whose later output does not refer to earlier text. */
 function newStream(): DeflateRaw {
   return createDeflateRaw({ level, flush: constants.Z_FULL_FLUSH, chunkSize: pieceBytes });
 }
@@ -44,7 +47,7 @@ async function deflate(text: Buffer): Promise<Buffer> {
   stream.off('data', take);
   if (idle.length < mostIdle) idle.push(stream);
   else stream.close();
-  // A copy: pieces are parts of larger buffers.
+  // The bytes are copied, because pieces are parts of larger buffers.
   return Buffer.concat(pieces);
 }
 
@@ -57,13 +60,13 @@ export async function compress(text: Buffer): Promise<Pick<PackRecord, 'codec' |
   return { codec: 'deflate', text: await deflate(text) };
 }
 
-/** A compressed text, and its length when it is not. */
+/** A compressed text and its uncompressed length. */
 export interface Compressed {
   pack: Pick<FetchedPack, 'codec' | 'text'>;
   textBytes: number;
 }
 
-/** The texts of packs. */
+/** Decompresses the texts of packs. */
 export async function decompress(packs: readonly Compressed[]): Promise<Buffer[]> {
   const texts: Buffer[] = Array.from({ length: packs.length });
   const calls: Promise<void>[] = [];
@@ -94,7 +97,7 @@ async function decompressTogether(packs: readonly Compressed[], texts: Buffer[],
   }
   if (deflated.length === 0) return;
   const joined = Buffer.concat(deflated.map((i) => packs[i]!.pack.text));
-  // One piece of the right size, so that nothing is put together afterwards.
+  // The buffer has the right size, so that pieces need not be joined afterwards.
   const text = await inflate(joined, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
   if (text.length !== bytes) throw new Error(`The texts of packs have ${text.length} bytes, not ${bytes}`);
   let at = 0;

@@ -1,8 +1,8 @@
-/** Powers of ten tried to make the decimals of a column whole numbers. */
+/** Powers of ten that may make the decimals of a column whole numbers. */
 const scales = [1, 10, 100, 1000, 10_000];
-/** Marks a column of doubles, where no scale fits. */
+/** Marks a column of doubles that no scale fits. */
 const unscaled = 0;
-/** Bytes of a value stored as it is. */
+/** Bytes of a value that is stored as a double. */
 const doubleBytes = 8;
 
 function bytesFor(range: number): number {
@@ -14,8 +14,8 @@ function bytesFor(range: number): number {
 }
 
 /**
- * Writes columns of numbers one after another, each in as few bytes as its range needs: the difference to the smallest value, in 0
- * (all the same) to 4 or in 8 bytes. Every value is read back exactly, but for -0, which comes back as 0.
+ * Writes columns of numbers one after another, each in as few bytes as its range needs: the difference from the smallest value, in
+ * 0 (all equal) to 4 or in 8 bytes. Every value is read back exactly, except that -0 becomes 0.
  */
 export class ColumnWriter {
   #buffer: Buffer;
@@ -37,7 +37,7 @@ export class ColumnWriter {
   }
 
   count(value: number): void {
-    // Making room may exchange the buffer, so it comes first.
+    // Reserving space may replace the buffer, so it comes first.
     const at = this.#reserve(4);
     this.#buffer.writeUInt32LE(value, at);
   }
@@ -75,7 +75,7 @@ export class ColumnWriter {
     }
   }
 
-  /** Two columns of finite numbers, `high` at least `low`. Those with up to four decimals are stored as whole numbers. */
+  /** Two columns of finite numbers, with `high` at least `low`. Numbers with up to four decimals are stored as whole numbers. */
   ranges(low: Float64Array, high: Float64Array): void {
     const scaledLow = new Float64Array(low.length);
     const extent = new Float64Array(low.length);
@@ -107,14 +107,14 @@ function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): b
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i] as number;
     const rounded = Math.round(value * scale);
-    // Reading the column divides in the same way. Half the safe range, because differences are stored too.
+    // Reading the column divides the same way. Only half of the safe range is used, because differences are stored too.
     if (Math.abs(rounded) > 2 ** 52 || rounded / scale !== value) return false;
     scaled[i] = rounded;
   }
   return true;
 }
 
-/** Reads what {@link ColumnWriter} wrote, in the same order. */
+/** Reads the columns that {@link ColumnWriter} wrote, in the same order. */
 export class ColumnReader {
   #at = 0;
 

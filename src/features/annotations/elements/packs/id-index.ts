@@ -1,12 +1,12 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 
-/** Most entries of a part of an index, on average: a look-up of one id reads one part. */
+/** Average number of entries of a part of an index, at most. Looking up one id reads one part. */
 const partEntries = 4096;
-/** Bytes of an entry: hash, slot of the pack in the pack index. */
+/** Bytes of an entry: its hash and the slot of the pack in the pack index. */
 const entryBytes = 6;
 
-/** An index entry, packed in one number so that sorting is fast: hash × 65 536 + slot of the pack in the pack index. */
+/** An index entry, packed into one number so that sorting is fast: hash × 65,536 + slot of the pack in the pack index. */
 export type IndexEntry = number;
 
 export function indexEntry(hash: number, pack: number): IndexEntry {
@@ -20,12 +20,12 @@ function indexParts(count: number): number {
   return parts;
 }
 
-/** The part that a hash is in. */
+/** The part that contains a hash. */
 export function partOfHash(hash: number, parts: number): number {
   return Math.floor(hash / (2 ** 32 / parts));
 }
 
-/** Stores entries, which need not be sorted, as the parts of an index. */
+/** Encodes entries, in any order, as the parts of an index. */
 export async function* encodeIndex(entries: Float64Array): AsyncGenerator<Buffer, void, undefined> {
   const sorted = await sortInSlices(entries);
   const parts = indexParts(sorted.length);
@@ -39,12 +39,12 @@ export async function* encodeIndex(entries: Float64Array): AsyncGenerator<Buffer
   }
 }
 
-/** Stores sorted entries as one part. */
+/** Encodes sorted entries as one part. */
 function encodePart(entries: Float64Array): Buffer {
   const buffer = Buffer.allocUnsafe(entries.length * entryBytes);
   for (let i = 0; i < entries.length; i += 1) {
     const entry = entries[i] as number;
-    // Hashes first, then slots: a search touches few cache lines.
+    // Hashes come first, then slots, so that a search touches few cache lines.
     buffer.writeUInt32LE(Math.floor(entry / 65_536), i * 4);
     buffer.writeUInt16LE(entry % 65_536, entries.length * 4 + i * 2);
   }
@@ -57,17 +57,17 @@ export function decodePart(stored: Buffer): IndexEntry[] {
   return Array.from({ length }, (_, i) => indexEntry(stored.readUInt32LE(i * 4), stored.readUInt16LE(length * 4 + i * 2)));
 }
 
-/** A part with further entries. */
+/** Adds entries to a part. */
 export function addToPart(stored: Buffer, added: readonly IndexEntry[]): Buffer {
   return encodePart(Float64Array.from([...decodePart(stored), ...added]).sort());
 }
 
-/** Whether an index of this many parts has too many entries for them, so that it should be divided into more. */
+/** Whether an index has too many entries for its number of parts, and should be divided into more. */
 export function outgrows(parts: number, entries: number): boolean {
   return entries > 2 * partEntries * parts;
 }
 
-/** Slots of the packs that may hold an id of this hash. */
+/** Slots of the packs that may contain an id with this hash. */
 export function lookUp(stored: Buffer, hash: number): number[] {
   const length = stored.length / entryBytes;
   let [low, high] = [0, length];

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 const counterBits = 24;
 
 /**
- * Makes ids of 24 hexadecimal digits laid out as ObjectIds: seconds, five random bytes, a counter. Ids of one maker follow one
- * another, so they sort in the order in which they were made.
+ * Makes ids of 24 hexadecimal digits in the layout of ObjectIds: seconds, five random bytes, a counter. Ids from one maker sort in
+ * the order in which they were made.
  */
 export class IdMaker {
   #prefix = '';
@@ -22,10 +22,10 @@ export class IdMaker {
   }
 }
 
-/** Words of 32 bits in an id. */
+/** Number of 32-bit words in an id. */
 const idWords = 3;
 
-/** A column of ids in three columns of 32-bit words. */
+/** A column of ids, as three columns of 32-bit words. */
 export interface IdColumns {
   high: ArrayLike<number>;
   middle: ArrayLike<number>;
@@ -53,7 +53,7 @@ export function idAt({ high, middle, low }: IdColumns, at: number): string {
   return idBytes.toString('hex');
 }
 
-/** 32 bits that ids are looked up by: consecutive ids and random ones are spread alike. */
+/** Hash of 32 bits for looking up ids, which spreads consecutive ids as evenly as random ones. */
 export function idHash(high: number, middle: number, low: number): number {
   let hash = Math.imul(high ^ (high >>> 15), 0x85ebca6b) ^ Math.imul(middle ^ (middle >>> 13), 0xc2b2ae35);
   hash ^= Math.imul(low ^ (low >>> 16), 0x27d4eb2f);

@@ -9,20 +9,20 @@ export interface PackEntry {
   /** 0 if the pack was removed; its slot stays, because the id index refers to slots. */
   count: number;
   detailsCount: number;
-  /** Bytes of the texts, uncompressed. */
+  /** Bytes of the uncompressed texts. */
   textBytes: number;
-  /** Box around the elements; `size` is that of the largest. */
+  /** Box around the elements; its `size` is that of the largest element. */
   box: BoundingBox;
 }
 
 /** A window's pack index. */
 export interface PackIndex {
   packs: PackEntry[];
-  /** Position that the next element put at the end gets; 65 536: none is left. */
+  /** Position of the next element that is added at the end; 65,536 if none is left. */
   nextPosition: number;
 }
 
-/** Positions in a window: they fit 16 bits. */
+/** Number of positions in a window, which fit 16 bits. */
 export const windowPositions = 65_536;
 
 /** The entry of a pack. */
@@ -48,7 +48,7 @@ export function packEntry(id: string, rows: PackRows): PackEntry {
   return { id, count: rows.count, detailsCount: box.details, textBytes, box };
 }
 
-/** The box around packs, `size` that of the largest element; `null` when there is none. */
+/** The box around packs, with the `size` of the largest element; `null` if there are no elements. */
 export function boxAround(parts: Iterable<{ count: number; box: BoundingBox }>): BoundingBox | null {
   let union: BoundingBox | null = null;
   for (const { count, box } of parts) {
@@ -59,7 +59,7 @@ export function boxAround(parts: Iterable<{ count: number; box: BoundingBox }>):
   return union;
 }
 
-/** A pack index as stored: about 40 bytes a pack. */
+/** Encodes a pack index: about 40 bytes per pack. */
 export function encodePackIndex({ packs, nextPosition }: PackIndex): Buffer {
   const writer = new ColumnWriter(packs.length * 64 + 256);
   const column = (valueOf: (pack: PackEntry) => number) => Float64Array.from(packs, valueOf);
@@ -86,7 +86,7 @@ export function encodePackIndex({ packs, nextPosition }: PackIndex): Buffer {
   return writer.finish();
 }
 
-/** Reads what {@link encodePackIndex} wrote. */
+/** Reads the bytes that {@link encodePackIndex} wrote. */
 export function decodePackIndex(stored: Buffer): PackIndex {
   const reader = new ColumnReader(stored);
   const length = reader.count();

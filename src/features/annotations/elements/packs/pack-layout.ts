@@ -1,14 +1,14 @@
 import { windowPositions } from './pack-index.js';
 
-/** How many elements go into a pack and a window. What is stored does not depend on it: it may differ from write to write. */
+/** How many elements go into a pack and a window. It can differ from write to write, because stored data does not depend on it. */
 export interface Layout {
-  /** Most elements of a pack, at most 4095. */
+  /** Maximum number of elements in a pack; at most 4095. */
   packElements: number;
-  /** A pack is closed when its text gets longer than this, bytes. */
+  /** A pack is closed when its text is longer than this, in bytes. */
   packTextBytes: number;
-  /** Most elements of a window, at most 65 536. */
+  /** Maximum number of elements in a window; at most 65,536. */
   windowElements: number;
-  /** A window is closed when its text gets longer than this, bytes. */
+  /** A window is closed when its text is longer than this, in bytes. */
   windowTextBytes: number;
 }
 

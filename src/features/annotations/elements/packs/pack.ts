@@ -4,12 +4,12 @@ import type { ElementAppearance } from '../element-store.js';
 import { idAt, type IdColumns } from './ids.js';
 import { parseAppearances } from '../read/appearances.js';
 
-/** The elements of a pack, column by column; `text` holds their JSON texts joined without anything between. */
+/** The elements of a pack as columns; `text` contains their JSON texts with nothing between them. */
 export interface PackRows {
   count: number;
   /** Original order in the window, 0 to 65 535. */
   positions: Float64Array;
-  /** Bytes of each text. */
+  /** Length of each text in bytes. */
   lengths: Float64Array;
   details: Float64Array;
   lowx: Float64Array;
@@ -20,7 +20,7 @@ export interface PackRows {
   highz: Float64Array;
   ids: { high: Float64Array; middle: Float64Array; low: Float64Array };
   appearanceIndices: Float64Array;
-  /** JSON texts, see LookTable. */
+  /** JSON texts, see AppearanceTable. */
   appearances: string[];
 }
 
@@ -44,7 +44,7 @@ export function emptyRows(count: number): PackRows {
   };
 }
 
-/** Everything of a pack but the texts, as stored: about 20 bytes an element. */
+/** Encodes everything of a pack except the texts: about 20 bytes per element. */
 export function encodeColumns(rows: PackRows): Buffer {
   const writer = new ColumnWriter(rows.count * 32 + 256);
   writer.count(rows.count);
@@ -92,7 +92,7 @@ export class PackColumns {
 
   #readRest(): { ids: PackRows['ids']; appearanceIndices: Float64Array; appearances: string } {
     if (this.#rest === undefined) {
-      // Stored after the boxes.
+      // These columns come after the boxes.
       void this.boxes;
       const [reader, count] = [this.#reader, this.count];
       const ids = { high: reader.integers(count), middle: reader.integers(count), low: reader.integers(count) };
@@ -113,7 +113,7 @@ export class PackColumns {
     return parseAppearances(this.#readRest().appearances);
   }
 
-  /** The appearances as they are stored. */
+  /** The appearances as stored. */
   appearanceTexts(): string[] {
     return (JSON.parse(this.#readRest().appearances) as unknown[]).map((row) => JSON.stringify(row));
   }
@@ -122,7 +122,7 @@ export class PackColumns {
     return idAt(this.ids, at);
   }
 
-  /** Box of one element. */
+  /** The box of one element. */
   boxAt(at: number): BoundingBox {
     const { boxes } = this;
     const box = {

@@ -13,7 +13,7 @@ export interface LoadedWindow extends PackIndex {
   index: readonly string[];
 }
 
-/** A pack of which the columns, the text or both have been loaded. */
+/** A pack whose columns, text or both have been loaded. */
 export interface LoadedPack {
   entry: PackEntry;
   columns: PackColumns | null;
@@ -31,7 +31,9 @@ const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
 const packsPerQuery = 128;
 
-/** The error of a read whose elements were removed meanwhile, because the annotation was changed or removed and its family swept. */
+/**
+ * The error for a read whose elements were removed meanwhile, because the annotation was changed or removed and its family swept.
+ */
 function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
 }
@@ -54,7 +56,7 @@ class Kept {
   readonly windows: LRUCache<string, LoadedWindow>;
   readonly indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
 
-  /** Packs by id. A client that views or edits an element usually needs neighbouring elements next, which are in the same packs. */
+  /** Packs by id. A client that views or edits an element usually needs neighboring elements next, which are in the same packs. */
   readonly packs = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
 
   constructor(maxPackIndexBytes: number) {

@@ -145,7 +145,7 @@ async function parsedAt(pack: LoadedPack, row: number, signal: AbortSignal | und
 /** Parses the text of an element as it is stored. */
 export async function parsedElement(text: Buffer, signal?: AbortSignal): Promise<AnnotationElement> {
   const json = text.toString('utf8');
-  // Elements are checked before they are stored.
+  // Stored elements have been checked, so the cast is safe.
   return (
     isLongText(text.length) ? await parseJsonText(json, { signal, maxContainers: Infinity }) : JSON.parse(json)
   ) as AnnotationElement;

@@ -50,7 +50,7 @@ function valueOf(field: string): { value: ValueOf; needsText: boolean } {
   if (root === 'element' && name === 'id') return { value: (_, columns, at) => columns.idAt(at), needsText: false };
   if (root === 'element' && path.length > 0)
     return { value: (pack, columns, at) => memberOf(pack, columns, at, path), needsText: true };
-  // Elements have no other stored field, so all are equal.
+  // No other field is stored, so all elements are equal.
   return { value: () => null, needsText: false };
 }
 

@@ -45,7 +45,7 @@ const batchTextBytes = 32 * 1024 * 1024;
 /** Texts of at most this many bytes are loaded together with the columns, although not all may be needed. */
 const eagerTextBytes = 8 * 1024 * 1024;
 
-/** Largest number of members that are sorted by comparison. */
+/** Maximum number of members that are sorted by comparison. */
 const membersCompared = 4096;
 
 /** A request to select elements. */
@@ -141,7 +141,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   const { loader, query, budget, texts, signal } = request;
   const skipped = { offset: 0 };
   const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
-  // The next batch is fetched while the present one is sent.
+  // The next batch is fetched while the current one is sent.
   let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[] } | null> | null = null;
   const batches = windowBatches(request, skipped);
   const fetchNext = async () => {
@@ -150,7 +150,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const batch = next.value;
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     const entries = batch.windows.flatMap(({ candidates }) => candidates);
-    // The packs of a small part of the image are cached, because neighbouring parts are usually read next.
+    // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
     const packs = isPlace ? loader.packsKept(entries, signal) : loader.packs(entries, eager ? 'both' : 'columns', signal);
     return { batch, packs: await packs };

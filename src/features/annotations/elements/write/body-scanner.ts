@@ -37,7 +37,7 @@ const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 const [dot, zero, nine] = [0x2e, 0x30, 0x39];
 
-/** 1 for bytes that matter in an element outside of strings. All others are skipped. */
+/** 1 for bytes that matter in an element outside strings. All others are skipped. */
 const special = new Uint8Array(256);
 for (const byte of [quote, comma, colon, openList, closeList, openObject, closeObject, dot, 0x65, 0x45, 0x20, 0x09, 0x0a, 0x0d])
   special[byte] = 1;

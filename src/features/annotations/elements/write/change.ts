@@ -27,7 +27,7 @@ export interface ChangeTools extends WriteTools {
 interface CheckedPut {
   id: string;
   item: PackItem;
-  /** Whether it came with its id: others are nowhere yet. */
+  /** Whether the client sent an id. Elements without one cannot exist in the store. */
   hasOwnId: boolean;
 }
 
@@ -65,7 +65,7 @@ async function checkPut(
 
 const nothingChanged = { replaced: 0, added: 0, removed: 0 };
 
-/** Stores elements where there are none. */
+/** Stores the first elements of an annotation. */
 export async function createElements(
   tools: ChangeTools,
   base: StoredElements,
@@ -74,7 +74,7 @@ export async function createElements(
 ): Promise<PendingWrite<ChangedElements>> {
   const checked = await checkPut(tools, put, new KnownOverlaySizes(tools.brand, tools.overlaySizes), options);
   const ids = checked.map(({ id }) => id);
-  // Checked once more there, where most are stored as they come.
+  // `createElements` checks them again, because most are stored as they arrive.
   const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
   const write = await writeElements(tools, elements, options.signal);
   return write.map(async (stored) => ({
@@ -85,13 +85,13 @@ export async function createElements(
   }));
 }
 
-/** Texts of packs are compressed when they are inserted, all together. */
+/** The texts of all packs are compressed together when they are inserted. */
 const asIs = async (text: Buffer) => ({ codec: 'none', text }) as const;
 
 /**
- * See ElementEditing.change, where there are elements.
+ * See ElementEditing.change. The annotation must have elements.
  *
- * @param options `to`: takes what is written; `begin` is called before anything is.
+ * @param options `to` receives the records; `begin` is called before the first one is written.
  */
 export async function changeElements(
   tools: ChangeTools,
@@ -171,7 +171,7 @@ async function rewrite(
   }: {
     changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ItemChange>>>;
     appended: readonly PackItem[];
-    /** Items that elements put in show. */
+    /** Items whose images the new elements show. */
     shown: Iterable<string>;
   },
 ): Promise<StoredElements> {
@@ -189,7 +189,7 @@ async function rewrite(
     const change = new WindowEdit(edit, loaded!, stored);
     if (packs !== undefined) await change.change(packs);
     if (takesMore && change.capacity > 0) {
-      // The pack just written may be the one that takes the first of them.
+      // The first of them may fit into the pack that was just written.
       await edit.writer.finish();
       put = Math.min(change.capacity, appended.length);
       await change.append(appended.slice(0, put));
@@ -207,7 +207,7 @@ async function rewrite(
   return storedElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shown]);
 }
 
-/** The groups of all windows; their pack indexes are mostly in memory. */
+/** The groups of all windows. Their pack indexes are usually in memory. */
 async function groupsOf(
   loader: ElementLoader,
   base: StoredElements,
@@ -220,7 +220,7 @@ async function groupsOf(
     signal,
   );
   const groups = new Set(added.flatMap(({ groups: counts }) => counts.map(([group]) => group)));
-  // Groups that none of the changed windows has any more may still be in another.
+  // Groups that no changed window contains any more may still be in another window.
   if (base.groups.every((group) => groups.has(group))) return groups;
   const kept: LoadedWindow[] = await loader.windows(
     windows.filter(({ id }) => known.has(id)),

@@ -13,7 +13,7 @@ const firstTextBytes = 64 * 1024;
 /** Number of elements or appearances between checks of the time. */
 const keysAtOnce = 1024;
 
-/** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */
+/** Collects the elements of a window: texts in one buffer, numbers in flat arrays. It is reused for the next window. */
 export class WindowDraft {
   count = 0;
   #texts = Buffer.allocUnsafe(firstTextBytes);
@@ -52,7 +52,7 @@ export class WindowDraft {
     this.#appearanceIndices = larger(this.#appearanceIndices, Uint32Array, 1);
   }
 
-  /** Room for a text at the end of the others; {@link add} says how long it became. */
+  /** Reserves space for a text at the end of the buffer. {@link add} says how long the text became. */
   reserve(bytes: number): { buffer: Buffer; at: number } {
     const needed = this.#textBytes + bytes;
     if (needed > this.#texts.length) {
@@ -68,7 +68,7 @@ export class WindowDraft {
     this.#add(this.#appearances.indexOf(element), id, box, textBytes);
   }
 
-  /** {@link add} for an element of which the appearance is known as it is stored. */
+  /** Like {@link add}, for an element whose stored appearance is known. */
   addWithAppearance(
     appearance: { appearance: string; group: string | null },
     id: string,
@@ -97,7 +97,7 @@ export class WindowDraft {
     this.count = at + 1;
   }
 
-  /** Number of elements of each group, `null` those without. */
+  /** Number of elements of each group, with `null` for those without a group. */
   async groups(): Promise<Map<string | null, number>> {
     const groups = new Map<string | null, number>();
     const counts = new Uint32Array(this.#appearances.texts.length);
@@ -110,7 +110,7 @@ export class WindowDraft {
     return groups;
   }
 
-  /** Elements sorted by size class, large ones first, then along a space-filling curve: original positions in that order. */
+  /** Original positions sorted by size class of their elements, large ones first, then along a space-filling curve. */
   async #packOrder(): Promise<Uint32Array> {
     const { count } = this;
     const boxes = this.#boxes;
@@ -131,7 +131,7 @@ export class WindowDraft {
         (boxes[start + 4] as number) - (boxes[start + 1] as number),
       );
       const alongCurve = hilbert(cellOf((this.#centre(i, 0) - left) * perX), cellOf((this.#centre(i, 1) - top) * perY));
-      // Class, 32 bits of curve and 16 bits of position in the window: 52 bits, exact in a double.
+      // The class, 32 bits of curve and 16 bits of position in the window: 52 bits, which a double holds exactly.
       keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
       if (i % keysAtOnce === 0 && isSliceOver()) await nextSlice();
     }
@@ -146,7 +146,7 @@ export class WindowDraft {
     return (this.#boxes[start] as number) / 2 + (this.#boxes[start + 3] as number) / 2;
   }
 
-  /** The elements cut into packs of neighbours of similar size. The texts are copies. */
+  /** The elements divided into packs of neighbors of similar size. The texts are copies. */
   async *packs(): AsyncGenerator<{ rows: PackRows; text: Buffer }, void, undefined> {
     const order = await this.#packOrder();
     const { packElements, packTextBytes } = this.layout;
@@ -205,21 +205,21 @@ export class WindowDraft {
   }
 }
 
-/** Cells of the curve along each axis. */
+/** Number of cells of the curve along each axis. */
 const cells = 65_536;
 const sizeClasses = 15;
 
-/** Class of the size of a box: powers of 4, so that a view of the whole slide reads few packs of large shapes first. */
+/** Size class of a box, in powers of 4, so that a view of the whole slide reads few packs, those with large shapes first. */
 function sizeClass(size: number): number {
   return Math.max(0, Math.min(sizeClasses, Math.floor(Math.log2(size + 1) / 2)));
 }
 
 function cellOf(value: number): number {
-  // A difference of coordinates may be beyond what a number can hold.
+  // A difference of two coordinates can exceed the range of a number.
   return Number.isFinite(value) ? Math.max(0, Math.min(cells - 1, Math.floor(value))) : 0;
 }
 
-/** Place along a Hilbert curve through 65 536 × 65 536 cells. */
+/** Position along a Hilbert curve through 65,536 × 65,536 cells. */
 function hilbert(cellX: number, cellY: number): number {
   let [x, y, alongCurve] = [cellX, cellY, 0];
   for (let side = cells / 2; side > 0; side >>= 1) {

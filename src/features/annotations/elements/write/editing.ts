@@ -36,7 +36,7 @@ export class Editing implements ElementEditing {
     this.#tools = { ...tools, loader: tools.loader.over(this.#pending) };
   }
 
-  /** Lets `make` change elements, and stores what has come of it. When that fails, nothing is kept. */
+  /** Runs `make`, which changes elements, and stores the result. If it fails, nothing is kept. */
   static async begin<Given>(
     tools: ChangeTools,
     make: (editing: ElementEditing) => Promise<Given>,
@@ -53,7 +53,7 @@ export class Editing implements ElementEditing {
       await editing.#created?.discard();
       throw error;
     });
-    // Nothing else was changed then.
+    // In that case nothing else was changed.
     if (editing.#created !== null) return editing.#created.map(async () => write.given);
     return write.map(async (given) => {
       await editing.#pending.flush();

@@ -2,16 +2,16 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { BadParameterError } from '../../../../errors.js';
 
-/** Longest JSON text of one element, bytes: about 1.5 million points. */
+/** Longest JSON text of one element in bytes: about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;
-/** Everything in a body that is no list of elements, bytes. */
+/** Longest rest of a body without its lists of elements, in bytes. */
 export const maxOtherBytes = 8 * 1024 * 1024;
-/** Largest number of groups of an annotation. Its document and lists of annotations contain them all. */
+/** Maximum number of groups of an annotation. Its document and lists of annotations contain them all. */
 const maxGroups = 65_536;
-/** Largest total length of the names of an annotation's groups in UTF-16 units, because its document contains them. */
+/** Maximum total length of the names of an annotation's groups in UTF-16 units, because its document contains them. */
 const maxGroupLength = 1024 * 1024;
 
-/** The error of an element that is too long to be stored. */
+/** The error for an element that is too long to store. */
 export function elementTooLong(index: number): BadParameterError {
   return new BadParameterError(`elements[${index}] is longer than ${maxElementBytes} bytes.`);
 }

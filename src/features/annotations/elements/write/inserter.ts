@@ -1,11 +1,11 @@
-/** Runs a limited number of works at the same time. After a failure no further work is started. */
+/** Runs a limited number of tasks at the same time. After a failure, no further task is started. */
 export class Limit {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
   constructor(private readonly most: number) {}
 
-  /** Starts work as soon as fewer than the limit are running. @throws the error of earlier work. */
+  /** Starts a task as soon as fewer than the limit are running. @throws the error of an earlier task. */
   async start(work: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.most) await Promise.race(this.#running);
     this.#check();
@@ -17,13 +17,13 @@ export class Limit {
     this.#running.add(running);
   }
 
-  /** Waits until all work has ended. @throws the error of the first that failed. */
+  /** Waits until all tasks have ended. @throws the error of the first that failed. */
   async finish(): Promise<void> {
     await Promise.all(this.#running);
     this.#check();
   }
 
-  /** Waits until all work has ended. Does not throw. */
+  /** Waits until all tasks have ended. Does not throw. */
   async settle(): Promise<void> {
     await Promise.all(this.#running);
   }

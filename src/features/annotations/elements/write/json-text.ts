@@ -1,6 +1,6 @@
 import { BadParameterError } from '../../../../errors.js';
 
-/** The error of a body that is no JSON, in the words that existing clients know. */
+/** The error for a body that is not JSON, with the message that existing clients expect. */
 export function invalidJson(extra: string): BadParameterError {
   return new BadParameterError('Invalid JSON passed in request body.', { details: { extra } });
 }

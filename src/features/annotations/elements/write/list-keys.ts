@@ -1,4 +1,4 @@
-/** Ways to lists of elements: `*` is an entry of a list. */
+/** Paths to lists of elements; `*` is an entry of a list. */
 const listPaths: ReadonlySet<string> = new Set([
   'elements',
   'annotation.elements',
@@ -8,9 +8,9 @@ const listPaths: ReadonlySet<string> = new Set([
   '*.features',
 ]);
 
-/** Containers within containers that a way can lead through. */
+/** Maximum depth of containers on a path. */
 const deepestPath = 4;
-/** Longer keys are none of the ways'. */
+/** Longer keys are not on any path. */
 const longestKey = 64;
 
 const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
@@ -22,14 +22,14 @@ interface Container {
   key: string;
 }
 
-/** Follows JSON text, in chunks of any length, and stops after the bracket that opens a list of elements. */
+/** Parses JSON text in chunks of any length, and stops after the bracket that opens a list of elements. */
 export class ListKeys {
   readonly #containers: Container[] = [];
-  /** Depth beyond {@link deepestPath}. */
+  /** Number of levels below {@link deepestPath}. */
   #deeper = 0;
   #inString = false;
   #escaped = false;
-  /** The next string is a key. */
+  /** Whether the next string is a key. */
   #expectsKey = false;
   #keyBytes: number[] | null = null;
   #entry = 0;
@@ -39,7 +39,7 @@ export class ListKeys {
     return this.#containers[0]?.isObject === false ? this.#entry : null;
   }
 
-  /** Reads from `from`. @returns where it stopped, and the key of the list that begins there, `null` at the end of the text. */
+  /** Reads from `from`. @returns where it stopped, and the key of the list that begins there; `null` at the end of the text. */
   read(text: Buffer, from: number, end: number): { end: number; key: string | null } {
     for (let at = from; at < end; at += 1) {
       const byte = text[at] as number;
@@ -106,7 +106,7 @@ function keyOf(raw: string): string {
   try {
     key = JSON.parse(`"${raw}"`) as string;
   } catch {
-    // Broken text shows when the rest is parsed.
+    // Invalid text is reported when the rest is parsed.
   }
   return /^[a-z]+$/.test(key) ? key : '?';
 }

@@ -28,9 +28,9 @@ export interface ListContext {
   windows: WindowWriter;
   drafts: DraftPool;
   signal: AbortSignal | undefined;
-  /** Creates the family, before the first record is stored. */
+  /** Creates the family; called before the first record is stored. */
   begin: () => Promise<void>;
-  /** Must be called when elements are received. */
+  /** Must be called when elements arrive. */
   touch: () => void;
 }
 
@@ -46,34 +46,34 @@ export class DraftPool {
   /** A draft without elements. */
   async take(): Promise<WindowDraft> {
     if (this.#free.length === 0) await this.#storing;
-    // Each draft is put back before the next is stored.
+    // Each draft is returned before the next one is stored.
     return this.#free.pop() as WindowDraft;
   }
 
-  /** Stores a draft in the background, one at a time. @throws what storing an earlier one failed with. */
+  /** Stores a draft in the background, one at a time. @throws the error of storing an earlier one. */
   async store(draft: WindowDraft, write: (draft: WindowDraft) => Promise<void>): Promise<void> {
     await this.#storing;
     const storing = write(draft).finally(() => {
       draft.clear();
       this.#free.push(draft);
     });
-    // The next one who waits raises the failure; until then, it must not count as unhandled.
+    // The next caller that waits throws the error; until then, it must not count as unhandled.
     storing.catch(() => undefined);
     this.#storing = storing;
   }
 
-  /** Waits until all is stored. @throws what storing failed with. */
+  /** Waits until everything is stored. @throws the error of storing. */
   async finish(): Promise<void> {
     await this.#storing;
   }
 }
 
-/** Elements taken before the time is looked at. */
+/** Number of elements between checks of the time. */
 const elementsAtOnce = 64;
-/** Bytes put before the text of an element that came without id. */
+/** Number of bytes inserted before the text of an element without an id. */
 const idPrefixBytes = '{"id":"",'.length + 24;
 
-/** Checks the elements of one list as they come and stores them window by window. */
+/** Checks the elements of one list as they arrive and stores them window by window. */
 export class ListWriter {
   readonly #ids = new ElementIds();
   readonly #sizes: KnownOverlaySizes;
@@ -87,7 +87,7 @@ export class ListWriter {
     this.#sizes = new KnownOverlaySizes(context.brand, context.overlaySizes);
   }
 
-  /** Elements seen so far. */
+  /** Number of elements so far. */
   get count(): number {
     return this.#index;
   }
@@ -111,7 +111,7 @@ export class ListWriter {
       if (this.#sizes.isMissing(element)) await this.#sizes.load(element);
       const draft = this.#draft ?? (await this.#nextDraft());
       const id = element.id ?? this.context.ids.make();
-      // A validator that dropped something gives another object.
+      // If the validator dropped something, it returns another object.
       const isAsSent = slice !== undefined && element === value && slice.canonical[i] === 1 && hasKeys(element, slice.keys[i]!);
       const bytes = isAsSent ? copyText(draft, slice, i, element, id) : writeText(draft, element, id);
       if (bytes > maxElementBytes) throw elementTooLong(this.#index);
@@ -154,7 +154,7 @@ export class ListWriter {
     });
   }
 
-  /** Ends the list. All is stored when the drafts and windows of the context have finished, see {@link elements}. */
+  /** Ends the list. Everything is stored when the drafts and windows of the context have finished, see {@link elements}. */
   async finish(): Promise<void> {
     await this.#storeDraft();
     await this.context.drafts.finish();
@@ -180,7 +180,7 @@ export const noElements: StoredElements = {
   references: [],
 };
 
-/** The value that a head holds, from windows in original order. */
+/** The value for the document of an annotation, made from windows in original order. */
 export async function storedElements(
   family: string,
   content: string,
@@ -202,7 +202,7 @@ export async function storedElements(
   };
 }
 
-/** Whether the text has exactly the keys of the parsed element. Repeated keys are only visible in the text. */
+/** Whether the text has exactly the keys of the parsed element. Repeated keys are visible only in the text. */
 function hasKeys(element: AnnotationElement, keys: number): boolean {
   let count = 0;
   for (const _key in element) count += 1;
@@ -218,7 +218,7 @@ function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: A
   return written + slice.bytes.copy(buffer, at + written, start + 1, end);
 }
 
-/** Writes the text of an element to the buffer of a draft. @returns how many bytes it has. */
+/** Writes the text of an element to the buffer of a draft. @returns its length in bytes. */
 function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
   const text = elementText(element, id);
   // A UTF-16 unit takes at most three bytes.

@@ -11,7 +11,7 @@ import type { FeatureElements, LongElement, LongFunctions, Refusal } from './lon
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
 
-/** Checks and converts single elements that would hold the event loop, in a thread. */
+/** Checks and converts, in a thread, single elements that would block the event loop. */
 export class LongElements {
   readonly #threads = new ThreadPool<LongFunctions>({
     program: programOf(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
@@ -26,8 +26,8 @@ export class LongElements {
   /**
    * Checks an element.
    *
-   * @param element its JSON text, which is given away, or itself.
-   * @throws what `raise` makes, where it is not valid; the reason of the signal.
+   * @param element its JSON text, whose buffer is transferred, or the element itself.
+   * @throws the error that `raise` makes if it is not valid; the signal's reason.
    */
   async check(element: unknown, { name, newId, sizes, raise = schemaError, signal }: CheckOptions): Promise<LongElement> {
     const text = element instanceof Uint8Array ? element : await jsonText(element);
@@ -43,7 +43,10 @@ export class LongElements {
     return { ...checked, box: boundingBox(overlay, sizes.of(overlay)) };
   }
 
-  /** Makes elements of the JSON text of a GeoJSON feature, which is given away. @throws BadParameterError naming the feature; the reason of the signal. */
+  /**
+   * Makes elements from the JSON text of a GeoJSON feature, whose buffer is transferred. @throws BadParameterError that names the
+   * feature; the signal's reason.
+   */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
     const options = { what: `GeoJSON feature ${index}`, signal, ...handedOver(text) };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
@@ -51,7 +54,7 @@ export class LongElements {
     return read;
   }
 
-  /** Ends the thread. */
+  /** Stops the thread. */
   close(): Promise<void> {
     return this.#threads.close();
   }
@@ -59,9 +62,9 @@ export class LongElements {
 
 /** Options of {@link LongElements.check}. */
 export interface CheckOptions {
-  /** Its name in messages. */
+  /** Name of the element in messages. */
   name: string;
-  /** The id that it gets where it has none. */
+  /** The id for an element without one. */
   newId: string;
   sizes: KnownOverlaySizes;
   raise?: RaiseProblem;

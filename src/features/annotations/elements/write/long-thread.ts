@@ -9,21 +9,21 @@ import { AppearanceTable } from '../read/appearances.js';
 /** The problem with an input, without the rest of the error message. */
 export interface Refusal {
   refused: string;
-  /** It is no JSON. */
+  /** True if it is not JSON. */
   isMalformed?: true;
 }
 
-/** A long element, checked, as it is stored. */
+/** A long element that was checked, as it is stored. */
 export interface LongElement {
   id: string;
-  /** Whether the element brought its id. */
+  /** Whether the element had an id. */
   hasOwnId: boolean;
   text: Uint8Array;
-  /** See LookTable. */
+  /** See AppearanceTable. */
   appearance: string;
   group: string | null;
   box: BoundingBox;
-  /** An image or pixelmap without its values. Its box is recomputed when the size of its image is known. */
+  /** An image or pixelmap without its values, so that its box can be computed again when the size of its image is known. */
   overlay: AnnotationElement | null;
 }
 
@@ -33,7 +33,7 @@ function refusal(error: unknown): Refusal {
   throw error;
 }
 
-/** Checks the JSON text of an element. @param input `name`: what messages call it; `newId`: the id that it gets where it has none. */
+/** Checks the JSON text of an element. @param input `name`: its name in messages; `newId`: the id for an element without one. */
 function check(input: { text: Uint8Array; brand: string; name: string; newId: string }): LongElement | Refusal {
   const validate = createElementValidator(input.brand, (detail) => new InvalidError(detail));
   try {
@@ -58,16 +58,19 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
   }
 }
 
-/** The elements of a GeoJSON feature: their texts one after another, where each ends, and what the feature says of the annotation. */
+/**
+ * The elements of a GeoJSON feature: their texts in one buffer, where each ends, and the members of the annotation that the feature
+ * contains.
+ */
 export interface FeatureElements {
   text: Uint8Array;
   ends: Uint32Array;
   annotation: Record<string, unknown>;
-  /** 1 for a feature without a shape, else 0. */
+  /** 1 if the feature has no shape, otherwise 0. */
   skipped: number;
 }
 
-/** Makes elements, not yet checked, of the JSON text of a GeoJSON feature. @param input `index`: its position, for messages. */
+/** Makes elements, not checked yet, from the JSON text of a GeoJSON feature. @param input `index`: its position, for messages. */
 function readFeature(input: { text: Uint8Array; brand: string; index: number }): FeatureElements | Refusal {
   const reader = createGeoJsonReader(input.brand);
   try {
@@ -83,7 +86,7 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
   }
 }
 
-/** Bytes that share their buffer with no others. */
+/** A copy of the bytes, unless their buffer contains nothing else. */
 function ownBytes(bytes: Buffer): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
@@ -94,7 +97,7 @@ function parsed(text: Uint8Array): unknown {
 
 const functions = { check, readFeature };
 
-/** The functions of threads for long elements. */
+/** The functions that run in threads for long elements. */
 export type LongFunctions = typeof functions;
 
 export default threadFunctions(functions);

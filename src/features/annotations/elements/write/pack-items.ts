@@ -13,12 +13,12 @@ export interface PackItem {
   position: number;
   text: Buffer;
   box: BoundingBox;
-  /** See LookTable. */
+  /** See AppearanceTable. */
   appearance: string;
   group: string | null;
 }
 
-/** The elements of a pack with columns and text. */
+/** The elements of a pack that was loaded with columns and text. */
 export function itemsOf(pack: LoadedPack): PackItem[] {
   const columns = columnsOf(pack);
   const text = packText(pack);
@@ -52,7 +52,7 @@ export function itemOf(element: AnnotationElement, id: string, position: number,
   };
 }
 
-/** A pack made of items. */
+/** Makes a pack of items. */
 export function packOfItems(items: readonly PackItem[]): { rows: PackRows; text: Buffer } {
   const rows = emptyRows(items.length);
   const appearanceIndices = new Map<string, number>();

@@ -13,7 +13,7 @@ import type {
 
 /** Above this many pending bytes, records are inserted immediately. */
 const maxPendingBytes = 4 * 1024 * 1024;
-/** Packs compressed at the same time; the thread pool has four threads. */
+/** Number of packs to compress at the same time; the thread pool has four threads. */
 const compressing = 8;
 
 /**
@@ -24,10 +24,10 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   readonly #packs = new Map<string, PackRecord>();
   readonly #windows = new Map<string, WindowRecord>();
   readonly #indexes = new Map<string, IndexRecord>();
-  /** All that was written, also what has been inserted, in order. */
+  /** All records that were written, in order, including those already inserted. */
   readonly #written: { kind: RecordKind; id: string }[] = [];
   #bytes = 0;
-  /** The last insert; it never fails. */
+  /** The last insert; it never rejects. */
   #flushed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly records: ElementRecords) {}
@@ -76,9 +76,10 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
   }
 
   /**
-   * Inserts what waits. Changes write while an insert is under way: only what that insert took is let go, and the next begins when it has ended.
+   * Inserts the pending records. Changes can write while an insert is running: only the records of that insert are dropped from
+   * memory, and the next insert starts after it.
    *
-   * @throws what an insert failed with, when none is under way any more.
+   * @throws the error of an insert, once none is running.
    */
   flush(): Promise<void> {
     const flushed = this.#flushed.then(() => this.#insert());
@@ -101,12 +102,12 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
     for (const { id } of indexes) this.#indexes.delete(id);
   }
 
-  /** Takes back what was written since a {@link mark}, or all. */
+  /** Removes records written since a {@link mark}, or all. */
   async undo(mark = 0): Promise<void> {
     await this.#flushed;
     const inserted: Record<RecordKind, string[]> = { pack: [], window: [], index: [] };
     const waiting = { pack: this.#packs, window: this.#windows, index: this.#indexes };
-    // An insert that failed may have left something: what was not waiting alone is removed, too.
+    // A failed insert may have stored some records, so records that are not only in memory are removed from the database too.
     for (const { kind, id } of this.#written.splice(mark)) {
       waiting[kind].delete(id);
       inserted[kind].push(id);

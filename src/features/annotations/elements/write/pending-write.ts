@@ -5,15 +5,15 @@ import type { FamilyLease } from '../leases.js';
 /** The final steps of a write. */
 interface WriteEnds {
   signal: AbortSignal | undefined;
-  /** Keeps the sweeper away; `null`: nothing was stored. */
+  /** Keeps the sweeper away; `null` if nothing was stored. */
   lease: () => Promise<FamilyLease | null>;
-  /** Removes what was stored. */
+  /** Removes the stored elements. */
   undo: () => Promise<void>;
-  /** Must be called when elements were received. */
+  /** Must be called when elements arrive. */
   touch: () => void;
 }
 
-/** Whether an error says for sure that nothing was published: errors raised on purpose do, a lost connection does not. */
+/** Whether an error means that nothing was published. Errors raised on purpose do; a lost connection does not. */
 function isRefusal(error: unknown): boolean {
   return error instanceof LargeImageError;
 }
@@ -25,7 +25,7 @@ export class PendingWrite<Given> implements ElementWrite<Given> {
     private readonly ends: WriteEnds,
   ) {}
 
-  /** Stores elements; when that fails, nothing of them is kept. */
+  /** Stores elements; if that fails, none are kept. */
   static async begin<Given>(ends: WriteEnds, store: () => Promise<Given>): Promise<PendingWrite<Given>> {
     const write = new PendingWrite(null, ends);
     return write.map(store);

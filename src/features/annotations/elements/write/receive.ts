@@ -16,7 +16,7 @@ interface ReceivedList {
   writer: ListWriter;
   /** Reader of a list of GeoJSON features. */
   reader: GeoJsonReader | null;
-  /** The entry of the body that has the list; `null` if the body is not a list. */
+  /** The entry of the body that contains the list; `null` if the body is not a list. */
   entry: number | null;
 }
 
@@ -26,7 +26,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The chunks of a body. @throws BadParameterError when the body ends before it is complete. */
+/** The chunks of a body. @throws BadParameterError if the body ends before it is complete. */
 async function* chunksOf(body: BodySource): AsyncGenerator<Uint8Array, void, undefined> {
   if (Buffer.isBuffer(body)) {
     yield body;
@@ -54,7 +54,7 @@ async function receive(
   const scanner = new BodyScanner();
   const lists: ReceivedList[] = [];
   for await (const chunk of chunksOf(body)) {
-    // Up to 32 packets, two megabytes, are handed over in one turn.
+    // Up to 32 packets, two megabytes, are processed in one turn of the event loop.
     if (isSliceOver()) await nextSlice(signal);
     for (const event of scanner.push(chunk)) {
       signal?.throwIfAborted();
@@ -93,21 +93,21 @@ async function addSlice(
   }
   const values = await valuesOf(`[${valuesText(slice, prepare === undefined)}]`, signal);
   const prepared = prepare === undefined ? values : await prepare(values);
-  // The texts are those of the elements only while they are what was sent.
+  // The texts in the slice are valid only while `prepare` has not changed the elements.
   await writer.add(prepared, prepared === values ? slice : undefined);
 }
 
-/** Elements may be as long as {@link maxElementBytes} says, of points alone, and slices of them are no longer. */
+/** An element can consist of points alone up to {@link maxElementBytes}, and slices are not longer than that. */
 function boundedByLength(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
   return { signal, maxContainers: Infinity };
 }
 
-/** The values of a list of elements or features. */
+/** Parses a list of elements or features. */
 async function valuesOf(text: string, signal: AbortSignal | undefined): Promise<unknown[]> {
   return (await parseJsonText(text, boundedByLength(signal))) as unknown[];
 }
 
-/** The texts of the elements of a slice; with `null` for long ones, of which the text is enough. */
+/** The texts of the elements of a slice as a JSON list, with `null` for long elements, which are processed as text. */
 function valuesText(slice: ElementSlice, isTextEnough: boolean): string {
   const { starts, ends, count } = slice;
   const isLongAt = (i: number) => isTextEnough && isLongText(ends[i]! - starts[i]!);
@@ -127,10 +127,10 @@ function sliceText(slice: ElementSlice, from: number, to: number): string {
   return textOf(slice.bytes.subarray(slice.starts[from], slice.ends[to - 1]));
 }
 
-/** Elements made of features are stored so many at a time. */
+/** Number of elements made from features that are stored at a time. */
 const elementsPerPart = 1024;
 
-/** The elements of the features of a slice, some at a time; those of long features are made in a thread. */
+/** The elements of the features of a slice, a few at a time. Long features are read in a thread. */
 async function* elementsOf(
   long: LongElements,
   reader: GeoJsonReader,
@@ -180,7 +180,7 @@ async function* partsOf(
 /** Maximum number of entries of a body that is a list, apart from lists of elements. */
 const maxEntries = 100_000;
 
-/** Puts the lists where they were: the rest holds the number of each in its brackets. */
+/** Assigns the stored lists to their objects: in the rest of the body, brackets contain the number of each list. */
 function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   if (Array.isArray(value) && value.length > maxEntries) {
     throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
@@ -194,7 +194,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
     const list = typeof number === 'number' ? lists[number] : undefined;
     if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(mark)}`);
     attached.add(number as number);
-    // Only a FeatureCollection has this member; the check of the head reports others.
+    // Only a FeatureCollection has this member; on other objects, the check of the document reports it.
     if (key === 'features' && object.type !== 'FeatureCollection') return;
     delete object[key];
     elements.set(object, list.writer.elements());

@@ -19,17 +19,17 @@ export interface EditTools {
   signal: AbortSignal | undefined;
 }
 
-/** A change of one element that is there: what it becomes, or `null` when it goes. */
+/** A change of one existing element: its new value, or `null` to remove it. */
 export type ItemChange = ((old: PackItem) => PackItem) | null;
 
-/** A window whose packs are filled to less than this share is repacked, if it has more than {@link smallestRepacked}. */
+/** A window that is less full than this is repacked, if it has more packs than {@link smallestRepacked}. */
 const leastFilled = 1 / 4;
 const smallestRepacked = 8;
 const packsPerFetch = 128;
 /** Number of elements between checks of the time. */
 const elementsAtOnce = 1024;
 
-/** A window that is being changed: only the packs concerned are written, the others stay where they are. */
+/** A window that is being changed: only the affected packs are written, the others stay unchanged. */
 export class WindowEdit {
   readonly #packs: PackEntry[];
   readonly #groups: Map<string | null, number>;
@@ -50,7 +50,7 @@ export class WindowEdit {
     this.#highId = stored.highId;
   }
 
-  /** Elements that can still be put at the end. */
+  /** Number of elements that can still be added at the end. */
   get capacity(): number {
     return Math.max(0, this.tools.layout.windowElements - this.#nextPosition);
   }
@@ -93,7 +93,7 @@ export class WindowEdit {
 
   async #replacePack(slot: number, items: readonly PackItem[]): Promise<void> {
     if (items.length === 0) {
-      // Its slot stays: the id index refers to the packs after it.
+      // The slot stays, because the id index refers to the packs after it.
       this.#packs[slot] = { ...this.#packs[slot]!, count: 0, detailsCount: 0, textBytes: 0 };
       return;
     }
@@ -107,7 +107,7 @@ export class WindowEdit {
     this.tools.loader.keepPack(id, { columns: await this.tools.writer.pack(id, rows, text), text });
   }
 
-  /** Puts elements at the end; their positions are set here. There must be {@link capacity}. */
+  /** Adds elements at the end and sets their positions. There must be {@link capacity}. */
   async append(items: readonly PackItem[]): Promise<void> {
     const positioned: PackItem[] = [];
     let bytes = 0;
@@ -138,14 +138,14 @@ export class WindowEdit {
     const draft = await draftOf(positioned, this.tools.layout);
     for await (const { rows, text } of draft.packs()) {
       const slot = this.#packs.length;
-      // The draft numbers its elements from 0, in the order in which they were put.
+      // The draft numbers its elements from 0, in the order in which they were added.
       for (const at of rows.positions) this.#added.push({ id: positioned[at]!.id, pack: slot });
       rows.positions = rows.positions.map((at) => positioned[at]!.position);
       await this.#storePack(slot, rows, text);
     }
   }
 
-  /** Writes pack index and id index. @returns the window as it is then; `null` when it has no element left. */
+  /** Writes pack index and id index. @returns the new window; `null` if no element is left. */
   async finish(): Promise<StoredWindow | null> {
     const live = this.#packs.filter(({ count }) => count > 0);
     const box = boxAround(live);
@@ -162,7 +162,7 @@ export class WindowEdit {
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
 
-  /** Packs that have become sparse are put together. */
+  /** Merges packs that have become sparse. */
   async #repack(live: readonly PackEntry[]): Promise<StoredWindow> {
     await this.tools.writer.finish();
     const items: PackItem[] = [];
@@ -182,7 +182,7 @@ export class WindowEdit {
     const { loader, writer } = this.tools;
     if (index.length === 0) {
       if (this.#packs.length <= packsWithoutIndex) return [];
-      // New packs may be among them, so all must be stored first.
+      // New packs may be among them, so everything must be stored first.
       await writer.finish();
       return writer.index(await this.#allEntries());
     }
@@ -232,7 +232,7 @@ export class WindowEdit {
   }
 }
 
-/** A draft of items in their order. */
+/** Makes a draft of items in their order. */
 export async function draftOf(items: readonly PackItem[], layout: Layout): Promise<WindowDraft> {
   const draft = new WindowDraft(layout);
   await inRuns(items.length, elementsAtOnce, (from, to) => {

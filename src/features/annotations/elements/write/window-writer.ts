@@ -9,12 +9,12 @@ import { encodeColumns, type PackRows } from '../packs/pack.js';
 import { Inserter, Limit } from './inserter.js';
 import type { ElementRecords, IndexRecord, PackRecord, WindowRecord } from '../records.js';
 
-/** Windows of at most this many packs have no index: to find an id, all their packs are looked through. */
+/** Windows of at most this many packs have no id index: all their packs are searched for an id. */
 export const packsWithoutIndex = 4;
-/** Packs compressed at the same time; the thread pool has four threads. */
+/** Number of packs to compress at the same time; the thread pool has four threads. */
 const compressing = 8;
 
-/** Puts the entries of one pack in the index of element ids behind others. */
+/** Appends the entries of one pack to the index of element ids. */
 function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRows, 'count' | 'ids'>, slot: number): void {
   const { high, middle, low } = rows.ids;
   for (let i = 0; i < rows.count; i += 1) {
@@ -22,7 +22,7 @@ function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRow
   }
 }
 
-/** Smallest and largest id among those given, as text. */
+/** Smallest and largest id of the rows, as text. */
 function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; highId: string }): void {
   for (let i = 0; i < rows.count; i += 1) {
     const id = idAt(rows.ids, i);
@@ -31,7 +31,7 @@ function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; 
   }
 }
 
-/** Writes windows for one family. Records are gathered, so that many small windows take few inserts. */
+/** Writes windows of one family. Records are collected, so that many small windows take few inserts. */
 export class WindowWriter {
   readonly #packs: Inserter<PackRecord>;
   readonly #windows: Inserter<WindowRecord>;
@@ -50,7 +50,9 @@ export class WindowWriter {
     this.#indexes = new Inserter((parts) => records.insertIndexes(parts));
   }
 
-  /** Cuts a draft into packs and stores them with their pack index and id index; all is stored only after {@link finish}. */
+  /**
+   * Divides a draft into packs and stores them with their pack index and id index. Everything is stored only after {@link finish}.
+   */
   async write(draft: WindowDraft): Promise<StoredWindow> {
     const entries: PackEntry[] = [];
     const indexEntries = new Float64Array(draft.count);
@@ -90,26 +92,26 @@ export class WindowWriter {
     return columns;
   }
 
-  /** Stores one pack index. */
+  /** Stores a pack index. */
   async window(window: Omit<WindowRecord, 'family'>): Promise<void> {
     await this.#windows.add({ ...window, family: this.family });
   }
 
-  /** Stores one part of an index. @returns its id. */
+  /** Stores one part of an id index. @returns its id. */
   async indexPart(entries: Buffer): Promise<string> {
     const id = this.ids.make();
     await this.#indexes.add({ id, family: this.family, entries });
     return id;
   }
 
-  /** Stores an index. @returns the ids of its parts. */
+  /** Stores an id index. @returns the ids of its parts. */
   async index(entries: Float64Array): Promise<string[]> {
     const ids: string[] = [];
     for await (const part of encodeIndex(entries)) ids.push(await this.indexPart(part));
     return ids;
   }
 
-  /** Waits until everything is stored. @throws what an insert failed with. */
+  /** Waits until everything is stored. @throws the error of an insert. */
   async finish(): Promise<void> {
     await Promise.all([this.#packs.finish(), this.#windows.finish(), this.#indexes.finish()]);
   }

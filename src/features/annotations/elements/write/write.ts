@@ -19,11 +19,11 @@ export interface WriteTools {
   layout: Layout;
   validate: ElementValidator;
   long: LongElements;
-  /** Must be called when elements are received, so that postponed work lets writes go first. */
+  /** Must be called when elements arrive, so that background work lets writes go first. */
   touch: () => void;
 }
 
-/** A write of a new family: lists of elements. Nothing is stored before a window is full or its list ends. */
+/** A write of a new family with lists of elements. Nothing is stored until a window is full or a list ends. */
 export class FamilyWrite {
   readonly #family: string;
   readonly #context: ListContext;
@@ -45,7 +45,7 @@ export class FamilyWrite {
     this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, begin, touch };
   }
 
-  /** Lets `fill` write lists of elements, and returns the value to publish. */
+  /** Calls `fill`, which writes lists of elements and returns the value to publish. */
   static begin<Given>(
     tools: WriteTools,
     signal: AbortSignal | undefined,
@@ -66,17 +66,17 @@ export class FamilyWrite {
   }
 
   async #undo(): Promise<void> {
-    // Inserts under way would come after the removal.
+    // Running inserts would otherwise finish after the removal.
     await Promise.allSettled([this.#context.drafts.finish()]);
     await Promise.allSettled([this.#context.windows.finish()]);
     if (this.#lease !== null) await this.tools.records.removeFamily(this.#family);
   }
 }
 
-/** Elements checked and stored at a time. */
+/** Number of elements to check and store at a time. */
 const elementsPerBatch = 1024;
 
-/** Stores elements that are at hand. */
+/** Stores elements that are in memory. */
 export function writeElements(
   tools: WriteTools,
   source: ElementSource,

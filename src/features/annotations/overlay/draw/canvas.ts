@@ -51,7 +51,7 @@ export class Canvas {
         const point = ring[i] as Coordinate;
         const x = (point[0] - left) / scale;
         const y = (point[1] - top) / scale;
-        // The last vertex is never skipped, because the outline must end where it began.
+        // The last vertex is never skipped, because the outline must end at its start.
         if (i < ring.length - 1 && Math.abs(x - fromX) < leastStep && Math.abs(y - fromY) < leastStep) continue;
         this.#coverage.edge(fromX, fromY, x, y);
         fromX = x;
@@ -154,7 +154,7 @@ export class Canvas {
     });
   }
 
-  /** Paints a colour over one pixel. */
+  /** Paints a color over one pixel. */
   blend(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
     const at = (row * this.view.width + column) * 4;
     const { pixels } = this;

@@ -5,15 +5,15 @@ export type PaintColor = readonly [red: number, green: number, blue: number, alp
 
 const transparent: PaintColor = [0, 0, 0, 0];
 
-/** Line colour and width (base-layer pixels) of elements that do not specify them; the same as in existing clients. */
+/** Line color and width (base-layer pixels) of elements that do not specify them; the same as in existing clients. */
 export const defaultLineColor: PaintColor = [0, 0, 0, 1];
 export const defaultLineWidth = 2;
 
-/** Largest number of remembered colours. Annotations use few colours for many elements; beyond this the map is cleared. */
+/** Maximum number of parsed colors in memory. Annotations use few colors for many elements; beyond this the map is cleared. */
 const maxParsed = 10_000;
 const parsed = new Map<string, PaintColor>();
 
-/** Parses a validated colour of an annotation. Channels above 255 are clipped; a text that is not a colour is transparent. */
+/** Parses a validated color of an annotation. Channels above 255 are clipped; a text that is not a color is transparent. */
 export function paintColor(text: string): PaintColor {
   const known = parsed.get(text);
   if (known !== undefined) return known;
@@ -35,12 +35,12 @@ function parse(text: string): PaintColor {
   return [red as number, green as number, blue as number, call[4] === undefined ? 1 : Math.min(1, Number(call[4]))];
 }
 
-/** The colour as `#rrggbb`, without alpha. */
+/** The color as `#rrggbb`, without alpha. */
 export function hexColor([red, green, blue]: PaintColor): string {
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Colours for groups that are easy to distinguish: those of Okabe and Ito, which colour-blind people can distinguish, and more. */
+/** Colors for groups that are easy to distinguish: those of Okabe and Ito, which color-blind people can distinguish, and more. */
 const groupPalette = [
   '#e69f00',
   '#56b4e9',
@@ -56,12 +56,12 @@ const groupPalette = [
   '#e6194b',
 ].map(paintColor);
 
-/** Colour of elements without a group. */
+/** Color of elements without a group. */
 const ungrouped = paintColor('#808080');
 
 /**
- * The colour of a group, if shapes are coloured by group. It depends only on the name, so that a group has the same colour in every
- * annotation, whatever other groups there are. `null`: no group.
+ * The color of a group, if shapes are colored by group. It depends only on the name, so that a group has the same color in every
+ * annotation, whatever other groups there are. `null` is the color of elements without a group.
  */
 export function groupColor(group: string | null): PaintColor {
   if (group === null) return ungrouped;

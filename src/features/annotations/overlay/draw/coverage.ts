@@ -4,7 +4,7 @@ export type FillRule = 'even-odd' | 'union';
 /** Receives the covered share (above 0, at most 1) of the pixels of one row, from column `left` on. */
 export type RowSink = (row: number, left: number, coverage: Float32Array, length: number) => void;
 
-/** Coordinates are clipped to this, in pixels: far outside of every picture, but small enough for exact arithmetic. */
+/** Coordinates are clipped to this, in pixels: far outside every picture, but small enough for exact arithmetic. */
 const limit = 2 ** 26;
 
 /** Smallest share of a pixel that counts as covered. Smaller ones are rounding errors. */
@@ -30,7 +30,7 @@ export class Coverage {
   /**
    * Starts a shape within this box (pixels, fractions allowed) on a raster of this size.
    *
-   * @returns false if the box is outside the raster; nothing must be drawn then.
+   * @returns false if the box is outside the raster; then nothing must be drawn.
    */
   begin(box: { left: number; top: number; right: number; bottom: number }, raster: { width: number; height: number }): boolean {
     const left = Math.max(0, Math.floor(cut(box.left)));

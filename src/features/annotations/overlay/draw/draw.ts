@@ -6,7 +6,10 @@ import { drawGrid, drawHeatmap } from './values.js';
 /** Smallest width of a line in pixels of the picture. */
 const leastLineWidth = 1;
 
-/** Elements whose boxes are within this distance outside of a tile are drawn too, because their lines may reach into it. In pixels of the picture. */
+/**
+ * Elements whose boxes are within this distance outside a tile are drawn too, because their lines may reach into it. In pixels of
+ * the picture.
+ */
 export const drawnMargin = 32;
 
 /**

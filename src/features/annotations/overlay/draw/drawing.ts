@@ -6,7 +6,7 @@ import { drawnSize, type ColorMode, type GroupFilter } from './shape.js';
 import { maxFeatures, VectorTile } from './vector-tile.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 
-/** JSON texts of elements one after another, and the position at which each ends. */
+/** JSON texts of elements in one buffer, and the position at which each ends. */
 export interface DrawnTexts {
   text: Uint8Array;
   ends: Uint32Array;
@@ -26,19 +26,19 @@ interface Drawing {
 
 /** A picture, or a part of one. */
 export interface PictureDrawing extends Drawing {
-  /** The pixels with the parts before, see {@link Canvas.pixels}; `null` for the first part. */
+  /** The pixels drawn so far, see {@link Canvas.pixels}; `null` for the first part. */
   pixels: Float32Array | null;
 }
 
 /** A complete vector tile. */
 export type VectorDrawing = Drawing;
 
-/** The elements of the shown groups that are drawn at the level, not counted in its density. */
+/** The elements of the visible groups that are drawn at this level instead of being counted in its density. */
 function* drawnElements({ elements: { text, ends }, level, groups }: Drawing): Generator<AnnotationElement, void, undefined> {
   const texts = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
   for (let i = 0, start = 0; i < ends.length; i += 1) {
     const end = ends[i]!;
-    // Elements are checked before they are stored.
+    // Stored elements have been checked, so the cast is safe.
     const element = JSON.parse(texts.toString('utf8', start, end)) as AnnotationElement;
     start = end;
     if (groups !== undefined && !groups.has(element.group ?? null)) continue;
@@ -59,7 +59,7 @@ export function paint(drawing: PictureDrawing): Float32Array {
   return canvas.pixels;
 }
 
-/** {@link paint}, as red, green, blue and alpha from 0 to 255, not premultiplied. */
+/** Like {@link paint}, but as red, green, blue and alpha from 0 to 255, not premultiplied. */
 export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
   return new Canvas(drawing.view, paint(drawing)).toRgba();
 }

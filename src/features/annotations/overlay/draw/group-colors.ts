@@ -1,10 +1,10 @@
 import type { PackMarks } from '../../elements/element-store.js';
 import { defaultLineColor, defaultLineWidth, hexColor, paintColor, type PaintColor } from './colors.js';
 
-/** Number of elements of a group that appear in a colour (`#rrggbb`). `null`: elements without a group. */
+/** Number of elements of a group that appear in a color (`#rrggbb`). `null`: elements without a group. */
 export type GroupColor = [group: string | null, color: string, count: number];
 
-/** Counts elements by group and by the colour in which they appear: that of the line, otherwise that of the fill. */
+/** Counts elements by group and by the color in which they appear: that of the line, otherwise that of the fill. */
 export class GroupColorCounter {
   readonly #counts = new Map<string, GroupColor>();
 

@@ -27,7 +27,7 @@ export const pointDiameter = 8;
 /** Length of an arrow's head in line widths, and its smallest length in base-layer pixels. */
 const arrowHead = { widths: 4, least: 12 };
 
-/** Largest number of lines of a grid that are drawn along each side. */
+/** Maximum number of lines of a grid that are drawn along each side. */
 const maxGridLines = 1000;
 
 /** Whether an element is drawn by its outline. */
@@ -116,10 +116,10 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
   return { rings: [], strokes: [shaft, { points: [at(1), head, at(-1)], closed: false }] };
 }
 
-/** Whether shapes have their own colours or those of their groups. */
+/** Whether shapes have their own colors or those of their groups. */
 export type ColorMode = 'element' | 'group';
 
-/** Colours and line width of a shape; `null` for a fill or line that is not drawn. */
+/** Colors and line width of a shape; `null` for a fill or line that is not drawn. */
 export interface Paint {
   fill: PaintColor | null;
   line: PaintColor | null;
@@ -127,7 +127,7 @@ export interface Paint {
   lineWidth: number;
 }
 
-/** Colours and line width of an element, with the defaults of existing clients: no fill, a black line of 2 pixels. */
+/** Colors and line width of an element, with the defaults of existing clients: no fill, a black line of 2 pixels. */
 export function paintOf(element: OutlinedElement, mode: ColorMode): Paint {
   const lineWidth = element.lineWidth ?? defaultLineWidth;
   let fill = element.fillColor === undefined || !isFilled(element) ? null : paintColor(element.fillColor);
@@ -140,5 +140,5 @@ export function paintOf(element: OutlinedElement, mode: ColorMode): Paint {
   return { fill: fill?.[3] === 0 ? null : fill, line: line[3] === 0 || lineWidth === 0 ? null : line, lineWidth };
 }
 
-/** The groups that are shown: names, and `null` for elements without a group. `undefined`: all. */
+/** The visible groups: names, and `null` for elements without a group. `undefined`: all. */
 export type GroupFilter = ReadonlySet<string | null> | undefined;

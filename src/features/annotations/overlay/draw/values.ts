@@ -14,7 +14,7 @@ const defaultColors: readonly PaintColor[] = [
   [255, 255, 0, 1],
 ];
 
-/** The fields of an element that determine the colours of values. */
+/** The fields of an element that determine the colors of values. */
 type Range = Pick<GridDataElement, 'colorRange' | 'rangeValues' | 'normalizeRange' | 'stepped' | 'minColor' | 'maxColor'>;
 
 type Scale = (value: number) => PaintColor;
@@ -28,7 +28,7 @@ function extent(values: Iterable<number>): [low: number, high: number] {
   return low <= high ? [low, high] : [0, 0];
 }
 
-/** Maps values to colours: interpolated between two stops, or with `stepped` the colour of the lower stop. */
+/** Maps values to colors: interpolated between two stops, or with `stepped` the color of the lower stop. */
 function colorScale(range: Range, [low, high]: readonly [low: number, high: number]): Scale {
   const colors = range.colorRange?.length ? range.colorRange.map(paintColor) : defaultColors;
   const stops = stopsOf(range, colors.length, low, high);
@@ -56,7 +56,7 @@ function stopsOf({ rangeValues, normalizeRange, stepped }: Range, colors: number
   return stops[0]! > stops[stops.length - 1]! ? stops.toReversed() : stops;
 }
 
-/** Draws points with values as a sum of Gaussians, whose height determines the colour. */
+/** Draws points with values as a sum of Gaussians, whose height determines the color. */
 export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
   const [, high] = extent(element.points.map((point) => point[3]));
   const colors = colorScale(element, [0, high]);
@@ -126,7 +126,7 @@ function drawGaussians(
   // Three moving averages approximate a Gaussian. With this width its standard deviation is half the radius.
   const sigma = spread / 2;
   const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
-  // Values outside of the tile within this distance influence its pixels. They are included, so that neighbouring tiles fit together.
+  // Values outside the tile within this distance influence its pixels. They are included, so that neighboring tiles fit together.
   const margin = 3 * reach;
   const [fullWidth, fullHeight] = [width + 2 * margin, height + 2 * margin];
   const sums = new Float32Array(fullWidth * fullHeight);
@@ -145,7 +145,7 @@ function drawGaussians(
     meanAlong(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
     meanAlong(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
   }
-  // The factor by which the centre of a single point gets its own value.
+  // The factor by which the center of a single point gets its own value.
   const side = 2 * reach + 1;
   const peak = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
   for (let row = 0; row < height; row += 1) {

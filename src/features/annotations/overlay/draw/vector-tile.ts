@@ -17,7 +17,7 @@ const buffer = 128;
 /** Vertices closer than this to the one before are left out. In units; it is a quarter of a pixel of a 256-pixel tile. */
 const leastStep = 4;
 
-/** Largest number of features in a layer. */
+/** Maximum number of features in a layer. */
 export const maxFeatures = 20_000;
 
 type Properties = Record<string, number | string | boolean>;
@@ -115,7 +115,7 @@ export class VectorTile {
       const points = toPoints(clipPolygon(this.#simplified(ring), box));
       const area = signedArea(points);
       if (points.length < 3 || area === 0) {
-        // Without its outer ring a polygon has no holes either.
+        // A polygon without its outer ring has no holes either.
         if (i === 0) return [];
         continue;
       }

@@ -6,7 +6,7 @@ import { yCbCrToRgb } from './stored-ycbcr.js';
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const map = layout.colorMap ?? new Uint16Array(0);
   const colours = map.length / 3;
-  // Colours are 16 bits by the specification, but some writers store 8-bit ones; libtiff guesses the same way.
+  // Colors are 16 bits by the specification, but some writers store 8-bit ones; libtiff guesses the same way.
   const shift = map.some((value) => value > 255) ? 8 : 0;
   const bands = 2 + indexes.bands;
   const opacity = 255 / (2 ** layout.bits - 1);
@@ -25,7 +25,7 @@ function invert(data: Samples, full: number, bands: number, colourBands: number)
   }
 }
 
-/** Divides colours by alpha; colours of transparent pixels become 0. Rounds down as libvips does. */
+/** Divides colors by alpha; colors of transparent pixels become 0. Rounds down as libvips does. */
 function unpremultiply(data: Samples, full: number, bands: number, alpha: number): void {
   const isReduced = full !== 1;
   for (let i = 0; i < data.length; i += bands) {
@@ -38,7 +38,7 @@ function unpremultiply(data: Samples, full: number, bands: number, alpha: number
 }
 
 /**
- * Converts samples to the meaning that {@link Raster} defines: black is zero, palette indexes become colours, alpha is not premultiplied. Works in
+ * Converts samples to the meaning that {@link Raster} defines: black is zero, palette indexes become colors, alpha is not premultiplied. Works in
  * place if the shape stays the same.
  */
 export function interpretColours(raster: Raster, layout: ImageLayout): Raster {

@@ -131,7 +131,7 @@ async function decodeStoredJpeg(
   }
 }
 
-/** Decodes 8-bit pictures including their colour space with libvips: JPEG, CCITT, YCbCr. */
+/** Decodes 8-bit pictures including their color space with libvips: JPEG, CCITT, YCbCr. */
 async function decodeWrapped(
   layout: ImageLayout,
   strips: readonly Uint8Array[],
@@ -256,7 +256,7 @@ async function storedSamples(
   );
   const [first] = decoded;
   if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
-  // Indexes of palettes, and samples of colour spaces that are still to be converted, have types other than the image.
+  // Indexes of palettes, and samples of color spaces that are still to be converted, have types other than the image.
   const dtype = first instanceof Uint16Array ? 'uint16' : first instanceof Uint8Array ? 'uint8' : outputType;
   if (decoded.length === 1) return { data: first, width, height: rows, bands: samples, dtype };
   return interleave(decoded, { width, height: rows, dtype });

@@ -40,7 +40,7 @@ export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
 /** Whether decoded samples of a tile are YCbCr. */
 export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStreamSize): boolean {
   if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
-  // The library converts subsampled colours to RGB itself. Without subsampling it does not know the colour space.
+  // The library converts subsampled colors to RGB itself. Without subsampling it does not know the color space.
   if (size.components.some(({ dx }) => dx !== 1)) return false;
   if (layout.compression === compressions.jpeg2000YCbCr) return true;
   if (layout.compression === compressions.jpeg2000Rgb) return false;

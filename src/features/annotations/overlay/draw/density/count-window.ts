@@ -4,7 +4,7 @@ import { crowdOf, type DensityCrowd } from './density-gain.js';
 import { GroupColorCounter, type GroupColor } from '../group-colors.js';
 import { blockTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
 
-/** A block of 4 × 4 neighbouring tiles of a level of a window's densities. */
+/** A block of 4 × 4 neighboring tiles of a level of a window's densities. */
 export interface CountedBlock {
   level: number;
   /** Position among the blocks of the level. */

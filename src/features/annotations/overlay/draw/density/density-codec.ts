@@ -16,7 +16,7 @@ function byteOf(share: number): number {
 /** Smallest buffer that zlib accepts, in bytes. */
 const leastChunk = 64;
 
-/** Largest number of bytes of a cell, one that is alone in its class: class, count and position three each, and its share. */
+/** Maximum number of bytes of a cell, one that is alone in its class: class, count and position three each, and its share. */
 const mostBytes = 10;
 
 /**

@@ -4,7 +4,7 @@ import type { DensityClass, DensityLevel } from './density.js';
 /** Measure of how crowded a level of densities is. */
 export interface DensityCrowd {
   level: number;
-  /** Sum over all cells of their weight: the covered share times the alpha of its colour. */
+  /** Sum over all cells of their weight: the covered share times the alpha of its color. */
   sum: number;
   /** Sum of the squares of the weights. `squares / sum` is the mean weight of cells, weighted by the shapes in them. */
   squares: number;

@@ -76,7 +76,7 @@ function shownColor({ group, color }: DensityClass, mode: ColorMode): PaintColor
 
 /**
  * Adds up densities of tiles and draws them. The weight of a cell is the sum of its shares times their alpha. A pixel has the opacity
- * 1 - exp(-gain × weight) and the mean of the colours, weighted by their parts of the weight.
+ * 1 - exp(-gain × weight) and the mean of the colors, weighted by their parts of the weight.
  */
 export class DensityLayer {
   readonly #window: CellWindow;
@@ -134,7 +134,7 @@ export class DensityLayer {
 
 /** A cell of the density of shapes too small to be drawn. */
 export interface DensityPoint {
-  /** Centre of the cell in base-layer pixels. */
+  /** Center of the cell in base-layer pixels. */
   x: number;
   y: number;
   /** Covered share of the cell, which is more than 1 if shapes overlap. */
@@ -143,7 +143,7 @@ export interface DensityPoint {
   color: PaintColor;
 }
 
-/** Adds up densities of tiles by group and colour, for vector tiles. */
+/** Adds up densities of tiles by group and color, for vector tiles. */
 export class DensityPoints {
   readonly #window: CellWindow;
   readonly #mode: ColorMode;

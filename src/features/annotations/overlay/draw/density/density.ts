@@ -6,7 +6,7 @@ import { pointDiameter } from '../shape.js';
 
 /**
  * Shapes whose box has a shorter diagonal than this, in pixels, are not drawn but counted in a density: the share of each pixel that they
- * cover, by colour and group.
+ * cover, by color and group.
  */
 export const densityBelow = 4;
 
@@ -16,18 +16,18 @@ export const densityTile = 256;
 /** Number of tiles along each side of a block. Tiles are stored in blocks. */
 export const blockTiles = 4;
 
-/** Largest number of levels. Their cells have sides of 1 to 2 ** 20 base-layer pixels. */
+/** Maximum number of levels. Their cells have sides of 1 to 2 ** 20 base-layer pixels. */
 export const densityLevels = 21;
 
 /** Number of columns and rows of cells. Cells beyond it are left out. */
 const lastCell = 2 ** 26;
 
-/** Largest number of classes. Further ones are counted in the first class of the same group. */
+/** Maximum number of classes. Further ones are counted in the first class of the same group. */
 const maxClasses = 4096;
 
-/** Shapes or lines of the same colour and group, which are counted together. */
+/** Shapes or lines of the same color and group, which are counted together. */
 export interface DensityClass {
-  /** `null`: no group. `undefined`: several groups; shown only if all groups are shown. */
+  /** `null`: no group. `undefined`: several groups, which are visible only if all groups are. */
   group: string | null | undefined;
   color: PaintColor;
 }
