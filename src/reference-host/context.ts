@@ -20,7 +20,7 @@ export interface HostContext {
   store: ByteStore;
   buckets: Buckets;
   events: EventHub;
-  /** Names this process among those that work on the same data. */
+  /** Identifies this process among those that work on the same data. */
   life: ProcessLife;
   claims: Claims;
   journal: Journal;
@@ -33,14 +33,14 @@ export interface HostContext {
   cookieName: string;
   passwords: PasswordHasher;
   signInLimits: SignInLimits;
-  /** The data directory's id on the wire. */
+  /** The id of the data directory in the API. */
   storeId: Types.ObjectId;
   startDate: Date;
-  /** Aborted when the host closes: open event streams end then. */
+  /** Aborted when the host closes, which ends open event streams. */
   closing: AbortSignal;
-  /** Looks at the files and buckets that are served in place, and brings their items in step; `null` where none are served. */
+  /** Checks the files and buckets that are served in place, and updates their items; `null` if there are none. */
   rescan: (() => Promise<ScanCounts>) | null;
-  /** Metrics for Prometheus, and a token that may read them, as administrators may; `null` where none are collected. */
+  /** Metrics for Prometheus, and a token that can read them, as administrators can; `null` if none are collected. */
   metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null; text?: () => Promise<string> } | null;
   /** Wakes event streams whose owners have new messages. */
   notificationFeed: NotificationFeed;

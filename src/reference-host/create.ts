@@ -34,36 +34,42 @@ import type { ReferenceHostOptions } from './options.js';
 /** A running reference host. */
 export interface ReferenceHost {
   app: Express;
-  /** Accepts web sockets of notifications. Call it for the event `upgrade` of a server of your own; it returns `false` for all other requests. */
+  /**
+   * Accepts web sockets for notifications. Call it for the event `upgrade` of your own server; it returns `false` for all other
+   * requests.
+   */
   upgrade: Upgrading;
   host: Host;
   settings: Installation['settings'];
   jobs: Installation['jobs'];
-  /** Every route, of plugin and host. */
+  /** All routes, of plugin and host. */
   routes: readonly RouteOutline[];
   /** Everything that the services of the reference host use. */
   context: HostContext;
-  /** Makes an item whose file is a file on this machine, without copying it. */
+  /** Makes an item from a file on this machine, without copying it. */
   registerFileInPlace(file: InPlaceFile): ReturnType<typeof registerFileInPlace>;
   /** Opens a port, by default any on 127.0.0.1, until `close`. */
   listen(options?: { port?: number; host?: string }): Promise<{ server: Server; url: string }>;
-  /** The first step of stopping: ends event streams, whose clients reconnect, and reports that the server is not ready for further requests. */
+  /**
+   * The first step of stopping: ends event streams, whose clients reconnect, and reports that the server is not ready for more
+   * requests.
+   */
   endStreams(): void;
-  /** Ends everything that was started, after the requests under way have ended. */
+  /** Stops everything that was started, after running requests have ended. */
   close(): Promise<void>;
 }
 
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
 const databaseWaitMs = 60_000;
-/** How long requests under way may go on when the host closes, in milliseconds. */
+/** How long running requests can continue when the host closes, in milliseconds. */
 const closePatienceMs = 5000;
 
 /**
- * Makes a small data-management server with the plugin installed on it. It shares nothing with other hosts in the process and
- * leaves the process alone.
+ * Makes a small data-management server with the plugin installed on it. It shares nothing with other hosts in the process and does
+ * not change the process.
  *
- * @throws DatabaseUnavailableError when the database could not be reached in time.
+ * @throws DatabaseUnavailableError if the database could not be reached in time.
  */
 export function createReferenceHost(options: ReferenceHostOptions): Promise<ReferenceHost> {
   const logger = harmlessLogger(options.logger);
@@ -82,14 +88,14 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     }
   };
   try {
-    // This goes on meanwhile. Its errors are handled where the result is used.
+    // This continues in the background. Its errors are handled where the result is used.
     const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
     viewer.catch(() => undefined);
     const opened = await openContext(options, logger, undo);
     const { context, connection, closing, installed } = opened;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
-      // A job that this process queues begins here at once if there is a free slot. Other processes find it when they poll.
+      // A job that this process queues starts here at once if there is a free slot. Other processes find it when they poll.
       notificationChannel: new InMemoryNotificationChannel(),
       processEvery: jobPollMs,
       defaultConcurrency: 20,
@@ -189,7 +195,7 @@ function mountHost(app: Express, context: HostContext, plugin: Installation, vie
   app.use(answerError(logger));
 }
 
-/** The brand, if one is configured. The default brand is only a name on the wire. */
+/** The brand, if one is configured. The default brand is only a name in the API. */
 async function pageTitle(context: HostContext): Promise<string> {
   const brand = await context.setting('core.brand_name');
   return brand === '' || brand === 'Girder' ? 'Large image' : brand;

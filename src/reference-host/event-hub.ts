@@ -2,7 +2,7 @@ import type { HostEventName, HostEventPayloads, HostEvents, HostLogger } from '.
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Announces to listeners what happens in one host, one listener after the other. The error of a listener is logged and undoes nothing. */
+/** Calls listeners of one host's events, one listener after the other. The error of a listener is logged and undoes nothing. */
 export class EventHub implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
@@ -11,7 +11,7 @@ export class EventHub implements HostEvents {
   on<N extends HostEventName>(name: N, listener: Listener<N>): () => void {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners);
-    // Wrapped, so that the same function subscribed twice is two subscriptions.
+    // Each listener is wrapped, so that a function that is subscribed twice has two subscriptions.
     const subscription: Listener<N> = (payload) => listener(payload);
     listeners.add(subscription as Listener<never>);
     return () => listeners.delete(subscription as Listener<never>);

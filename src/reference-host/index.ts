@@ -8,10 +8,10 @@ export type { ReferenceHost } from './create.js';
 export type { ReferenceHostOptions } from './options.js';
 
 /**
- * Makes a small data-management server with the plugin installed on it. It shares nothing with other hosts in the process and
- * leaves the process alone.
+ * Makes a small data-management server with the plugin installed on it. It shares nothing with other hosts in the process and does
+ * not change the process.
  *
- * @throws Error when packages that only this server needs are not installed; it names them all.
+ * @throws Error that names all missing packages that only this server needs.
  */
 export async function createReferenceHost(options: ReferenceHostOptions): Promise<ReferenceHost> {
   requirePackages();

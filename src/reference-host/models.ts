@@ -38,7 +38,7 @@ interface DocumentTypes {
   user: UserDocument;
 }
 
-/** The host's models by name. Read each when it is used, because the plugin recompiles some of them. */
+/** The host's models by name. Read a model each time it is used, because the plugin recompiles some of them. */
 export type Models = { readonly [K in keyof DocumentTypes]: Model<DocumentTypes[K]> };
 
 const schemas: { [K in keyof DocumentTypes]: Schema<DocumentTypes[K]> } = {
@@ -70,13 +70,15 @@ const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
   undertaking: 'host_undertaking',
 };
 
-/** One command makes all indexes of a model; Mongoose would send one for each. */
+/** One command creates all indexes of a model; Mongoose would send one for each. */
 async function createIndexes({ schema, collection }: Pick<Model<unknown>, 'schema' | 'collection'>): Promise<void> {
   const indexes = schema.indexes().map(([key, options]) => ({ key, ...options }));
   if (indexes.length > 0) await collection.createIndexes(indexes as Parameters<typeof collection.createIndexes>[0]);
 }
 
-/** Compiles the models on a connection and waits until their indexes exist. Schemas are cloned: two hosts share nothing. */
+/**
+ * Compiles the models on a connection and waits until their indexes exist. Schemas are cloned, because two hosts share nothing.
+ */
 export async function compileModels(connection: Connection): Promise<Models> {
   const names = Object.keys(schemas) as (keyof DocumentTypes)[];
   for (const name of names) {

@@ -29,13 +29,13 @@ const databaseTimes = {
   connectTimeoutMS: 5000,
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
-  // After a rush, connections that are not needed any more are closed.
+  // After a rush, connections that are no longer needed are closed.
   maxIdleTimeMS: 10_000,
 };
 /** Acknowledged writes are on disk, whatever the address of the database says. */
 const onDisk = { w: 'majority', journal: true } as const;
 
-/** A context, and what is only needed to make its host. */
+/** A context, and values that are only needed to make its host. */
 interface OpenedContext {
   context: HostContext;
   mongoose: Mongoose;
@@ -45,7 +45,7 @@ interface OpenedContext {
   installed: Partial<Installation>;
 }
 
-/** Opens database and data folder. Steps that close them are added to `undo`, also when a later step fails. */
+/** Opens database and data folder. Steps that close them are added to `undo`, even if a later step fails. */
 export async function openContext(
   options: ReferenceHostOptions,
   logger: HostLogger,
@@ -78,11 +78,11 @@ export async function openContext(
     journal: new Journal({ models, life, logger, recover: (undertaking) => recoverFrom(context, undertaking) }),
     async setting<K extends keyof CoreSettings>(key: K) {
       const value = await installed.settings?.get(key);
-      // Stored values have been parsed by their definitions.
+      // Stored values were parsed by their definitions.
       return (value ?? coreSettingDefinitions.find((definition) => definition.key === key)!.default) as CoreSettings[K];
     },
     get plugin() {
-      // No request comes before the routes are mounted, which happens after the installation.
+      // No request arrives before the routes are mounted, which happens after the installation.
       return installed as Installation;
     },
     logger,

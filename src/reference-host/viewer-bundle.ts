@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 export const viewerSources = fileURLToPath(new URL('../viewer/', import.meta.url));
 
 /**
- * Bundles what browsers run, in a fraction of a second: `app.js`, the page of the reference host, `element.js`, the element for any page,
- * and the parts that they share.
+ * Bundles the scripts for browsers, in a fraction of a second: `app.js`, the page of the reference host, `element.js`, the element
+ * for any page, and the parts that they share.
  *
- * @returns scripts by their names
+ * @returns scripts by name
  */
 export async function bundleViewer(): Promise<Map<string, Buffer>> {
   const { build, stop } = await import('esbuild');
@@ -26,12 +26,12 @@ export async function bundleViewer(): Promise<Map<string, Buffer>> {
     legalComments: 'none',
     loader: { '.css': 'text' },
   });
-  // A server is not to keep the process of the bundler.
+  // The bundler's process is stopped, so that it does not keep running on a server.
   await stop();
   return new Map(outputFiles.map(({ path, contents }) => [path.slice(viewerSources.length), Buffer.from(contents)]));
 }
 
-/** Writes all that is served of the page and the element into a folder: bundles, styles, the picture and the template. */
+/** Writes the files of the page and the element into a folder: bundles, styles, the picture and the template. */
 export async function writeViewer(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const kept = /\.(css|html|svg)$|\/(style)?$/;

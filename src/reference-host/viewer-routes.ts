@@ -21,7 +21,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Nothing from elsewhere, nothing inline. */
+/** Forbids everything from other origins, and everything inline. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -40,7 +40,7 @@ const securityHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** The address of an asset changes with its bytes, so a copy never grows old. */
+/** The address of an asset changes with its bytes, so a copy never becomes outdated. */
 const foreverHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 /** The bundle, shared by all hosts in this process. */
@@ -51,20 +51,20 @@ interface Asset {
   type: string;
 }
 
-/** The page, and what it loads by name. */
+/** The page, and the files that it loads by name. */
 export interface ViewerFiles {
   assets: Map<string, Asset>;
   template: string;
 }
 
 /**
- * Reads the viewer page once: nothing of a request's path reaches the disk. A built package has its scripts bundled; from the sources
- * they are bundled here.
+ * Reads the viewer page once, so that no part of a request's path reaches the disk. In a built package the scripts are bundled
+ * already; from the sources they are bundled here.
  *
- * @throws when the folder of the page is missing
+ * @throws if the folder of the page is missing
  */
 export async function readViewer(): Promise<ViewerFiles> {
-  // Beside the chunk that this file is built into.
+  // Next to the chunk that this file is built into.
   const built = fileURLToPath(new URL('./viewer/', import.meta.url));
   const folder = existsSync(built) ? built : viewerSources;
   const [assets, template] = await Promise.all([readAssets(folder), readFile(join(folder, 'index.html'), 'utf8')]);

@@ -33,7 +33,7 @@ const itemFields = [
   'copyOfItem',
   'fileMissing',
   'fileChanged',
-  // Written by the plugin.
+  // The plugin writes these.
   'largeImage',
   'largeImageRefused',
 ] as const;
@@ -87,7 +87,7 @@ export function groupView(group: GroupDocument, principal: Principal): Record<st
 const userFields = ['_id', 'login', 'firstName', 'lastName', 'admin', 'public', 'created'];
 const privateUserFields = ['email', 'groups', 'groupInvites', 'status', 'emailVerified', 'size'];
 
-/** A user as clients see them; more for the user and for site administrators. */
+/** A user as clients see them. The user and site administrators see more. */
 export function userView(user: UserDocument, principal: Principal): Record<string, unknown> {
   const isPrivy = principal.seesPrivate && levelOn(user, principal) >= 2;
   return {
@@ -110,7 +110,7 @@ export function uploadView(upload: UploadDocument): Record<string, unknown> {
   return fields;
 }
 
-/** A document of any of the models that have a place in the tree. */
+/** A document of any model in the tree. */
 export function resourceView(resource: Resource, principal: Principal): Record<string, unknown> {
   switch (resource.type) {
     case 'item':

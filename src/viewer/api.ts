@@ -5,7 +5,10 @@ import { accountTexts } from './texts.js';
 /** Path or address of the REST API. */
 let apiRoot = '/api/v1';
 
-/** The token that a page gave to an element; `null` if it gave none; `undefined` on the page of the server, which stores its own token. */
+/**
+ * The token that a page passed to an element; `null` if it passed none; `undefined` on the page of the server, which stores its own
+ * token.
+ */
 let given: string | null | undefined;
 
 /** Sets the server and the token for all requests. Called for elements on other pages. */
@@ -41,7 +44,7 @@ export function isRefused(error: unknown) {
   return error instanceof ApiError && [400, 403, 404].includes(error.status);
 }
 
-/** Whether another answer may come by itself: access may be given, and the server may come back. */
+/** Whether the answer may change by itself: the user may get access, and the server may come back. */
 export function mayPass(error: unknown) {
   return error instanceof ApiError && ![400, 401, 404, 422].includes(error.status);
 }
@@ -126,7 +129,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface RequestOptions {
   query?: Query;
-  /** parameters sent in the body, where no log of addresses sees them */
+  /** parameters sent in the body, so that they do not appear in logs */
   form?: Query;
   /** a body that is text in UTF-8 */
   text?: string | Blob;
@@ -236,13 +239,13 @@ export function pause(milliseconds: number, signal: AbortSignal) {
 /** Interval in milliseconds at which the page looks for changes by others. */
 const followMs = 5000;
 
-/** Asks every few seconds while the page is visible, until the answer is yes or the signal aborts. */
+/** Polls every few seconds while the page is visible, until the answer is yes or the signal aborts. */
 export async function whenTrue(ask: () => Promise<boolean>, signal: AbortSignal) {
   do await pause(followMs, signal);
   while (!signal.aborted && (document.hidden || !(await ask())));
 }
 
-/** How long a stream may be silent, in milliseconds. */
+/** How long a stream can be silent, in milliseconds. */
 const silenceMs = 45_000;
 
 type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
@@ -266,11 +269,11 @@ export async function save(what: Blob | string, name: string) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // The browser has begun by then.
+  // By then, the browser has started the download.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Whether this page stores the token itself, so that a sign-in on another tab applies here too. */
+/** Whether this page stores the token, so that a sign-in on another tab applies here too. */
 export function keepsToken() {
   return given === undefined;
 }

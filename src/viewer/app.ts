@@ -69,7 +69,7 @@ function keyOf(control: Element) {
 }
 
 /**
- * Shows the view of the address.
+ * Shows the view for the address.
  *
  * @param options `rebuild`: rebuilds the view, even if the current one could apply the change
  */
@@ -128,7 +128,7 @@ async function explain(error: unknown): Promise<[title: string, notice: HTMLElem
   return [accountTexts.sessionEnded, h('p.notice.surface.session-over', accountTexts.sessionEndedMore(unsavedChanges()))];
 }
 
-/** The person to ask for access, as far as the user may know. */
+/** The person to ask for access, if the user can know them. */
 async function whomToAsk(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [accountTexts.askThemOr, h('a', { href: `mailto:${address}` }, address)];
@@ -173,7 +173,7 @@ function showAccount() {
   const user = currentUser();
   const search = headerLink(routeHash('search'), 'search', commonTexts.search);
   if (user === null) {
-    // The address to come back to is that of the moment of the click.
+    // The address to return to is that at the time of the click.
     const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
     link.addEventListener('click', () => (link.href = signInHash()));
     fill(account, search, link);
@@ -189,7 +189,7 @@ function showAccount() {
 }
 
 async function leaveSession() {
-  // The present view is ended first, because it may still be loading tiles, which would be refused.
+  // The current view is ended first, because it may still be loading tiles, which would be refused.
   current?.leave.abort();
   fill(main);
   // The previous view must not be rebuilt without a user, because its private contents would be refused.
@@ -225,7 +225,7 @@ onSession(() => (showAccount(), showSessionNotice()));
 
 const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
-/** Uses the sign-in link in the address, which then goes from the address and the history. */
+/** Signs in with the link in the address, and removes the link from the address and the history. */
 async function useLink() {
   const { name, id } = parseRoute();
   if (name !== 'enter') return;

@@ -11,8 +11,8 @@ type TagOf<S extends string> = S extends `${infer N extends Tag}.${string}` ? N 
  * Makes an element.
  *
  * @param selector its name, and its classes: `p.hint`
- * @param content Objects are properties: those whose names start with `on` are event listeners, all others attributes (`true` gives an empty one,
- *   `false`, `null` and `undefined` none). All else is children; texts are never read as HTML.
+ * @param content Objects are properties: those whose names start with `on` are event listeners, all others attributes (`true` makes
+ * an empty one, `false`, `null` and `undefined` none). Everything else is a child; texts are never parsed as HTML.
  */
 export function h<S extends Tag | `${Tag}.${string}`>(
   selector: S,
@@ -20,7 +20,7 @@ export function h<S extends Tag | `${Tag}.${string}`>(
 ): HTMLElementTagNameMap[TagOf<S>] {
   const [name, ...classes] = selector.split('.') as [TagOf<S>, ...string[]];
   const element = document.createElement(name);
-  // Other buttons than those of forms send nothing.
+  // Buttons outside forms submit nothing.
   if (element instanceof HTMLButtonElement) element.type = 'button';
   element.classList.add(...classes);
   for (const part of content) {
@@ -55,7 +55,7 @@ export function fill(parent: Element | ShadowRoot, ...children: Content[]) {
 /** The shadow root of the active element; `null` on the page of the server. */
 let surface: ShadowRoot | null = null;
 
-/** Shows dialogs and announcements in this root from now on, which has the styles for them. */
+/** Shows dialogs and announcements in this root from now on, because it has the styles for them. */
 export function useSurface(root: ShadowRoot) {
   surface = root;
 }
@@ -132,7 +132,7 @@ export interface ButtonOptions {
   name?: string;
   /** tooltip of a button without a label, if it differs from the name */
   hint?: string;
-  /** whether what it switches is on */
+  /** whether the button is pressed */
   isPressed?: boolean;
 }
 
@@ -178,7 +178,7 @@ export function slider(label: string, attributes: Properties) {
   return { input, value, element: h('div.axis', h('label', { for: id }, label), value, input) };
 }
 
-/** A function that calls `call` when it was not called for a moment, for example when the user has stopped typing. */
+/** A function that calls `call` once it has not been called for a moment, for example when the user has stopped typing. */
 export function debounced(call: () => void, ms = 250) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
@@ -187,7 +187,7 @@ export function debounced(call: () => void, ms = 250) {
   };
 }
 
-/** Starts requests of which only the newest may be used. The returned function tells whether a request is still the newest. */
+/** Counts requests of which only the newest can be used. The returned function tells whether a request is still the newest. */
 export function newestOnly() {
   let newest = {};
   return () => {

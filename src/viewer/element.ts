@@ -21,7 +21,9 @@ export interface LargeImagePlace {
 
 /** The `detail` of each event of the element. */
 export interface LargeImageViewerEvents {
-  /** The image is open. Sizes are full-resolution pixels; `mmX` is the width of one, `null` where the file does not say. */
+  /**
+   * The image is open. Sizes are full-resolution pixels; `mmX` is the width of one in millimeters, `null` if the file does not say.
+   */
   'image-open': { item: string; name: string; sizeX: number; sizeY: number; mmX: number | null };
   /** The view has changed; `view` is in the form of the attribute. */
   'view-change': { view: string };
@@ -37,7 +39,7 @@ type Attribute = (typeof attributes)[number];
 
 const defaults: Partial<Record<Attribute, string>> = { 'api-root': '/api/v1', view: '', panels: panelNames.join(' ') };
 
-/** Servers that render pages have no elements. They may import this script, which does nothing there. */
+/** There are no elements on servers that render pages. They can import this script, which does nothing there. */
 const BrowserElement = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
 
 /**
@@ -61,11 +63,11 @@ export class LargeImageViewer extends BrowserElement {
   declare item: string | null;
   /** Token of the user; without one only public items are shown. */
   declare token: string | null;
-  /** Name of a cookie that scripts may read and that holds the token, where `token` is not set. */
+  /** Name of a cookie that scripts can read and that contains the token, if `token` is not set. */
   declare cookie: string | null;
   /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
   declare view: string;
-  /** `light` or `dark`; `null`: that of the user's system. */
+  /** `light` or `dark`; `null` means the theme of the user's system. */
   declare theme: string | null;
   /** Panels next to the image, as names separated by spaces: `frames look annotations image`. Default all; empty for none. */
   declare panels: string;
@@ -95,7 +97,7 @@ export class LargeImageViewer extends BrowserElement {
     this.#image?.stage.goHome();
   }
 
-  /** @param factor above 1 to enlarge the image */
+  /** @param factor above 1 zooms in */
   zoomBy(factor: number): void {
     this.#image?.stage.zoomBy(factor);
   }
@@ -109,7 +111,7 @@ export class LargeImageViewer extends BrowserElement {
   }
 
   attributeChangedCallback(name: Attribute, before: string | null, value: string | null): void {
-    // The cookie of the same name may have another value.
+    // The cookie with the same name may have another value.
     if ((before === value && name !== 'cookie') || !this.isConnected) return;
     if (name === 'theme') this.#dress();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
@@ -210,7 +212,7 @@ export class LargeImageViewer extends BrowserElement {
 
 let sheets: CSSStyleSheet[] | null = null;
 
-/** The style sheets, made by script, which security policies allow even if they forbid style elements. */
+/** The style sheets, made by a script, which security policies allow even if they forbid style elements. */
 function styleSheets() {
   sheets ??= [baseStyle, imageStyle, annotationStyle, elementStyle].map((text) => {
     const sheet = new CSSStyleSheet();
@@ -231,7 +233,7 @@ declare global {
   interface HTMLElementTagNameMap {
     'large-image-viewer': LargeImageViewer;
   }
-  /** Known on every element, because the events bubble. */
+  /** These events are declared for every element, because they bubble. */
   interface HTMLElementEventMap {
     'image-open': CustomEvent<LargeImageViewerEvents['image-open']>;
     'view-change': CustomEvent<LargeImageViewerEvents['view-change']>;

@@ -10,11 +10,11 @@ export interface Field {
   /** name of the value, and of the parameter in error messages of the server */
   name: string;
   label: string;
-  /** as of an input, or `textarea`; default `text` */
+  /** as for an input, or `textarea`; default `text` */
   type?: string;
   value?: string | boolean | undefined;
   hint?: string | undefined;
-  /** choices of a list, with what is shown for each */
+  /** choices of a list, with the text for each */
   options?: Record<string, string>;
   [attribute: string]: unknown;
 }
@@ -54,7 +54,7 @@ function question({ name, label, type = 'text', value = '', hint, options, ...at
   return [input, field(label, input, hint)];
 }
 
-/** Fields of a form, and what happens with their values. */
+/** Fields of a form, and the function that receives their values. */
 export interface FormOptions {
   fields?: Field[];
   /** content between the fields and the buttons */
@@ -62,7 +62,7 @@ export interface FormOptions {
   /** label of the button */
   action: string;
   kind?: 'primary' | 'danger';
-  /** Called with the values; check boxes give `true` or `false`. If it throws, the form stays open and shows the reason. */
+  /** Called with the values; check boxes have `true` or `false`. If it throws, the form stays open and shows the reason. */
   send: (values: Record<string, string>) => Promise<unknown>;
   /** other buttons */
   others?: HTMLElement[];
@@ -88,7 +88,7 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
       ]);
       await send(Object.fromEntries(values));
     } catch (error) {
-      // If the page knows already that the session has ended, the request was sent without a token.
+      // If the page already knows that the session has ended, the request was sent without a token.
       const isOver = error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
       fill(message, isOver ? accountTexts.sessionEndedEntries : messageOf(error), isOver && keepsToken() && signInElsewhere());
       const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;

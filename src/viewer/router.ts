@@ -1,6 +1,6 @@
 import { toSearch } from './api.js';
 
-/** The view that the address names after `#`, as in `#item/0123?frame=2`. */
+/** The view named by the address after `#`, as in `#item/0123?frame=2`. */
 export interface Route {
   /** `''` is the start page */
   name: string;
@@ -9,8 +9,8 @@ export interface Route {
 }
 
 /**
- * A view that has been built. `update` applies a change of the query of its address. `hasChanged` asks the server whether the view would be another
- * one now; it is called again and again, to show what others change.
+ * A view that has been built. `update` applies a change of the query of its address. `hasChanged` asks the server whether the view
+ * would be different now; it is called repeatedly, to show changes by others.
  */
 export type View = { title: string; update?: (route: Route) => void; hasChanged?: () => Promise<boolean> };
 
@@ -40,24 +40,27 @@ export function goTo(hash: string) {
   else location.hash = hash;
 }
 
-/** The address that was last read or written here. If the browser has another one, the user has entered it, and it is about to be shown. */
+/**
+ * The address that was last read or written here. If the browser has another one, the user has entered it, and it is about to be
+ * shown.
+ */
 let known = globalThis.location?.hash ?? '';
 globalThis.addEventListener?.('hashchange', () => (known = location.hash));
 
-/** Whether the page has heard of an address already. */
+/** Whether the page already knows an address. */
 export function isShown(hash: string) {
   return hash === known;
 }
 
-/** Sets another address as a step in the history, without showing its view. */
+/** Adds an address to the history without showing its view. */
 export function setAddress(hash: string) {
   history.pushState(null, '', hash);
   known = location.hash;
 }
 
 /**
- * Changes the address without a step in the history, for the frame and position of an open image. An address that the user has entered meanwhile is
- * not changed.
+ * Changes the address without adding to the history, for the frame and position of an open image. An address that the user has
+ * entered in the meantime is not changed.
  *
  * @returns whether the address was changed
  */

@@ -15,7 +15,7 @@ let shown: string | null = null;
 history.scrollRestoration = 'manual';
 
 addEventListener('scroll', () => {
-  // A link to another view may scroll before the page hears of it.
+  // A link to another view may scroll before the page is notified.
   if (shown !== null && isShown(location.hash)) positions.byKey[shown] = scrollY;
 });
 
@@ -27,7 +27,7 @@ addEventListener('pagehide', () => {
   }
 });
 
-/** Must be called when the page begins to show another view. */
+/** Must be called before the page shows another view. */
 export function leaveScroll() {
   shown = null;
 }

@@ -82,7 +82,7 @@ export async function publicSettings() {
   return settings as Record<string, string>;
 }
 
-/** @param login login or e-mail address */
+/** @param login login or email address */
 export async function signIn(login: string, password: string) {
   // Basic authentication is defined over bytes; `btoa` takes one character per byte.
   const bytes = new TextEncoder().encode(`${login}:${password}`);

@@ -1,9 +1,9 @@
 import { Schema, type Types } from 'mongoose';
 
-/** Levels that a list of permissions can hold: read, write, administer. */
+/** Levels in a list of permissions: read, write, administer. */
 export type GrantedLevel = 0 | 1 | 2;
 
-/** One line of a list of permissions. */
+/** One entry of a list of permissions. */
 export interface AccessEntry {
   id: Types.ObjectId;
   level: GrantedLevel;
@@ -16,7 +16,7 @@ export interface AccessList {
   groups: AccessEntry[];
 }
 
-/** Members of every document that carries its own list of permissions. */
+/** Members of every document that has its own list of permissions. */
 export interface AccessControlled {
   access: AccessList;
   /** Whether everyone can read it. */
@@ -25,7 +25,10 @@ export interface AccessControlled {
   publicFlags?: string[];
 }
 
-/** Schema members for {@link AccessControlled}. Lists are stored as they are given: Mongoose would make a document of each entry of thousands. */
+/**
+ * Schema members for {@link AccessControlled}. Lists are stored without casting, because Mongoose would make a document of each of
+ * thousands of entries.
+ */
 export const accessControlledFields = {
   access: { type: Schema.Types.Mixed, default: (): AccessList => ({ users: [], groups: [] }) },
   public: { type: Boolean, default: false },

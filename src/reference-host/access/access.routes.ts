@@ -28,9 +28,9 @@ export const accessQuery = {
 };
 
 /**
- * The change that {@link accessQuery} asks for.
+ * The change that {@link accessQuery} requests.
  *
- * @throws InvalidError with field `access` for what is no list, names nobody, or leaves nobody with ADMIN.
+ * @throws InvalidError with field `access` if it is not a list, or leaves nobody with ADMIN.
  */
 export async function accessChange(
   context: HostContext,
@@ -52,7 +52,7 @@ function stored({ id, level, flags = [] }: GrantedAccess['users'][number]): Acce
   return { id: new Types.ObjectId(id), level, flags: [...flags] };
 }
 
-/** A document with its list of permissions written out. */
+/** A document with its list of permissions. */
 export async function withAccess(context: HostContext, view: object, document: AccessControlled) {
   return { ...view, access: await describeAccessList(context, document) };
 }

@@ -14,22 +14,22 @@ export interface Rights {
   groups: Types.ObjectId[];
 }
 
-/** A caller with what decides permissions, and what their token is for. */
+/** A caller with the data that permissions depend on, and the purpose of their token. */
 export interface Principal extends Rights {
-  /** Whether the token is for what a user does not show to all: the address, groups, state. */
+  /** Whether the token gives access to private data of users: the address, groups, state. */
   seesPrivate: boolean;
 }
 
-/** Models that carry a list of permissions. */
+/** Models with a list of permissions. */
 export type AccessModel = 'folder' | 'collection' | 'user' | 'group';
 
-/** Nobody in particular. */
+/** An anonymous caller. */
 const anonymous: Principal = { id: null, admin: false, groups: [], seesPrivate: false };
 
-/** Somebody who passes every check: for what the host does by itself. */
+/** A caller who passes every check, for actions of the host itself. */
 export const system: Principal = { id: null, admin: true, groups: [], seesPrivate: true };
 
-/** Looks up what decides a caller's permissions. */
+/** Loads the data that a caller's permissions depend on. */
 export async function principalOf({ models }: HostContext, caller: Caller | null): Promise<Principal> {
   if (caller === null || caller.id === null) return anonymous;
   const id = new Types.ObjectId(caller.id);
@@ -62,8 +62,8 @@ export function levelOn(document: AccessControlled, principal: Rights): AccessLe
 }
 
 /**
- * The level as shown in `_accessLevel`: a stranger who is signed in gets -1 also on public documents. Existing clients test
- * for 1 and above.
+ * The level as shown in `_accessLevel`: a signed-in stranger gets -1 even on public documents. Existing clients test for 1 and
+ * above.
  */
 export function shownLevel(document: AccessControlled, principal: Principal): AccessLevel {
   if (principal.admin) return 2;
@@ -112,7 +112,7 @@ export function withUserLevel(access: AccessList, id: Types.ObjectId, level: Gra
   return { users: [...others, { id, level, flags: [] }], groups: access.groups };
 }
 
-/** A list of permissions with the names of those it is about; entries of removed users and groups are left out. */
+/** A list of permissions with names; entries of removed users and groups are left out. */
 export async function describeAccessList({ models }: HostContext, { access }: AccessControlled) {
   const [userIds, groupIds] = [access.users, access.groups].map((entries) => entries.map((entry) => entry.id));
   const users = await readInSlices<UserDocument>(

@@ -4,7 +4,7 @@ import { isId } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { accessFilter, principalOf } from './access.js';
 
-/** The host's users and groups, as the plugin asks for them. */
+/** The host's users and groups, as the plugin needs them. */
 export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
   const seenBy = async (asker: Caller | null | undefined) =>

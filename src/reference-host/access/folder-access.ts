@@ -18,7 +18,7 @@ export function accessUpdate({ access, public: isPublic, publicFlags }: AccessCh
   return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
 }
 
-/** Replaces the permissions of a folder and, on request, of the folders below it that the principal administers. */
+/** Replaces the permissions of a folder and, optionally, of the folders below it that the principal administers. */
 export async function setFolderAccess(
   context: HostContext,
   folder: FolderDocument,
@@ -39,11 +39,11 @@ export interface SpreadingAccess {
   type: 'folder' | 'collection';
   id: Types.ObjectId;
   change: AccessChange;
-  /** `null`: it holds for the one document. */
+  /** `null` if it applies only to the one document. */
   administrator: Rights | null;
 }
 
-/** Changes the permissions of one document by `set`, then those below it; nobody sees the permissions of before afterwards. */
+/** Changes the permissions of one document by `set`, then those below it. Afterwards no former permissions are left. */
 export async function spreadAccess<D>(context: HostContext, spreading: SpreadingAccess, set: () => Promise<D>): Promise<D> {
   const { administrator } = spreading;
   const setAll = async () => {
@@ -59,7 +59,7 @@ export async function spreadAccess<D>(context: HostContext, spreading: Spreading
   return updated;
 }
 
-/** A change without what is undefined in it, which the database would keep as null. */
+/** A change without undefined members, which the database would store as null. */
 function given(change: AccessChange): AccessChange {
   return { access: change.access, ...accessUpdate(change) };
 }

@@ -15,8 +15,8 @@ class OpenBackend extends MongoBackend {
 }
 
 /**
- * Opens a database for Agenda. Agenda awaits neither the opening nor the unlocking of entries that it has fetched beyond its limit. If one of these
- * failed, as while the database is away, the rejection would be unhandled and end the process.
+ * Opens a database for Agenda. Agenda waits neither for the opening nor for the unlocking of entries that it has fetched beyond its
+ * limit. If one of these failed, as while the database is down, the rejection would be unhandled and end the process.
  *
  * @throws the errors of the database.
  */
@@ -24,26 +24,26 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
   // Mongoose and the back end import the same class of the driver by two paths.
   const backend = new OpenBackend({ mongo: connection.db as never });
   await backend.connect();
-  // The backend's member of this name is a collection.
+  // The member with this name is a collection of the back end.
   const repository = backend.repository as MongoJobRepository;
   repeatCollisions(repository.collection);
   askTogether(repository);
   const unlock = repository.unlockJob.bind(repository);
   repository.unlockJob = (entry) =>
-    // The job runner finds that no process begins the entry, and queues the job again.
+    // The job runner notices that no process starts the entry, and queues the job again.
     unlock(entry).catch((err: unknown) => logger.warn({ err, entry: String(entry._id) }, 'Job:EntryKept'));
   return backend;
 }
 
 /**
- * Asks the database in one query which queues have entries that are due. Agenda would send a query for each of its queues twice a second, and mostly
- * none has any.
+ * Finds with one query which queues have entries that are due. Agenda would send a query for each of its queues twice a second, and
+ * usually none has any.
  */
 function askTogether(repository: MongoJobRepository): void {
   const next = repository.getNextJobToRun.bind(repository);
   let asking: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
   const ask = async () => {
-    // Calls share an answer only until the query is sent. A later call might otherwise miss entries that are queued meanwhile.
+    // Calls share an answer only until the query is sent. A later call might otherwise miss entries that are queued in between.
     await new Promise(setImmediate);
     const { until, lockedBefore } = asking!;
     asking = null;

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 /**
- * Folder for programs that are fetched once: `LARGE_IMAGE_CACHE_DIR`, else `express-large-image` in the user's cache folder
+ * Folder for downloaded programs: `LARGE_IMAGE_CACHE_DIR`, otherwise `express-large-image` in the user's cache folder
  * (`XDG_CACHE_HOME`, `LOCALAPPDATA` on Windows, `~/.cache`).
  */
 export function cacheDirectory(env: Readonly<Record<string, string | undefined>>): string {

@@ -1,8 +1,9 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 
 /**
- * Runs a server for as long as the standard input of the guard stays open, that is for as long as the process lives that started it,
- * however that ends. Then the server gets SIGTERM, and SIGKILL if it is still there after 20 seconds, and a throw-away folder is removed.
+ * Runs a server for as long as the standard input of the guard stays open, that is, for as long as the process that started it
+ * lives, however that ends. Then the server gets SIGTERM, and SIGKILL if it is still running after 20 seconds, and a temporary
+ * folder is removed.
  */
 const guardScript = `
 const { spawn } = require('node:child_process');
@@ -44,7 +45,7 @@ export interface Child {
  * this process, which then stops the program in order.
  */
 export function startChild(command: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>): Child {
-  // Batch files (mvn.cmd) run only through the shell of Windows, which needs the arguments quoted.
+  // Batch files (mvn.cmd) only run in the shell of Windows, which needs the arguments quoted.
   const batch = /\.(cmd|bat)$/i.test(command);
   const quote = (word: string): string => (batch ? `"${word}"` : word);
   const child = spawn(quote(command), args.map(quote), { env: { ...env }, detached: true, windowsHide: true, shell: batch });
@@ -55,7 +56,7 @@ export function startChild(command: string, args: readonly string[], env: Readon
       written[name] = (written[name] + chunk.toString('utf8')).slice(-4000);
     });
   }
-  // A child that ends early breaks the pipe. `ended` reports that.
+  // A child that ends early breaks the pipe, which `ended` reports.
   child.stdin.on('error', () => undefined);
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
@@ -88,8 +89,8 @@ export function startGuarded(
  * Waits for a child process that does some work and then ends.
  *
  * @param alive is called every half second and returns a value that changes while there is progress
- * @throws when it exits with a code other than 0, shows no progress for the time allowed, or the signal is aborted; the child is
- * killed in the last two cases
+ * @throws if it exits with a code other than 0, makes no progress for the time limit, or the signal is aborted; in the last two
+ * cases the child is killed
  */
 export async function finish(
   child: Child,

@@ -6,9 +6,9 @@ import { finish, startChild } from './child.js';
 import type { DatabaseOptions } from './database-options.js';
 import { installCommand, isInstalled } from '../packages.js';
 
-/** Pinned, so that two machines run the same; `MONGOMS_VERSION` asks for another. */
+/** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
-/** A download is given up after this time without progress. */
+/** A download is abandoned after this time without progress. */
 const firstByteMs = 10_000;
 const stallMs = 60_000;
 
@@ -23,7 +23,7 @@ MongoBinary.getPath(JSON.parse(process.argv[2])).then(
 );
 `;
 
-/** Path of a `mongod` that mongodb-memory-server has downloaded, now or at an earlier time. */
+/** Path of a `mongod` that mongodb-memory-server has downloaded, now or earlier. */
 export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'report' | 'signal'>): Promise<string> {
   const name = 'mongodb-memory-server';
   if (!isInstalled(name)) throw new Error(`the package is not installed (${installCommand([name])})`);
@@ -33,7 +33,7 @@ export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'rep
   const wanted = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
   const child = startChild(process.execPath, ['-e', script, library, JSON.stringify(wanted)], {
     ...options.env,
-    // The library checks certificates only when npm's setting says so.
+    // The library checks certificates only if npm's setting says so.
     npm_config_strict_ssl: options.env.npm_config_strict_ssl ?? 'true',
     MONGOMS_MAX_RETRIES: options.env.MONGOMS_MAX_RETRIES ?? '1',
   });
@@ -55,7 +55,7 @@ export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'rep
 
 /** Bytes in the files of a folder. The number grows while a download makes progress, even that of another process. */
 async function folderSize(folder: string): Promise<number> {
-  // A lock file is made before the download begins, so it is no sign of progress.
+  // A lock file is created before the download starts, so it is not a sign of progress.
   const names = (await readdir(folder).catch(() => [])).filter((name) => !name.endsWith('.lock'));
   const sizes = await Promise.all(
     names.map((name) =>

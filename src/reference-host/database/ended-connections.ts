@@ -5,11 +5,12 @@ import { mongo, type Connection } from 'mongoose';
 const channel = 'net.client.socket';
 
 /**
- * Makes commands fail whose connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed and has not emitted that
- * yet, as when the database ends under load. It then waits for a `drain` that never comes, and so do the request, the opening of an image, or the
- * queue of jobs. The driver does listen for errors of the socket, so one is emitted here. TLS connections are not covered.
+ * Makes commands fail whose connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed but has
+ * not emitted this yet, as when the database ends under load. Then it waits for a `drain` that never comes, and so do the request,
+ * the opening of an image, or the queue of jobs. The driver does listen for errors of the socket, so one is emitted here. TLS
+ * connections are not covered.
  *
- * @returns a function that takes a connection to watch, and one that ends the watching.
+ * @returns a function that takes a connection to watch, and one that stops watching.
  */
 export function watchEndedConnections(): { follow(connection: Connection): void; stop(): void } {
   const ports = new Set<number>();
@@ -24,7 +25,7 @@ export function watchEndedConnections(): { follow(connection: Connection): void;
       socket.once('close', () => {
         if (remotePort === undefined || !ports.has(remotePort)) return;
         fail(socket);
-        // A command was about to be written when the end of the connection was emitted.
+        // A command was about to be written when the connection's end was emitted.
         setImmediate(fail, socket);
       });
     });

@@ -31,7 +31,7 @@ const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 type Options = Pick<DatabaseOptions, 'env' | 'report' | 'signal'>;
 
-/** Folder with the Java archives of mongo-java-server. If they are not there yet, Maven fetches and verifies them. */
+/** Folder with the Java archives of mongo-java-server. If they are missing, Maven fetches and verifies them. */
 async function fetchArchives(options: Options): Promise<string> {
   const cache = cacheDirectory(options.env);
   const folder = join(cache, `mongo-java-server-${serverVersion}`);
@@ -50,7 +50,7 @@ async function fetchArchives(options: Options): Promise<string> {
         '--strict-checksums',
         '-f',
         join(work, 'pom.xml'),
-        // Give up on a dead connection within seconds, in the transport of Maven 3 and in that of its later versions.
+        // A dead connection fails within seconds, in the transport of Maven 3 and in that of later versions.
         '-Dmaven.wagon.http.retryHandler.count=1',
         '-Dmaven.wagon.rto=20000',
         '-Daether.connector.connectTimeout=8000',
@@ -74,7 +74,7 @@ async function fetchArchives(options: Options): Promise<string> {
     if (!jars.some((name) => name.startsWith('mongo-java-server-memory-backend'))) {
       throw new Error(`Maven brought no mongo-java-server: ${child.lastLines()}`);
     }
-    // Another process may have been faster: its folder holds the same.
+    // Another process may have been faster: its folder has the same contents.
     await rename(join(work, 'jars'), folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error;
     });
@@ -103,7 +103,7 @@ async function launcherFor(java: string, archives: string, options: Options): Pr
     const child = startChild(java, [...compiler, '-cp', libraries, '-d', join(work, 'classes'), source], options.env);
     const wait = { alive: () => Promise.resolve(0), firstMs: startTimeoutMs, stallMs: startTimeoutMs, signal: options.signal };
     await finish(child, wait);
-    // Another process may have been faster: its folder holds the same.
+    // Another process may have been faster: its folder has the same contents.
     await rename(join(work, 'classes'), folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error;
     });
@@ -116,7 +116,7 @@ async function launcherFor(java: string, archives: string, options: Options): Pr
 /**
  * Starts mongo-java-server: a database in the memory of a Java process, whose data is lost when it stops.
  *
- * @throws when there is no Java, the archives cannot be fetched, or the server does not start
+ * @throws if there is no Java, the archives cannot be fetched, or the server does not start
  */
 export async function startJavaServer(options: Options): Promise<Database> {
   const home = options.env.JAVA_HOME;

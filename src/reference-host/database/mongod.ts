@@ -10,12 +10,12 @@ import { ping } from './uri.js';
 /** mongod replays its journal after a crash before it answers; a minute was enough for gigabytes. */
 const startTimeoutMs = 180_000;
 
-/** Whether mongod has kept data in the folder before. */
+/** Whether a folder contains data of mongod. */
 export function hasMongodData(directory: string): boolean {
   return existsSync(join(directory, 'WiredTiger'));
 }
 
-/** A port of 127.0.0.1 that is free at this moment. */
+/** A free port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -42,9 +42,9 @@ async function tail(path: string): Promise<string> {
 }
 
 /**
- * Starts `mongod` on a free port of 127.0.0.1, with its data in `options.directory` or in a folder that is removed at the end.
+ * Starts `mongod` on a free port of 127.0.0.1, with its data in `options.directory` or in a temporary folder.
  *
- * @throws when it ends before it answers, with the end of its log
+ * @throws an error with the end of its log if it ends before it answers
  */
 export async function startMongod(
   program: string,
@@ -88,7 +88,7 @@ export async function startMongod(
   }
 }
 
-/** Waits until a server answers; returns the reason when it does not. */
+/** Waits until a server answers. @returns the reason if it does not. */
 async function answers(
   uri: string,
   ended: Promise<string>,

@@ -24,7 +24,7 @@ const advice = [
  * mongodb-memory-server downloads; otherwise mongo-java-server, in memory. A server named by the caller is never replaced by
  * another.
  *
- * @throws {@link DatabaseUnavailableError} when none works
+ * @throws {@link DatabaseUnavailableError} if none works
  */
 export async function startDatabase(options: DatabaseOptions): Promise<Database> {
   const named = options.env.MONGODB_URI;
@@ -68,7 +68,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
   throw new DatabaseUnavailableError(`No database. Tried in this order:\n  - MONGODB_URI: not set\n${list()}\n${advice}`);
 }
 
-/** A server that the caller runs. */
+/** Connects to a server that the caller runs. */
 async function connectTo(uri: string, { waitMs = 0, report, signal }: DatabaseOptions): Promise<Database> {
   const address = hostsOf(uri);
   if (address === null) {

@@ -15,12 +15,12 @@ function parts(uri: string): { scheme: string; login: string | null; hosts: stri
   };
 }
 
-/** `host:port` (several with commas) of a connection string, without credentials; `null` when it is none. */
+/** `host:port` (several with commas) of a connection string, without credentials; `null` for other texts. */
 export function hostsOf(uri: string): string | null {
   return parts(uri)?.hosts ?? null;
 }
 
-/** The text without user and password of connection strings in it. */
+/** The text with users and passwords removed from connection strings. */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, (word) => {
     const [start, end] = [word.indexOf('//'), word.lastIndexOf('@')];
@@ -46,7 +46,7 @@ export function withDatabaseName(uri: string, name: string, existing: 'keep' | '
 /**
  * Connects, authenticates and sends one `ping`.
  *
- * @throws an error whose message has no credentials in it
+ * @throws an error whose message contains no credentials
  */
 export async function ping(uri: string, timeoutMs: number): Promise<void> {
   let client: InstanceType<typeof mongoose.mongo.MongoClient> | undefined;

@@ -4,12 +4,12 @@ import { hostsOf, withoutCredentials } from './uri.js';
 
 const pauseMs = 500;
 
-/** How {@link whileDatabaseIsAway} waits. */
+/** Options of {@link whileDatabaseIsAway}. */
 export interface Waiting {
   uri: string;
-  /** For how long, in milliseconds. */
+  /** Maximum time, in milliseconds. */
   waitMs: number;
-  /** Called once, with a sentence that says that the database is waited for. */
+  /** Called once, with a sentence that says that the database is unreachable and is being waited for. */
   report: (text: string) => void;
   signal?: AbortSignal | undefined;
 }
@@ -17,7 +17,7 @@ export interface Waiting {
 /**
  * Does work that needs the database, and repeats it while the database cannot be reached, because it may still be starting.
  *
- * @throws DatabaseUnavailableError when it could not be reached in time; other errors at once.
+ * @throws DatabaseUnavailableError if it could not be reached in time; other errors at once.
  */
 export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, waitMs, report, signal }: Waiting): Promise<T> {
   const deadline = performance.now() + waitMs;

@@ -12,7 +12,7 @@ export interface Browser {
 
 const noStore = { 'Cache-Control': 'no-store' };
 
-/** An answer with a token or a key, which no browser or proxy may keep. */
+/** An answer with a token or a key, which no browser or proxy may cache. */
 export function replyWithSecret(answer: unknown): Reply {
   return Reply.json(answer, { headers: noStore });
 }
@@ -39,7 +39,8 @@ async function sessionCookie(
 ): Promise<string> {
   const domain = await context.setting('core.cookie_domain');
   const isSecure = origin.startsWith('https:');
-  // Other servers on the same host, below other paths, have cookies of the same name. Somebody who does not come through the proxy uses no prefix.
+  // Other servers on the same host, below other paths, have cookies of the same name. Users who do not come through the proxy have
+  // no prefix.
   const isDirect = new URL(origin).host !== headers.host && !('x-forwarded-host' in headers || 'x-forwarded-prefix' in headers);
   const path = isDirect ? '' : prefix;
   const expires = issued?.expires ?? new Date(0);

@@ -37,7 +37,10 @@ export function answerOptions(request: Request, response: Response, next: NextFu
   else next();
 }
 
-/** Adds the headers by which pages of other origins may use the API, as the settings allow. Routes for pages of every origin add theirs to them. */
+/**
+ * Adds the headers that let pages of other origins use the API, as the settings allow. Routes for pages of every origin extend
+ * them.
+ */
 export function cors(context: HostContext) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const { origin } = request.headers;

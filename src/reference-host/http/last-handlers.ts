@@ -6,7 +6,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => escapes[char]!);
 }
 
-/** Answers requests for anything but the API and the viewer with a page that says that nothing is there. */
+/** Answers requests for anything except the API and the viewer with a page that says that nothing was found. */
 export function answerNoPage(request: Request, response: Response): void {
   response
     .status(404)

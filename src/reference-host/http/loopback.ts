@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Whether an address, or the name `localhost`, is reached only from this machine. */
+/** Whether an address, or the name `localhost`, can be reached only from this machine. */
 export function isLoopback(address: string): boolean {
   if (address === 'localhost') return true;
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');

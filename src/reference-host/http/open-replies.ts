@@ -6,7 +6,7 @@ const lastMs = 1000;
 const message =
   'The server stops or restarts, and this request took too long to end before that. It may have done a part of its work: look at that before asking again.';
 
-/** The answers that a server has not sent completely. */
+/** The answers that have not been sent completely. */
 export class OpenReplies {
   readonly #open = new Set<ServerResponse>();
 

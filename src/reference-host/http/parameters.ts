@@ -28,7 +28,7 @@ export const folderParentType = oneOf(['folder', 'collection', 'user'], { descri
 /** An answer that consists of a sentence. */
 export const returnsMessage = { schema: component('Message', objectOf({ message: anyText })) };
 
-/** Scopes of tokens that are limited to part of what their user may do. */
+/** Scopes of tokens that are limited to some of their user's rights. */
 export const scopes = {
   read: 'core.data.read',
   write: 'core.data.write',

@@ -15,7 +15,9 @@ export function parseServerRoot(value: unknown): string {
   return `${url.origin}${checkedPrefix(url.pathname)}`;
 }
 
-/** The address without the prefix, where a proxy has not removed that; `null` where it is the prefix alone, which needs a slash behind it. */
+/**
+ * The address without the prefix, which a proxy may not have removed; `null` for the prefix alone, which needs a slash after it.
+ */
 function withoutPrefix(url: string, prefix: string): string | null {
   if (prefix === '' || !url.startsWith(prefix)) return url;
   const rest = url.slice(prefix.length);
@@ -23,7 +25,10 @@ function withoutPrefix(url: string, prefix: string): string | null {
   return rest.startsWith('/') ? rest : url;
 }
 
-/** Has addresses in answers begin with the setting `core.server_root`, and serves its path whether or not a proxy removes it from requests. */
+/**
+ * Makes addresses in answers begin with the setting `core.server_root`, and serves its path whether or not a proxy removes it from
+ * requests.
+ */
 export function underServerRoot(context: HostContext): RequestHandler {
   return (request, response, next) => {
     void serverRoot(context).then((root) => {
@@ -31,7 +36,7 @@ export function underServerRoot(context: HostContext): RequestHandler {
       const url = withoutPrefix(request.url, root.prefix);
       if (url === null) return response.redirect(308, `${root.prefix}/${request.url.slice(root.prefix.length)}`);
       request.url = url;
-      // A proxy that is trusted knows better by which of several addresses the client has come.
+      // A trusted proxy knows better which of several addresses the client has used.
       if (request.headers['x-forwarded-prefix'] === undefined || !isFromTrusted(request)) setPublicAddress(request, root);
       return next();
     }, next);
@@ -41,7 +46,7 @@ export function underServerRoot(context: HostContext): RequestHandler {
 /** The address in `core.server_root`; `null` where there is none. */
 async function serverRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
   const text = await context.setting('core.server_root');
-  // Values of former releases may be no address.
+  // Values from earlier releases may not be addresses.
   if (!URL.canParse(text)) return null;
   const { origin, pathname } = new URL(text);
   return { origin, prefix: checkedPrefix(pathname) ?? '' };

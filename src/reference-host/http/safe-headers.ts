@@ -7,7 +7,10 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Adds to every answer, including those outside of routes, that browsers must not guess its type, show it in frames or tell its address to other sites. */
+/**
+ * Adds headers to every answer, including those outside routes, that tell browsers not to guess its type, show it in frames or send
+ * its address to other sites.
+ */
 export function safeHeaders(_request: Request, response: Response, next: NextFunction): void {
   response.set(headers);
   next();

@@ -3,17 +3,17 @@ import { Socket } from 'node:net';
 
 /** How long a server waits for clients, in milliseconds. */
 export interface Patience {
-  /** For the next request on a connection. */
+  /** Limit for the next request on a connection. */
   keepAliveMs: number;
-  /** For the head of a request to arrive whole. */
+  /** Limit for the complete header of a request. */
   headersMs: number;
-  /** For a request to arrive whole, with its body. */
+  /** Limit for a complete request, with its body. */
   requestMs: number;
-  /** For the next bytes of a body that is being sent, and for the next bytes of an answer to be taken. */
+  /** Limit for the next bytes of a body, and for the client to receive the next bytes of an answer. */
   stallMs: number;
-  /** Interval at which the times for heads and requests are checked. */
+  /** Interval at which the limits for headers and requests are checked. */
   checkMs: number;
-  /** How long a client may go on sending after its last answer. */
+  /** How long a client can continue sending after its last answer. */
   lingerMs: number;
 }
 
@@ -21,17 +21,20 @@ const defaultPatience: Patience = {
   // Proxies and clients close idle connections earlier, so that no connection is closed here while a request is on its way.
   keepAliveMs: 65_000,
   headersMs: 20_000,
-  // The largest file that may be uploaded (100 GiB), at 10 Mbit/s.
+  // The time for the largest file that can be uploaded (100 GiB), at 10 Mbit/s.
   requestMs: 24 * 60 * 60 * 1000,
   stallMs: 120_000,
   checkMs: 5000,
   lingerMs: 30_000,
 };
 
-/** Longest head of a request in bytes. The address may contain a style of many bands. */
+/** Maximum size of a request's header in bytes. The address may contain a style with many bands. */
 const maxHeadBytes = 64 * 1024;
 
-/** Most requests of one connection that wait for their answers. Few clients send requests without waiting for the last answer, and those send few. */
+/**
+ * Maximum number of requests of one connection that wait for their answers. Few clients send requests without waiting for the last
+ * answer, and those send few.
+ */
 const maxPipelined = 100;
 
 /**
@@ -52,7 +55,8 @@ export function createPatientServer(listener: RequestListener, patience: Partial
   const unanswered = new WeakMap<Socket, number>();
   server.on('request', (request, response) => {
     const { socket } = request;
-    // After the connection was destroyed, the parser still emits the other requests of the same packet, which can be more than a thousand.
+    // After the connection was destroyed, the parser still emits the other requests of the same packet, which can be more than a
+    // thousand.
     if (socket.destroyed) return;
     const count = (unanswered.get(socket) ?? 0) + 1;
     if (count > maxPipelined) {
@@ -69,8 +73,8 @@ export function createPatientServer(listener: RequestListener, patience: Partial
     });
     listener(request, response);
   });
-  // Called when nothing was sent or received for half of the time. The client has stopped if that is so twice in a row, because the first time the
-  // server itself may not have been reading.
+  // Called after half of the limit without any bytes sent or received. The client has stopped if that happens twice in a row,
+  // because the first time the server itself may not have been reading.
   server.setTimeout(stallMs / 2, (socket: Socket) => {
     const entry = asked.get(socket);
     const position = `${socket.bytesRead} ${socket.writableLength}`;
@@ -113,14 +117,18 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.destroySoon();
 }
 
-/** Whether a request waits for its client, which must send or receive more. If there are unread bytes of the body, it waits for the server. */
+/**
+ * Whether a request waits for its client, which must send or receive more. If there are unread bytes of the body, it waits for the
+ * server.
+ */
 function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
   return (!request.complete && request.readableLength === 0) || socket.writableLength > 0;
 }
 
 /**
- * Delays the end of a connection after its last answer. Node would close it at once. If the client is still sending, as after a refusal, that would reset
- * the connection, and the client might lose the answer. So the rest of the body is read for a while, and dropped.
+ * Delays closing a connection after its last answer. Node would close it at once. If the client is still sending, as after a
+ * refusal, that would reset the connection, and the client might lose the answer. So the rest of the body is read for a while, and
+ * dropped.
  */
 function closeAfterBody(request: IncomingMessage, lingerMs: number): void {
   const { socket } = request;

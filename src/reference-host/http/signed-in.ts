@@ -3,7 +3,7 @@ import { LargeImageError, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import { principalOf, type Principal } from '../access/access.js';
 
-/** The signed-in caller of a route with access `user`, which admits nobody else. */
+/** The signed-in caller of a route with access `user`. */
 export async function signedIn(context: HostContext, caller: Caller | null): Promise<Principal & { id: Types.ObjectId }> {
   const principal = await principalOf(context, caller);
   const { id } = principal;

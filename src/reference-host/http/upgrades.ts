@@ -8,8 +8,8 @@ export type Upgrading = (request: IncomingMessage, socket: Duplex, head: Buffer)
 const dropped = new Set(['connection', 'upgrade', 'http2-settings']);
 
 /**
- * Offers connections whose clients request another protocol to `take`. The other requests are answered as usual, as HTTP requires: Java clients request
- * HTTP/2 with their first request.
+ * Passes connections whose clients request another protocol to `take`. The other requests are answered as usual, as HTTP requires:
+ * Java clients request HTTP/2 with their first request.
  */
 export function offerUpgrades(server: Server, take: Upgrading): void {
   server.on('upgrade', (request, socket, head) => {

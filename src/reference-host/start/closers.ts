@@ -1,12 +1,12 @@
-/** Steps to be taken at the end, the last added first. */
+/** Steps to run at the end, the last added first. */
 export class Closers {
   private readonly steps: { name: string; close: () => Promise<void> | void }[] = [];
   private closing: Promise<void> | null = null;
 
-  /** `failed` is called with each step that fails. The others are taken nevertheless. */
+  /** `failed` is called with each step that fails. The other steps are run anyway. */
   constructor(private readonly failed: (name: string, error: unknown) => void) {}
 
-  /** Adds a step. It is taken at once if the end has already come. */
+  /** Adds a step. It is run at once if the end has already come. */
   async add(name: string, close: () => Promise<void> | void): Promise<void> {
     this.steps.push({ name, close });
     if (this.closing !== null) {
@@ -15,7 +15,7 @@ export class Closers {
     }
   }
 
-  /** Takes all steps. A second call waits for the same end. */
+  /** Runs all steps. A second call waits for the same end. */
   close(): Promise<void> {
     this.closing ??= this.run();
     return this.closing;

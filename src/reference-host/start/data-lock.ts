@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { askAt, listenAt } from '../upkeep/sockets.js';
 
-/** How long a process may take to remove a socket that another has left, in milliseconds, before it counts as killed. */
+/** How long a process can take to remove a socket that another has left, in milliseconds, before it counts as killed. */
 const clearMs = 10_000;
 const retryMs = 50;
 /** Long enough for a process that was killed while it removed a socket. */
@@ -18,11 +18,11 @@ export class DataDirectoryInUseError extends Error {
 }
 
 /**
- * Makes sure that only one server at a time uses a data folder, which is made if it does not exist. The lock is a listening socket: the system
- * releases it however this process ends, and it does not depend on process numbers, which are used again.
+ * Makes sure that only one server at a time uses a data folder, which is created if it does not exist. The lock is a listening
+ * socket: the system releases it however this process ends, and it does not depend on process numbers, which are reused.
  *
  * @returns the function that releases the folder
- * @throws {@link DataDirectoryInUseError} when another process holds it
+ * @throws {@link DataDirectoryInUseError} if another process holds it
  */
 export async function lockDataDirectory(directory: string): Promise<() => Promise<void>> {
   await mkdir(directory, { recursive: true });
@@ -46,9 +46,9 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
 }
 
 /**
- * Removes the socket that a killed process has left. Only one process at a time may do so; otherwise a second one could remove the socket of a server
- * that listens there meanwhile. No server can listen at a path that is taken, so a socket that is dead while this process has the right to remove it
- * stays dead.
+ * Removes the socket that a killed process has left. Only one process at a time can do this; otherwise a second one could remove
+ * the socket of a server that has just started to listen there. No server can listen at a path that is taken, so a socket that is
+ * dead while this process has the right to remove it stays dead.
  */
 async function clear(path: string): Promise<void> {
   const right = `${path}.clear`;
@@ -61,7 +61,7 @@ async function clear(path: string): Promise<void> {
       ({ mtimeMs }) => mtimeMs,
       () => null,
     );
-    // Its process was killed, too.
+    // Its process was killed too.
     if (since !== null && Date.now() - since > clearMs) await rm(right, { force: true });
     else await wait(retryMs);
     return;
@@ -81,11 +81,11 @@ async function socketPath(directory: string): Promise<string> {
   const digest = createHash('sha256').update(real).digest('hex').slice(0, 24);
   if (process.platform === 'win32') return `\\\\.\\pipe\\large-image-${digest}`;
   const path = join(real, '.lock');
-  // The system allows 104 to 108 bytes for the path of a socket.
+  // The system limits the path of a socket to 104 to 108 bytes.
   return Buffer.byteLength(path) <= 90 ? path : join(tmpdir(), `large-image-${digest}.lock`);
 }
 
-/** The listening server, or `null` when the path is taken. */
+/** The listening server, or `null` if the path is taken. */
 async function listen(path: string): Promise<Server | null> {
   try {
     return await listenAt(path, `${process.pid}`);

@@ -22,12 +22,12 @@ import { issueSignInLink, linkMinutes } from '../accounts/sign-in/sign-in-link.j
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { isLoopback } from '../http/loopback.js';
 
-/** Everything a process of `npm start` has once its database answers. */
+/** Everything that a process of `npm start` has once its database answers. */
 export interface Hosting {
   options: StartOptions;
   mongoUri: string;
   server: Listening;
-  /** Its number among the processes that serve; `null` where it serves alone. */
+  /** Its connection to the process that watches it; `null` if it serves alone. */
   one: OneOfSeveral | null;
   display: ProgressDisplay;
   signal: AbortSignal;
@@ -43,12 +43,12 @@ interface Administrator {
   login: string[];
 }
 
-/** A host that answers at the port. */
+/** A host that serves requests at the port. */
 interface OpenedHost {
   running: RunningHost;
   /** The lines of the banner about signing in; `null` in a process that prints none. */
   login: string[] | null;
-  /** Adds the contents; `null` where the host gets none, or another process adds them. */
+  /** Adds the contents; `null` if the host gets none, or another process adds them. */
   fill: (() => Promise<void>) | null;
 }
 
@@ -80,7 +80,7 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
       host.context.rescan = rescans === null ? null : () => rescans.rescan();
       return host;
     },
-    // The first user to register is the administrator, so nobody may register before this.
+    // The first user to register becomes the administrator, so nobody can register before this.
     prepare: async (host) => {
       if (one !== null && !one.fills) return;
       found.admin = await alone(host, 'administrator', () => (options.bare ? nobodyMade(host) : administrator(host, options)));
@@ -96,7 +96,7 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
   return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting, rescans) };
 }
 
-/** Looks at what is served in place, on the host that runs at the time. */
+/** Returns a function that checks what is served in place, on the host that is currently running. */
 function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Rescans {
   const { display, signal } = hosting;
   const use = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
@@ -116,14 +116,14 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
   return new Rescans({ ...scanOf(use, hosting), found, failed, signal });
 }
 
-/** The line of the banner with the address that opens the page signed in; none where others could open it, too. */
+/** The line of the banner with the address that opens the page signed in; none if others could open it too. */
 async function signInLink(running: RunningHost, user: UserDocument | null, { options, server }: Hosting): Promise<string[]> {
   if (user?.admin !== true || user.status !== 'enabled' || !isLoopback(options.host)) return [];
   const secret = await running.use((host) => issueSignInLink(host.context, user));
   return [`Open      ${server.url}/#enter/${secret}   (signs in as ${user.login}: once, within ${linkMinutes} minutes)`];
 }
 
-/** Makes items of the caller's own files, or else of the synthetic slide. The server answers requests meanwhile. */
+/** Makes items of the user's files, or else of the synthetic slide. Meanwhile the server answers requests. */
 async function fill(
   running: RunningHost,
   creatorId: Types.ObjectId | null,
@@ -155,7 +155,7 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
   });
 }
 
-/** The registry of metrics for Prometheus, with those of the process; `null` where the package is not installed. */
+/** The registry of metrics for Prometheus, with those of the process; `null` if the package is not installed. */
 async function metricsRegistry(one: OneOfSeveral | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client');
@@ -169,7 +169,7 @@ async function metricsRegistry(one: OneOfSeveral | null): Promise<Registry | nul
   return register;
 }
 
-/** Does work that only one of several servers on a database does at a time. The others find it done. */
+/** Does work that only one of several servers on a database can do at a time. The others find it done. */
 function alone<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
   const busy = () => new Error('Another server on this database has been filling it for an hour.');
   return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, busy }, work);
@@ -209,7 +209,7 @@ async function demonstrate(
   });
 }
 
-/** Looks at the files and buckets that are served in place, in this process, while no other process does. */
+/** Returns a function that checks the files and buckets that are served in place, in one process at a time. */
 function scanOf(
   use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
   { options, display, signal }: Hosting,
@@ -251,7 +251,7 @@ function scanOf(
   };
 }
 
-/** Makes the caller's own files items, and follows what happens to them. */
+/** Makes the user's files items, and follows their changes. */
 async function registerFiles(rescans: Rescans, { options, display }: Hosting): Promise<void> {
   const { files, missing } = await rescans.rescan();
   const what = options.paths.length > 0 ? 'of your own files' : 'files in buckets';
@@ -260,7 +260,7 @@ async function registerFiles(rescans: Rescans, { options, display }: Hosting): P
   rescans.follow();
 }
 
-/** Leaves it to the first user who registers to be the administrator. */
+/** Leaves the role of administrator to the first user who registers. */
 async function nobodyMade({ context }: ReferenceHost): Promise<Administrator> {
   const isEmpty = (await context.models.user.exists({})) === null;
   const reason = isEmpty
@@ -269,7 +269,7 @@ async function nobodyMade({ context }: ReferenceHost): Promise<Administrator> {
   return { user: null, login: [`Login     ${reason}`] };
 }
 
-/** Makes the administrator where there is no user yet. */
+/** Creates the administrator if there is no user yet. */
 async function administrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
   const kept = options.adminPassword === null ? await keptPassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? kept?.password ?? '';

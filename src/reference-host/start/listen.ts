@@ -16,8 +16,8 @@ export interface Listening {
   readonly url: string;
   serve(handler: RequestListener, upgrade?: Upgrading): Promise<void>;
   /**
-   * Waits for the end of running requests. Event streams are cut off, and requests that take too long are answered with 503. Further requests wait
-   * until there is something to serve again.
+   * Waits for the end of running requests. Event streams are closed, and requests that take too long are answered with 503. Further
+   * requests wait until the server can serve again.
    */
   pause(): Promise<void>;
   /** Accepts no more requests, waits for the end of running ones, and answers 503 to those that take too long. */
@@ -25,8 +25,9 @@ export interface Listening {
 }
 
 /**
- * Listens before anything slow is done, so that a port that is taken is noticed at once, and answers 503 until there is something to serve. With
- * `whenServing`, which is for one of several processes at a port, it begins to listen only then, and the other processes get the requests until then.
+ * Starts to listen before anything slow is done, so that a port that is taken is noticed at once, and answers 503 until the server
+ * is ready. With `whenServing`, which is for one of several processes at a port, it starts to listen only then, and the other
+ * processes get the requests until then.
  *
  * @throws UsageError
  */

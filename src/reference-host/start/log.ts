@@ -11,7 +11,7 @@ function writeLine(descriptor: number, line: string): void {
   try {
     for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
   } catch {
-    // There is nowhere to say so.
+    // There is no place to report it.
   }
 }
 
@@ -20,7 +20,7 @@ export function openLog(level: string, base: Readonly<Record<string, unknown>> |
   return pino({ level, base, timestamp: stdTimeFunctions.isoTime }, { write: (line) => writeLine(process.stderr.fd, line) });
 }
 
-/** Lets the process go on when its output cannot be written. Without a listener such an error would end it. */
+/** Keeps the process running if its output cannot be written. Without a listener such an error would end it. */
 export function survivePrinting(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 }

@@ -14,7 +14,7 @@ export interface BucketPrefix {
 
 /** The options of `npm start`. */
 export interface StartOptions {
-  /** 0: any free port. */
+  /** 0 means any free port. */
   port: number;
   host: string;
   dataDirectory: string;
@@ -23,34 +23,34 @@ export interface StartOptions {
   adminPassword: string | null;
   /** Number of proxies in front of the server, or their addresses. */
   trustProxy: number | string | null;
-  /** The setting `core.server_root`; `null` where the stored one counts. */
+  /** The setting `core.server_root`; `null` to use the stored one. */
   serverRoot: string | null;
-  /** How long to wait at the start for the database of `MONGODB_URI`. */
+  /** How long to wait at startup for the database of `MONGODB_URI`. */
   databaseWaitMs: number;
-  /** Token with which numbers for Prometheus are read. */
+  /** Token for reading the metrics for Prometheus. */
   metricsToken: string | null;
-  /** Neither slide nor user: the first to register is the administrator. */
+  /** Creates neither slide nor user; the first user to register becomes the administrator. */
   bare: boolean;
   /** Whether everyone can see the served files and the synthetic slide. */
   isPublic: boolean;
-  /** How many processes serve. */
+  /** Number of processes that serve requests. */
   processes: number;
   /** Only run jobs, next to a server with the same database and data folder. */
   worker: boolean;
   /** Lowest level that is logged to standard error. */
   logLevel: string;
-  /** Absolute paths of the caller's own files and folders, to be served in place. */
+  /** Absolute paths of the user's files and folders, to serve in place. */
   paths: string[];
-  /** Objects in buckets, to be served in place. */
+  /** Objects in buckets, to serve in place. */
   buckets: BucketPrefix[];
 }
 
-/** The command line or the environment asks for something that cannot be; the message is for the terminal. */
+/** Thrown if the command line or the environment is invalid. The message is printed on the terminal. */
 export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** Environment variables of `npm start`: name, default, meaning. The table in docs/settings.md is made from them. */
+/** Environment variables of `npm start`: name, default, meaning. The table in docs/settings.md is generated from them. */
 export const environmentVariables = [
   ['PORT', '8080', 'Port to listen on; 0 picks a free one.'],
   ['HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 accepts connections from the network.'],
@@ -123,7 +123,7 @@ export function readOptions(
   } = parsed.options as Record<string, unknown> & { '--'?: string[] };
   for (const name of Object.keys(unknown))
     throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See ${command} --help`);
-  // cac takes the value of an option that has none for a file, and `--no-public` for `--public` with the value false.
+  // cac treats the value of an option without a value as a file, and `--no-public` as `--public` with the value false.
   for (const option of ['bare', 'public', 'worker']) {
     if (own.some((word) => word.startsWith(`--${option}=`))) throw new UsageError(`--${option} takes no value.`);
     if (own.includes(`--no-${option}`)) throw new UsageError(`Unknown option: --no-${option}. See ${command} --help`);
@@ -178,7 +178,7 @@ export function readOptions(
   };
 }
 
-/** Reads `s3://bucket/prefix`; `null` for what does not begin like that. @throws UsageError */
+/** Reads `s3://bucket/prefix`; `null` for other texts. @throws UsageError */
 function parseBucketPrefix(word: string): BucketPrefix | null {
   if (!/^s3:/i.test(word)) return null;
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
@@ -249,7 +249,7 @@ function readLogLevel(text: string | undefined): string {
   throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it is one of ${logLevels.join(', ')}.`);
 }
 
-/** The help text, if the command line asks for it; otherwise `null`. */
+/** The help text, if the command line requests it; otherwise `null`. */
 export function helpAskedFor(words: readonly string[], version: string, command: string): string | null {
   return beforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
 }

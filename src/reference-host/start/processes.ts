@@ -2,25 +2,27 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Facts about a serving process, for the banner. */
+/** Data of a serving process, for the banner. */
 export interface ServingAt {
   url: string;
   /** The lines of the banner about signing in. */
   login: string[] | null;
 }
 
-/** From a process that serves to the one that watches over it. */
+/** Messages from a serving process to the one that watches it. */
 type Report =
   | ({ kind: 'serving' } & ServingAt)
   | { kind: 'restart' }
-  /** Asks for the numbers of all processes. */
+  /** Requests the metrics of all processes. */
   | { kind: 'metrics'; id: number };
-/** To a process that serves. */
+/** Messages to a serving process. */
 type Order = { kind: 'stop' | 'restart' } | { kind: 'metrics'; id: number; text?: string; error?: string };
 
-/** In the environment of the one process that makes administrator and example, and registers files. */
+/** Environment variable of the one process that creates the administrator and the example, and registers files. */
 const fillingVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
-/** How long a process that ended is left before another takes its place, in milliseconds: doubled while it does not come to serve. */
+/**
+ * Delay in milliseconds before another process replaces one that has ended. It is doubled while the process ends before it serves.
+ */
 const shortestDelayMs = 500;
 const longestDelayMs = 30_000;
 
@@ -30,22 +32,22 @@ export interface ServingProcessesOptions {
   /** Added to the environment of each process. */
   env: Readonly<Record<string, string>>;
   report(text: string): void;
-  /** The numbers of all processes for Prometheus. */
+  /** The metrics of all processes for Prometheus. */
   metrics(): Promise<string>;
 }
 
 /**
- * Processes that serve on one port, which this one watches over: one that ends without being told to is replaced, one that asks for a restart
- * restarts all. They run the program of this process with the same words, and end with it.
+ * Serving processes on one port, which this process watches: one that ends unexpectedly is replaced, and one that requests a
+ * restart restarts all. They run the program of this process with the same arguments, and end with it.
  */
 export class ServingProcesses {
   readonly #delays = new AbortController();
-  /** Whether the first has come to serve: from then on what ends is replaced. */
+  /** Whether the first process serves. From then on, processes that end are replaced. */
   #isServing = false;
 
   constructor(private readonly options: ServingProcessesOptions) {}
 
-  /** Starts the first. `null` when it has ended before it served, having said why on standard error. */
+  /** Starts the first process. `null` if it has ended before it served, after printing the reason on standard error. */
   async start(): Promise<ServingAt | null> {
     cluster.on('message', (worker, message: Report) => void this.#hear(worker, message));
     const first = await this.#fork({ [fillingVariable]: '1' });
@@ -53,13 +55,16 @@ export class ServingProcesses {
     return first;
   }
 
-  /** Starts the others, when the first serves: they find what it has made. @returns whether all have come to serve at once */
+  /**
+   * Starts the other processes after the first, so that they find what it has created. @returns whether all of them serve without a
+   * restart
+   */
   async startOthers(): Promise<boolean> {
     const others = await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
     return others.every((serving) => serving !== null);
   }
 
-  /** Has all of them stop, and waits for their ends. */
+  /** Stops all of them, and waits until they have ended. */
   async stop(): Promise<void> {
     this.#isServing = false;
     this.#delays.abort();
@@ -73,7 +78,7 @@ export class ServingProcesses {
     );
   }
 
-  /** Starts one, and another in its place when it has ended. @returns `null` when it has ended before it served */
+  /** Starts a process, and another in its place when it has ended. @returns `null` if it has ended before it served */
   async #fork(own: Readonly<Record<string, string>>, delayMs = shortestDelayMs): Promise<ServingAt | null> {
     const worker = cluster.fork({ ...this.options.env, ...own });
     let serving: ServingAt | null = null;
@@ -112,16 +117,16 @@ export class ServingProcesses {
 }
 
 function send(worker: Worker, order: Order): void {
-  // One that has ended needs no orders.
+  // A process that has ended needs no messages.
   if (worker.isConnected()) worker.send(order, () => undefined);
 }
 
-/** One of several serving processes: its connection to the process that watches them. */
+/** One of several serving processes, with its connection to the process that watches it. */
 export class OneOfSeveral {
   readonly #asked = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;
 
-  /** `null` in a process that nobody watches over. */
+  /** `null` in a process that is not watched. */
   static here(orders: { stop(): void; restart(): void }): OneOfSeveral | null {
     return cluster.isWorker ? new OneOfSeveral(orders) : null;
   }
@@ -133,7 +138,7 @@ export class OneOfSeveral {
     });
   }
 
-  /** Whether it is this process that makes administrator and example. */
+  /** Whether this process creates the administrator and the example. */
   get fills(): boolean {
     return process.env[fillingVariable] !== undefined;
   }
@@ -142,12 +147,12 @@ export class OneOfSeveral {
     this.#say({ kind: 'serving', ...at });
   }
 
-  /** Has all processes restart. */
+  /** Restarts all processes. */
   restartAll(): void {
     this.#say({ kind: 'restart' });
   }
 
-  /** The numbers of all processes. */
+  /** The metrics of all processes. */
   metrics(): Promise<string> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {

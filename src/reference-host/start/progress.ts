@@ -4,9 +4,9 @@ import type { Progress } from '../database/database-options.js';
 /** Shows progress on a terminal as a bar, elsewhere as lines, about one every five seconds. */
 export interface ProgressDisplay {
   report(progress: Progress): void;
-  /** Writes a line where no bar is in the way. */
+  /** Writes a line without disturbing the bar. */
   line(text: string): void;
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void;
 }
 

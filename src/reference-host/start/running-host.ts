@@ -9,9 +9,9 @@ export interface RunningHostOptions {
   /** Prepares the first host before any request is served. */
   prepare?(host: ReferenceHost): Promise<void>;
   server: Pick<Listening, 'serve' | 'pause'>;
-  /** Is told that a restart begins or has ended. */
+  /** Called when a restart begins or has ended. */
   report(text: string): void;
-  /** Is told that a restart failed; nothing is served then. */
+  /** Called when a restart failed; then nothing is served. */
   failed(error: unknown): void;
 }
 
@@ -21,7 +21,7 @@ export interface RunningHostOptions {
  */
 export class RunningHost {
   #host: ReferenceHost | null = null;
-  /** Restarts and uses of the host, one after the other. */
+  /** Queues restarts and uses of the host. */
   readonly #inOrder = pLimit(1);
   #isAsked = false;
   #isClosed = false;
@@ -35,7 +35,7 @@ export class RunningHost {
     return running;
   }
 
-  /** Does something with the host that no restart may interrupt. */
+  /** Uses the host without being interrupted by a restart. */
   use<T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> {
     return this.#inOrder(async () => {
       if (this.#host === null) throw new Error('The host is closed.');
@@ -43,12 +43,12 @@ export class RunningHost {
     });
   }
 
-  /** Ends event streams; the host is not ready for further requests. */
+  /** Ends event streams; the host is not ready for more requests. */
   async endStreams(): Promise<void> {
     this.#host?.endStreams();
   }
 
-  /** Closes the host after what is under way; there is no restart any more. */
+  /** Closes the host after running work; it cannot restart any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#inOrder(async () => this.#closeHost());

@@ -13,9 +13,9 @@ import { isInstalled } from '../packages.js';
 import { OneOfSeveral, ServingProcesses } from './processes.js';
 import { progressDisplay } from './progress.js';
 
-// The package's own name leads to its package.json from the sources and from what is built of them.
+// The package's own name leads to its package.json, both from the sources and from the built files.
 const { version } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
-/** After this the process ends although something has not closed. */
+/** After this time the process ends even if something has not closed. */
 const closeDeadlineMs = 40_000;
 
 const display = progressDisplay(process.stdout);
@@ -37,7 +37,8 @@ async function run(words: readonly string[], command: string): Promise<void> {
   const signal = stopping.signal;
   if (options.buckets.length > 0) await (await import('./content/own-buckets.js')).requireBuckets(options.buckets, signal);
   await lockOwnDatabase(options);
-  // Where others may serve the same, it takes no request before it can answer: a balancer asks them. A port that is taken is known all the same.
+  // If others may serve the same, it accepts no request before it can answer, because a load balancer checks readiness. A port that
+  // is taken is noticed anyway.
   const whenServing = one !== null || Boolean(process.env.MONGODB_URI);
   if (whenServing && one === null && options.port !== 0) await (await listen(options.host, options.port)).close();
   const server = await listen(options.host, options.port, { whenServing });
@@ -68,10 +69,10 @@ async function run(words: readonly string[], command: string): Promise<void> {
   await fill?.();
 }
 
-/** Has several processes serve, and watches over them. */
+/** Starts several serving processes and watches them. */
 async function watchOver(options: StartOptions): Promise<void> {
   await lockOwnDatabase(options);
-  // A port that is taken is known before anything slow is done.
+  // A port that is taken is noticed before anything slow is done.
   if (options.port !== 0) await (await listen(options.host, options.port)).close();
   display.line(`express-large-image ${version} is starting in ${options.processes} processes`);
   const database = await openDatabase(options);
@@ -91,7 +92,10 @@ async function watchOver(options: StartOptions): Promise<void> {
   if (await processes.startOthers()) display.line(`All ${options.processes} processes serve.`);
 }
 
-/** A database that is started here has its files in the data folder: no other server may use that meanwhile. Several may, where the database is elsewhere. */
+/**
+ * A database that is started here has its files in the data folder, so no other server can use the folder meanwhile. If the
+ * database is elsewhere, several can.
+ */
 async function lockOwnDatabase({ dataDirectory }: StartOptions): Promise<void> {
   if (!process.env.MONGODB_URI) await closers.add('lock of the data folder', await lockDataDirectory(dataDirectory));
 }

@@ -45,7 +45,7 @@ const kind: DocumentKind<CollectionDocument> = {
 };
 const readable = mayRead(kind);
 
-/** Collections. */
+/** Routes for collections. */
 export const collectionRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

@@ -25,7 +25,7 @@ export async function loadCollection(
   return collection;
 }
 
-/** @throws AccessDeniedError when the principal cannot create collections. */
+/** @throws AccessDeniedError if the principal cannot create collections. */
 export async function requireCollectionCreator(context: HostContext, principal: Principal): Promise<void> {
   if (principal.admin) return;
   const { open, users, groups } = await context.setting('core.collection_create_policy');
@@ -37,7 +37,7 @@ export async function requireCollectionCreator(context: HostContext, principal: 
   }
 }
 
-/** Makes a collection, which its creator administers. @throws InvalidError when the name is taken. */
+/** Creates a collection, which its creator administers. @throws InvalidError if the name is taken. */
 export async function createCollection(
   { models }: HostContext,
   {
@@ -108,7 +108,7 @@ export async function setCollectionMetadata(
   return updated;
 }
 
-/** Replaces the permissions of a collection and, on request, of the folders below it that the principal administers. */
+/** Replaces the permissions of a collection and, optionally, of the folders below it that the principal administers. */
 export async function setCollectionAccess(
   context: HostContext,
   collection: CollectionDocument,

@@ -168,7 +168,7 @@ export const downloadRoute = {
   errors: ['unknown-id', 'access-denied', 'not-found'],
 } as const;
 
-/** The document in the path and who asks, for those who may read it. */
+/** Loads the document in the path and the caller, if the caller can read it. */
 export function mayRead<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);
@@ -176,7 +176,7 @@ export function mayRead<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   };
 }
 
-/** The document in the path and who asks, for those who may write to it. */
+/** Loads the document in the path and the caller, if the caller can write to it. */
 function mayWrite<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await principalOf(context, caller);

@@ -22,7 +22,7 @@ export function removeFolder(context: HostContext, folder: FolderDocument): Prom
   return removeTree(context, 'folder', folder, (removed) => clearFolder(context, removed));
 }
 
-/** Removes what belonged to a removed folder. Can be repeated. */
+/** Removes everything that belonged to a removed folder. Can be repeated. */
 export async function clearFolder(context: HostContext, folder: FolderDocument): Promise<void> {
   await releaseNames(context, folder._id);
   await removeContents(context, folder._id, {});
@@ -122,7 +122,7 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
   const moved = await updateParent(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
   step('move:placed');
   try {
-    // Checked again, because of two simultaneous moves each may have moved its folder below the other's.
+    // Checked again, because two simultaneous moves may each have moved its folder below the other's.
     await refuseCircle(context, folder, target);
   } catch (error) {
     const { parentId, parentCollection, baseParentId, baseParentType } = folder;
@@ -177,7 +177,7 @@ export interface FolderCopy {
   creatorId: Types.ObjectId | null;
   /** Whether the annotations of the items are copied too; by default true. */
   copyAnnotations?: boolean | undefined;
-  /** Whether a folder is copied. Other folders are left out with everything in them. */
+  /** Whether to copy a folder. Other folders are left out with everything in them. */
   isReadable(folder: FolderDocument): boolean;
 }
 

@@ -39,7 +39,7 @@ export const treeFields = {
 export interface FolderDocument extends TreeDocument, AccessControlled {
   description: string;
   parentId: Types.ObjectId;
-  /** Type of the parent. The name is that of the interface. */
+  /** Type of the parent. The name is that of the API. */
   parentCollection: FolderParentType;
   baseParentType: RootType;
   baseParentId: Types.ObjectId;

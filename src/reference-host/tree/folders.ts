@@ -16,7 +16,7 @@ export type FolderParent =
   | { type: 'collection'; doc: CollectionDocument }
   | { type: 'user'; doc: UserDocument };
 
-/** Loads a folder on which the caller has an access level. */
+/** Loads a folder if the caller has this level on it. */
 export async function loadFolder(
   { models }: HostContext,
   id: string | Types.ObjectId,
@@ -73,7 +73,7 @@ export interface NewFolder {
   creatorId: Types.ObjectId | null;
   /** Whether an existing folder of this name is returned, if `principal` may read it. */
   reuseExisting?: boolean | undefined;
-  /** The caller; by default one who may read everything. */
+  /** The caller; by default one who can read everything. */
   principal?: Principal;
   /** Whether a number is appended to a name that is taken; otherwise that is an error. */
   allowRename?: boolean | undefined;

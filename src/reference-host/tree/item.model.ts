@@ -8,9 +8,9 @@ export interface ItemDocument extends TreeDocument {
   baseParentType: RootType;
   baseParentId: Types.ObjectId;
   copyOfItem?: Types.ObjectId;
-  /** Since when its file, which is served in place, has been gone. */
+  /** When its file, which is served in place, went missing. */
   fileMissing?: Date;
-  /** When other bytes were last found in its file, which is served in place. */
+  /** When the content of its file, which is served in place, was last found to have changed. */
   fileChanged?: Date;
 }
 

@@ -15,7 +15,7 @@ import { removeTree } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 
-/** Loads an item on which the caller has an access level, and its folder. */
+/** Loads an item if the caller has this level on it, and its folder. */
 export async function loadItem(
   context: HostContext,
   id: string | Types.ObjectId,
@@ -201,7 +201,7 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
   return removeTree(context, 'item', item, (removed) => clearItem(context, removed));
 }
 
-/** Removes what belonged to a removed item. @param isRepeated whether this may already have been done in part. */
+/** Removes everything that belonged to a removed item. @param isRepeated whether this may already have been done in part. */
 export async function clearItem(context: HostContext, item: ItemDocument, isRepeated = false): Promise<void> {
   await releaseNames(context, item._id);
   await discardUploadsOf(context, item._id);
@@ -244,7 +244,7 @@ export function copyItem(
   return context.journal.undertake({ kind: 'making', type: 'item', id: _id }, copy);
 }
 
-/** {@link copyItem} as a part of a larger copy, which is undone as a whole. */
+/** Like {@link copyItem}, as a part of a larger copy, which is undone as a whole. */
 export async function copyItemAs(
   context: HostContext,
   source: ItemDocument,

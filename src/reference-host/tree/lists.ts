@@ -2,7 +2,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../larger-host.js';
 
-/** Number of documents that are read, and that are converted, before other work on the event loop gets its turn. */
+/** Number of documents that are read, and that are converted, before other work can use the event loop. */
 const batchSize = 1000;
 const viewsAtOnce = 100;
 
@@ -67,7 +67,7 @@ export async function positionIn<D>(
   return before;
 }
 
-/** Converts documents to what clients get. Other work on the event loop gets its turn in between. */
+/** Converts documents to the form that clients get. Other work can use the event loop in between. */
 export async function viewsOf<D>(documents: readonly D[], view: (document: D) => unknown): Promise<unknown[]> {
   const views: unknown[] = [];
   for (const document of documents) {

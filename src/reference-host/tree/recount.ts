@@ -15,7 +15,7 @@ interface Sized {
   size: number;
 }
 
-/** Computes the sizes of several documents from what belongs to them, by id. Documents to which nothing belongs are missing. */
+/** Computes the sizes of several documents from their contents, by id. Documents without contents are missing. */
 export type SumOf = (ids: readonly Types.ObjectId[]) => Promise<Map<string, number>>;
 
 /** Bytes of the files of items. */

@@ -25,7 +25,7 @@ const sections: Record<string, Section> = {
   configuration: configurationSection,
 };
 
-/** The administration, of which one section is shown at a time. */
+/** The administration, which shows one section at a time. */
 export async function adminView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const user = currentUser();
   if (user === null) throw new ApiError(401, adminTexts.administratorsFirst);

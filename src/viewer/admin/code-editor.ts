@@ -23,7 +23,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     showNumbers();
   }
 
-  /** Numbers the lines, of which none is marked. */
+  /** Numbers the lines, without marks. */
   function showNumbers() {
     const count = area.value.split('\n').length;
     if (count !== numbers.childElementCount)
@@ -46,7 +46,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     numbers.scrollTop = area.scrollTop;
   }
 
-  /** Puts the cursor in a line. */
+  /** Puts the cursor on a line. */
   function goTo(line: number) {
     const lines = area.value.split('\n');
     const start = lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0);

@@ -11,7 +11,7 @@ import { adminTexts } from '../admin-texts.js';
 /** Number of listed images that could not be made. */
 const maxRefused = 100;
 
-/** Options of the creation of large images that are ticked at first. */
+/** Options for making large images that are ticked at first. */
 const tickedOptions = ['recurse', 'localJobs'];
 
 /** Creation of large images for whole folders, the reasons why some could not be made, and removal of incomplete ones. */

@@ -58,7 +58,9 @@ export function table(columns: string[], rows: Child[][], label: string) {
   );
 }
 
-/** Runs the action of a button, unless it runs already. The button is not disabled meanwhile, since it would lose the focus. */
+/**
+ * Runs the action of a button, unless it is already running. The button is not disabled meanwhile, because it would lose the focus.
+ */
 export async function onceAtATime(made: HTMLButtonElement, run: () => Promise<void>) {
   if (made.ariaBusy) return;
   made.ariaBusy = 'true';

@@ -53,7 +53,7 @@ function createPanel(onStarted: (job: Job) => void) {
   return panel(adminTexts.createThumbnails, creation);
 }
 
-/** @throws if the text is no list of sizes */
+/** @throws if the text is not a list of sizes */
 function readSizes(text: string) {
   return text.split(/[,;]/).map((part) => {
     const [width = 0, height = 0] = (/^\s*(\d+)\s*[x×*]\s*(\d+)\s*$/i.exec(part) ?? []).slice(1).map(Number);

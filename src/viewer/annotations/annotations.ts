@@ -17,7 +17,7 @@ import type { ImageMetadata } from '../image/metadata.js';
 import type { ImageItem } from '../browse/model.js';
 import { annotationTexts } from '../annotation-texts.js';
 
-/** Color of what is selected. */
+/** Color of the selection. */
 const accent = '#5b3fd6';
 
 /** Interval in milliseconds at which annotations are updated while the view moves. */
@@ -47,7 +47,7 @@ export function showAnnotations(options: {
   const bar = toolbar((tool) => {
     const asked = tool === tools.tool ? 'select' : tool;
     tools.use(asked);
-    // Holes need a polygon.
+    // A hole needs a selected polygon.
     if (tools.tool !== asked) tell(annotationTexts.tools[asked][1]);
   });
   const card = shapeCard(metadata);
@@ -124,7 +124,7 @@ export function showAnnotations(options: {
   return {
     panel: panel.element,
     hidden: () => sheets.hidden,
-    /** Must be called when the address contains the hidden annotations. */
+    /** Must be called after the address was updated with the hidden annotations. */
     tell: () => sheets.tell(),
     /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */
     hideOnly(ids: string[]) {
@@ -173,12 +173,12 @@ export function showAnnotations(options: {
   }
 }
 
-/** A line or polygon with the vertex that would be next. */
+/** A line or polygon with the next vertex at the pointer. */
 function withTip(shape: Element, { x, y }: Point): Element {
   return { ...shape, points: [...(shape.points ?? []), [x, y, 0]] };
 }
 
-/** Calls at most once for each frame of the screen, with the last event. */
+/** Calls at most once per frame of the screen, with the last event. */
 function oncePerFrame<E extends Event>(call: (event: E) => void, signal: AbortSignal) {
   let last: E | null = null;
   const run = () => {
@@ -192,7 +192,7 @@ function oncePerFrame<E extends Event>(call: (event: E) => void, signal: AbortSi
   };
 }
 
-/** Calls at most once in a while, and once more at the end. */
+/** Calls at most once per interval, and once more at the end. */
 function throttled(call: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });

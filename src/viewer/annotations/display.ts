@@ -4,7 +4,7 @@ export interface Display {
   visible?: boolean;
   /** from 0 to 1 */
   opacity: number;
-  /** groups that are not shown; `null`: shapes without a group */
+  /** hidden groups; `null` for shapes without a group */
   hidden: Set<string | null>;
 }
 

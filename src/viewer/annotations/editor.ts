@@ -12,10 +12,10 @@ import { annotationTexts } from '../annotation-texts.js';
 /** Editing of an annotation: its groups, the selected shape, and unsaved changes. */
 export function editAnnotation(options: {
   sheet: Sheet;
-  /** ends the work */
+  /** stops editing */
   signal: AbortSignal;
   redraw: () => void;
-  /** says what went wrong, or nothing any more */
+  /** shows what went wrong, or clears the message */
   report: (message: string) => void;
   /** called when the annotation was changed */
   onSaved: () => void;
@@ -147,7 +147,7 @@ export function editAnnotation(options: {
   }
 
   /**
-   * Loads the version that someone else saved.
+   * Loads a version that someone else has saved.
    *
    * @returns a message about it
    */

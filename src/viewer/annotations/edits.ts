@@ -6,9 +6,9 @@ export type Edit = { before: Element | null; after: Element | null };
 
 /** Numbers of elements that somebody else has changed too. */
 export interface Conflicts {
-  /** ours was changed, and is added as a new one */
+  /** our change, added as a new element */
   added: number;
-  /** we deleted it, which is not done */
+  /** our deletion, which is not done */
   kept: number;
 }
 
@@ -29,7 +29,7 @@ export class Edits {
     return this.#edits.size;
   }
 
-  /** How many elements the annotation has more once the changes are saved. */
+  /** Number of elements that the annotation gains when the changes are saved. */
   get growth() {
     let growth = 0;
     for (const { before, after } of this.#edits.values()) growth += Number(after !== null) - Number(before !== null);
@@ -137,13 +137,13 @@ export class Edits {
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
       const now = await loadElement(record, id);
-      // The user may have gone on editing during the request.
+      // The user may have continued editing during the request.
       const edit = this.#edits.get(id);
       if (!edit || JSON.stringify(now) === JSON.stringify(edit.before)) continue;
       const { after } = edit;
       isChanged = true;
       this.#edits.delete(id);
-      // It may be there already, if the answer to an earlier attempt was lost.
+      // The element may already exist, if the answer to an earlier attempt was lost.
       if (JSON.stringify(now) === JSON.stringify(after)) continue;
       if (after === null) {
         conflicts.kept += 1;
@@ -154,7 +154,7 @@ export class Edits {
       conflicts.added += 1;
     }
     this.#version = record._version;
-    // Earlier steps would bring back elements that are not stored like this any more.
+    // Earlier steps would restore elements that are no longer stored in this form.
     if (isChanged) this.#forgetSteps();
     tellListeners();
     return conflicts;
@@ -173,7 +173,7 @@ export function editsOf(annotationId: string) {
   return edits;
 }
 
-/** Forgets the unsaved changes of an annotation. */
+/** Discards the unsaved changes of an annotation. */
 export function forgetEdits(annotationId: string) {
   drafts.delete(annotationId);
   tellListeners();

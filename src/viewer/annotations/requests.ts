@@ -72,7 +72,7 @@ export async function createAnnotation(
 export async function importAnnotations(itemId: string, file: File): Promise<number> {
   const bytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
   const start = new TextDecoder().decode(bytes);
-  // GeoJSON is named after its file; a name in the file comes later, and counts.
+  // GeoJSON is named after its file; a name in the file comes later, and takes precedence.
   const named = `{"name":${JSON.stringify(file.name.replace(/\.\w+$/, ''))},`;
   let text: Blob = file;
   // QuPath writes a list of features, which become one annotation.

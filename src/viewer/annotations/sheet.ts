@@ -20,7 +20,10 @@ const maxDetails = 250_000;
 /** If more parts of a region than this are missing, the region is fetched as a whole. */
 const maxParts = 4;
 
-/** Shapes are denser than average where people look. If more than this multiple of `maxShapes` is expected, shapes are not requested. */
+/**
+ * Shapes are denser than average where people look. If the expected number exceeds `maxShapes` times this, shapes are not
+ * requested.
+ */
 const worthAsking = 1.5;
 
 /** If there were too many shapes, they are requested again when the view has become smaller by this factor. */
@@ -32,7 +35,7 @@ export interface SheetOptions {
   metadata: ImageMetadata;
   /** called when the drawing must be updated */
   redraw: () => void;
-  /** called when shapes of further parts of the image have arrived */
+  /** called when shapes of more parts of the image have arrived */
   onMore: () => void;
   onError: (error: unknown) => void;
   /** loads annotations that are fetched completely */
@@ -43,14 +46,14 @@ export interface SheetOptions {
 export class Sheet {
   /** stored elements near the view; `null` until they are requested */
   #gathered: Map<string, Element> | null = new Map();
-  /** image and pixelmap elements among them */
+  /** the image and pixelmap elements in `#gathered` */
   #overlays: Element[] = [];
   /** the box that contains or overlaps all stored elements */
   #near: Box | null = null;
   /** whether there are too many shapes near the view to draw; `null` until that is known */
   #dense: boolean | null = null;
   #patches = new Patches();
-  /** requests under way */
+  /** running requests */
   #asking: { box: Box; end: AbortController }[] = [];
   /** The box of a view with too many shapes, and its share of the image. */
   #refused: { covers: Box; share: number } | null = null;
@@ -84,12 +87,12 @@ export class Sheet {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
   }
 
-  /** The elements that this page draws; at least those that meet a box of the image, where one is given. */
+  /** The elements that this page draws; with a box of the image, at least those that overlap it. */
   *elements(box?: Box): Generator<Element, void> {
     yield* this.#drawn(box && this.#isPlain ? this.#patches.within(box).values() : this.all());
   }
 
-  /** The elements that this page draws whose labels are always seen. */
+  /** The elements that this page draws whose labels are always visible. */
   labelled() {
     const isLabelled = ({ label }: Element) => label?.visibility === 'always';
     if (this.#isPlain && this.#near) return [...this.#drawn(this.#patches.within(this.#near, isLabelled).values())];
@@ -101,7 +104,7 @@ export class Sheet {
     for (const element of elements) if (!hidden.has(element.group ?? null) && !isOverlay(element)) yield element;
   }
 
-  /** Whether what is drawn is what is stored. */
+  /** Whether the drawing equals the stored annotation. */
   get #isPlain() {
     return this.hasShapes && this.edits.size === 0 && this.#near !== null;
   }
@@ -110,7 +113,7 @@ export class Sheet {
     return (this.#gathered ??= this.#patches.within(this.#near ?? everywhere, (element) => !isOverlay(element)));
   }
 
-  /** The loaded elements that show other images over this one. */
+  /** The loaded elements that show other images on top of this one. */
   overlays(): readonly Element[] {
     const { hidden } = this.display;
     return this.visible ? this.#overlays.filter(({ group = null }) => !hidden.has(group)) : [];
@@ -122,7 +125,7 @@ export class Sheet {
     return this.#has(box) && (this.edits.size === 0 || (this.#near !== null && contains(this.#near, box)));
   }
 
-  /** Whether all that is stored of a box has come. */
+  /** Whether all stored elements in a box have arrived. */
   #has(box: Box) {
     return this.#patches.missing(box).length === 0;
   }
@@ -158,7 +161,7 @@ export class Sheet {
     this.options.redraw();
   }
 
-  /** Updates the shown shapes or tiles after the view has moved. */
+  /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
     if (this.#closed) return;
     const view = this.options.stage.view();
@@ -196,7 +199,7 @@ export class Sheet {
     this.#tiles = null;
   }
 
-  /** Whether all of it is fetched at once. */
+  /** Whether the whole annotation is fetched at once. */
   get #isSmall() {
     return this.record._elementCount <= maxShapes && this.record._detailsCount < maxDetails;
   }
@@ -230,7 +233,7 @@ export class Sheet {
     this.#asking = [];
   }
 
-  /** Fetches what is missing of a region. */
+  /** Fetches the missing parts of a region. */
   #load(region: Box, share: number) {
     const view = this.options.stage.view();
     // Until the shapes have arrived, tiles are better than shapes of another region.
@@ -249,7 +252,7 @@ export class Sheet {
         ? this.options.small.load(record)
         : loadElements(record, { region: box, limit: maxShapes, maxDetails, signal }));
       if (signal.aborted) return;
-      // Heatmaps and the like are drawn by the server only.
+      // Heatmaps and similar elements are only drawn by the server.
       if (found?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
         this.#patches.add({ box, ...found });
         this.#refused = null;
@@ -275,7 +278,7 @@ export class Sheet {
     return shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), image));
   }
 
-  /** Takes what is at hand of what is near the view. */
+  /** Collects the loaded elements near the view. */
   #gather() {
     this.#near = this.#region;
     this.#gathered = this.#dense = null;

@@ -7,7 +7,7 @@ interface SheetsOptions extends Omit<SheetOptions, 'record'> {
   hide: string[];
   /** called when the hidden annotations change */
   onHide: () => void;
-  /** called before an annotation that is not listed any more is removed */
+  /** called before an annotation that is no longer listed is removed */
   onGone: (sheet: Sheet) => void;
 }
 
@@ -76,7 +76,7 @@ export class Sheets {
     if (changes.visible !== undefined) this.options.onHide();
   }
 
-  /** Must be called when the address contains the hidden annotations. */
+  /** Must be called after the address was updated with the hidden annotations. */
   tell() {
     this.#told = this.hidden;
   }
@@ -89,7 +89,7 @@ export class Sheets {
       else if (this.#told.includes(id)) sheet.show({ visible: true });
   }
 
-  /** Updates the shown shapes or tiles after the view has moved. */
+  /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
     for (const sheet of this.#sheets.values()) sheet.refresh();
   }

@@ -11,7 +11,7 @@ interface Waiting {
   resolve: (loaded: Promise<Elements | null>) => void;
 }
 
-/** Loads annotations that are fetched completely. Those that are asked for at the same time are loaded together, because there may be hundreds. */
+/** Loads annotations that are fetched completely. Simultaneous calls are loaded together, because there may be hundreds. */
 export class SmallAnnotations {
   #waiting: Waiting[] = [];
 
@@ -58,7 +58,7 @@ export class SmallAnnotations {
     const records = batch.map(({ record }) => record);
     const loaded = loadAllElements(this.itemId, records, this.signal);
     for (const { record, resolve } of batch) {
-      // An annotation of another version is about to be loaded again, or not to be shown any more.
+      // An annotation with another version is about to be loaded again, or is no longer shown.
       const found = loaded.then((all) => all.get(record._id) ?? alone(record));
       resolve(found);
     }

@@ -4,7 +4,7 @@ import type { Tool } from './drawing/tools.js';
 
 const tools: Tool[] = ['select', 'rectangle', 'ellipse', 'polygon', 'line', 'point', 'hole', 'measure'];
 
-/** The tools, as buttons on the stage: those that draw while an annotation is edited, and the ruler always. */
+/** The tools, as buttons on the stage: those for drawing while an annotation is edited, and the ruler always. */
 export function toolbar(onTool: (tool: Tool) => void) {
   const buttons = tools.map((tool) => {
     const [name, hint] = annotationTexts.tools[tool];

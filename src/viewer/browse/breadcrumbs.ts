@@ -4,10 +4,10 @@ import { browseTexts } from '../texts.js';
 import type { PathStep } from './model.js';
 
 /**
- * Links from the start page to the present page.
+ * Links from the start page to the current page.
  *
  * @param path from the root
- * @param here name of the present page
+ * @param here name of the current page
  */
 export function breadcrumbs(path: PathStep[], here: string) {
   const steps = [

@@ -34,7 +34,7 @@ export function bulkActions(all: Entry[], context: Context): Action[] {
   return offered.flatMap((action) => action || []);
 }
 
-/** Does something with one entry after the other. Refused entries stay in the queue, so that it can be tried again. */
+/** Performs an action on one entry after the other. Refused entries stay in the queue, so that they can be tried again. */
 async function forAll(
   queue: Entry[],
   { act, said, refresh }: { act: (entry: Entry) => Promise<unknown>; said: (count: number) => string } & Context,

@@ -29,7 +29,7 @@ export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: 
   dialog.classList.add('wide');
 }
 
-/** The text for a value. A text stays as it is, unless it would be read as another value. */
+/** The text for a value. A text stays unchanged, unless it would be parsed as another value. */
 function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }

@@ -10,7 +10,7 @@ export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; n
 /** Number of folders that are offered at once. */
 const shown = 200;
 
-/** Selects a folder, beginning with the collections. The last part of the path is the selected one. */
+/** Lets the user select a folder, starting with the collections. The last part of the path is the selected one. */
 export async function folderPicker(signal: AbortSignal) {
   let path: Container[] = [];
   const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
@@ -20,8 +20,8 @@ export async function folderPicker(signal: AbortSignal) {
   return {
     element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, said.element),
     /**
-     * @param anywhere whether it may also be a collection, or the user's own folders
-     * @throws if none is chosen
+     * @param anywhere whether it can also be a collection, or the user's own folders
+     * @throws if none is selected
      */
     chosen: (anywhere = false) => {
       const last = path.at(-1);

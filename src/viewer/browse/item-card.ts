@@ -66,7 +66,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
     },
     onerror: () => {
       image.replaceWith(placeholder(item, 'no'));
-      // The browser does not say why.
+      // The browser does not give the reason.
       void refusalOf(item).then((reason) => reason && onRefused(reason));
     },
   });

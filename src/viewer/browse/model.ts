@@ -13,7 +13,7 @@ export type Item = Documents['Item'] & {
   fileChanged?: string;
 };
 
-/** The item fields that viewers know on every server. */
+/** The fields of items that viewers use on every server. */
 export type ImageItem = Pick<Item, '_id' | 'name' | 'folderId' | 'updated'>;
 
 export type PathStep = Answer<'GET folder/{id}/rootpath'>[number];

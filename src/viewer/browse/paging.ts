@@ -6,7 +6,7 @@ import { browseTexts } from '../texts.js';
 export function pageOf(
   address: URLSearchParams,
   options: {
-    /** name in the address that holds the page number, from 1 */
+    /** name of the page number in the address, which counts from 1 */
     parameter?: string;
     size: number;
     what: string;

@@ -63,7 +63,7 @@ export function personSearch(onFound: (found: Found) => void, types: ('user' | '
       if (!isNewest()) return;
       fill(results, ...found.map((one) => h('li', pick(one))), found.length === 0 && h('li.quiet-text', commonTexts.none));
     } catch (error) {
-      // Hosts of the element need not have this route.
+      // Servers that use the element need not have this route.
       const isAbsent = error instanceof ApiError && error.status === 404;
       fill(results, h('li', errorNotice(isAbsent ? new Error(browseTexts.noPersonSearch) : error)));
     }

@@ -22,7 +22,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   let chosen: Set<string> = new Set();
   let anchor: string | null = null;
   const bar = h('section.selection-bar.surface.raised.row.wrap', { 'aria-label': browseTexts.selection, hidden: true });
-  // The focus need not be in a list, as after a page has been opened.
+  // The focus may be outside the list, for example after a page has been opened.
   addEventListener('keydown', (event) => onKey(event), { signal });
   return { bar, box, show };
 

@@ -39,7 +39,7 @@ export function shareDialog(options: ShareOptions) {
   void open(options).catch((error: unknown) => tell(messageOf(error)));
 }
 
-/** How many there are inside, or are known of, and how many of them are private; `null` if there are too many to count. */
+/** How many there are inside, as far as is known, and how many of them are private; `null` if there are too many to count. */
 type Inside = { total: number; private: number | null; isComplete: boolean };
 
 const none: Inside = { total: 0, private: 0, isComplete: true };
@@ -50,7 +50,7 @@ const maxCounted = 500;
 /** Largest number of folders of a collection whose annotations are counted. */
 const maxRoots = 20;
 
-/** What is inside a folder or collection, as far as the user may share it. `roots` are the folders whose annotations these are. */
+/** The contents of a folder or collection that the user can share. `roots` are the folders with these annotations. */
 async function insideOf(path: string) {
   const [parentType = '', parentId = ''] = path.split('/');
   const query = { limit: maxCounted };

@@ -1,7 +1,7 @@
 import { h, linkButton, slider } from '../dom.js';
 import { imageTexts } from '../texts.js';
 
-/** Brightness and contrast in per cent. */
+/** Brightness and contrast in percent. */
 export type Light = { brightness: number; contrast: number };
 
 /** Range of both values. */

@@ -17,7 +17,7 @@ export function channelPanel(options: {
   /** the channels as they are displayed */
   channels: Channel[];
   presets: Preset[];
-  /** the present frame of a channel */
+  /** the current frame of a channel */
   frameOf: (channel: Channel) => number;
   onChange: (channels: Channel[]) => void;
   signal: AbortSignal;

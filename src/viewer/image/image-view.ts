@@ -25,7 +25,7 @@ export async function openImage(options: {
   element: HTMLElement;
   item: ImageItem;
   metadata: ImageMetadata;
-  /** of the address */
+  /** from the address */
   query: URLSearchParams;
   /** called with the query of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
@@ -96,7 +96,7 @@ export async function openImage(options: {
     /** Applies another address of the same image, for example after the back button. */
     update(next: URLSearchParams) {
       const position = readPosition(next.get('at'), metadata);
-      // The whole image is seen at another zoom when it is turned.
+      // After a rotation, the whole image fits at another zoom.
       stage.rotate(readRotation(next), true);
       if (position) stage.goTo(position);
       else stage.goHome();

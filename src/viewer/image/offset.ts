@@ -28,7 +28,7 @@ export function meetingOffset(one: Side, { unit }: Side, { sizeX, sizeY }: Image
   return isThere ? noOffset : { ...noOffset, x: (sizeX * unit) / 2 - x, y: (sizeY * unit) / 2 - y };
 }
 
-/** The offset that the present views have. */
+/** The offset between the current views. */
 export function presentOffset(first: Side, second: Side): Offset {
   const [one, other] = [seenBy(first), seenBy(second)];
   const turn = other.rotation - one.rotation;
@@ -37,7 +37,7 @@ export function presentOffset(first: Side, second: Side): Offset {
   return { x: other.x - x, y: other.y - y, scale, turn };
 }
 
-/** Moves an image so that it shows what another one shows. @param offset of the image that is moved, relative to the other one */
+/** Moves an image so that it shows the same as another one. @param offset of the image that is moved, relative to the other one */
 export function moveWith(from: Side, to: Side, offset: Offset, isInverse: boolean) {
   const seen = seenBy(from);
   const matrix = matrixOf(offset);
@@ -47,7 +47,7 @@ export function moveWith(from: Side, to: Side, offset: Offset, isInverse: boolea
   to.stage.goTo({ x: x / to.unit, y: y / to.unit, width: (seen.width * factor) / to.unit });
 }
 
-/** Takes points of the first image to points of the second one, each in the units of its image. */
+/** The matrix that maps points of the first image to points of the second one, each in the units of its image. */
 function matrixOf({ x, y, scale, turn }: Offset) {
   return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale);
 }

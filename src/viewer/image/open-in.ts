@@ -16,12 +16,12 @@ interface ProgramLine {
   hint?: string;
 }
 
-/** Axes along which one image lies; frames along others are images of their own. */
+/** Axes within one image; frames along other axes are separate images. */
 const ownAxes = new Set(['IndexC', 'IndexZ', 'IndexT']);
 
 const dayMs = 86_400_000;
 
-/** A dialog with ready lines for other programs, and the links that these use. */
+/** A dialog with ready-made code for other programs, and the links that they use. */
 export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange'>) {
   const path = `item/${item._id}/link` as const;
   const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);

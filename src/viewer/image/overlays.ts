@@ -7,7 +7,7 @@ import { imageTexts } from '../texts.js';
 /** Widest scale bar, in screen pixels. */
 const maxBarWidth = 150;
 
-/** Scale bar and magnification, kept in step with the view. */
+/** Scale bar and magnification, which follow the view. */
 export function scaleRow(stage: Stage, metadata: ImageMetadata) {
   const bar = h('div.scale-bar-line');
   const label = h('span.strong', { 'data-testid': 'scale-bar' });
@@ -36,7 +36,7 @@ export function stageButtons(stage: Stage, fullScreenElement: HTMLElement, onSav
     action('turn', imageTexts.turn, () => stage.rotate(stage.turned() + 90)),
     action('download', imageTexts.saveView, onSave),
   ];
-  // Some phones have no full screen for anything but videos.
+  // Some phones support full screen only for videos.
   if (document.fullscreenEnabled)
     buttons.push(action('fullScreen', imageTexts.fullScreen, () => void toggleFullScreen(fullScreenElement)));
   return h('div.stage-buttons.surface.raised', { role: 'toolbar', 'aria-label': imageTexts.view }, ...buttons);

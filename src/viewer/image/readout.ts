@@ -14,7 +14,7 @@ const restMs = 120;
 /** Position and value of the pixel under the pointer, or in the center when the keyboard is used. */
 export function pixelReadout(options: {
   stage: Stage;
-  /** that the pointer moves over */
+  /** the element that the pointer moves over */
   element: HTMLElement;
   itemId: string;
   metadata: ImageMetadata;

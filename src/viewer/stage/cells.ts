@@ -8,13 +8,16 @@ export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | '
 const beyond = 0.25;
 const awaited = 0.5;
 
-/** Largest number of pixels of cells that are kept besides those near the stage, so that returning to them is free. They take 64 MiB. */
+/**
+ * Maximum number of pixels of cells that are kept in addition to those near the stage, so that returning to them is free. They take
+ * 64 MiB.
+ */
 const maxKept = 16 * 1024 * 1024;
 
 /** While the user zooms, cells are redrawn when they have been scaled by this factor. */
 const maxScaling = 1.6;
 
-/** Movements of a frame that say nothing of the direction of the view, in pixels. */
+/** Movements of a frame that are too small to show the direction of the view, in pixels. */
 const noMove = 0.05;
 
 /** A cell: its box in pixels of the cut, and its picture. */
@@ -24,14 +27,14 @@ export interface Cell {
   box: Box;
 }
 
-/** The division of something on the image into cells, for one zoom. */
+/** The division of a layer on the image into cells, for one zoom. */
 export interface Cut {
-  /** from pixels of the cut, which are as large as those of the stage when it was cut, to pixels of the image */
+  /** from pixels of the cut, which had the size of those of the stage when it was made, to pixels of the image */
   toImage: DOMMatrix;
   /** size of a cell; edges are on whole pixels of the screen */
   width: number;
   height: number;
-  /** where the first cell begins */
+  /** origin of the first cell */
   origin: Point;
   /** first and last columns and rows */
   range: Box;
@@ -96,7 +99,7 @@ class Sheet {
     return { left, top, right, bottom };
   }
 
-  /** Follows what is seen: while it moves, only cells ahead of it are drawn, and when it rests all that are near. */
+  /** Follows the visible part: while it moves, only cells ahead of it are drawn; when it rests, all that are near. */
   look(seen: Box, near: Box) {
     const before = this.#seen ?? seen;
     this.#seen = seen;
@@ -113,7 +116,7 @@ class Sheet {
     };
   }
 
-  /** Moves all cells to their positions in the present cut. */
+  /** Moves all cells to their positions in the current cut. */
   relay() {
     for (const cell of this.cells.values()) cell.box = this.boxOf(cell.column, cell.row);
   }
@@ -124,7 +127,7 @@ class Sheet {
     this.cells.delete(key);
   }
 
-  /** Requests the cells that overlap `near`, and cancels pending ones outside of `far`. */
+  /** Requests the cells that overlap `near`, and cancels pending ones outside `far`. */
   fill(near: Box, far: Box) {
     for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.drop(key, cell);
     const { origin, width, height, range } = this.cut;

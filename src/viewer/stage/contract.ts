@@ -12,14 +12,14 @@ export interface Stage {
   zoom: () => number;
   /** from pixels of the stage to pixels of the image */
   toImage: (x: number, y: number) => { x: number; y: number };
-  /** in pixels of the screen */
+  /** in screen pixels */
   size: () => { width: number; height: number };
   /** from pixels of the image to pixels of the stage */
   placement: () => DOMMatrix;
   /** bounding box of the view in pixels of the image */
   view: () => { left: number; top: number; right: number; bottom: number };
   /**
-   * Adds a painter that is called whenever the image is drawn. Shapes are above pictures.
+   * Adds a function that is called whenever the image is drawn. Shapes are above pictures.
    *
    * @returns a function that removes it
    */
@@ -33,11 +33,11 @@ export interface Stage {
   position: () => ViewPosition | null;
   goTo: (place: ViewPosition) => void;
   zoomBy: (factor: number) => void;
-  /** the view at this moment of an animation, unrounded */
+  /** the view at the current moment of an animation, unrounded */
   place: () => ViewPosition;
   /** degrees, clockwise, from 0 to below 360 */
   rotation: () => number;
-  /** rotation at this moment of an animation, not limited to 360 */
+  /** rotation at the current moment of an animation, not limited to 360 */
   turned: () => number;
   /** @param isImmediate without an animation */
   rotate: (degrees: number, isImmediate?: boolean) => void;
@@ -56,12 +56,12 @@ export interface PointerListener {
   press: (at: Point) => boolean;
   drag: (at: Point) => void;
   release: (at: Point) => void;
-  /** a click of which `press` did not take the gesture */
+  /** a click whose gesture `press` did not take */
   click: (at: Point) => void;
   doubleClick: (at: Point) => boolean;
 }
 
-/** Paints on the image. @param ratio pixels of the canvas, of which coordinates are, per CSS pixel */
+/** Paints on the image. Coordinates are pixels of the canvas. @param ratio pixels of the canvas per CSS pixel */
 export type Paint = (context: CanvasRenderingContext2D, ratio: number) => void;
 
 /** The visible part of an image: its center and its width in full-resolution pixels. */

@@ -38,14 +38,14 @@ export class FrameStack {
     const image = await this.#image(frame);
     // The viewer has been closed.
     this.signal.throwIfAborted();
-    // The user has selected another frame meanwhile.
+    // The user has selected another frame in the meantime.
     if (this.#shown !== frame) return image;
     for (const added of this.#added) added.setPreload(false);
     this.#queue.want(image.source);
     this.#added = [...this.#added.filter((added) => added !== image), image];
     const { world } = this.viewer;
     const top = this.#added.length - 1;
-    // The overview follows a moment later, and fails when the viewer has been closed by then.
+    // The overview is updated a moment later, and that fails if the viewer has been closed by then.
     if (world.getIndexOfItem(image) !== top) world.setItemIndex(image, top);
     image.setOpacity(1);
     this.viewer.forceRedraw();

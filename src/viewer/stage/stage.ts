@@ -17,7 +17,7 @@ const sharpZoom = 3;
 /** Screen pixels per image pixel at the highest zoom. */
 const maxZoom = 24;
 
-/** The longest time that a timer can have, in milliseconds. */
+/** Maximum of a timer, in milliseconds. */
 const neverMs = 2 ** 31 - 1;
 
 /** Keys by which OpenSeadragon flips the image. They are disabled, because the page has no control for it. */
@@ -83,12 +83,12 @@ export async function openStage(options: {
   let isResized = false;
   viewer.addHandler('resize', () => {
     isResized = true;
-    // The overview is smaller where the stage is narrow, which the library does not notice.
+    // The overview is smaller on a narrow stage, which the library does not notice.
     viewer.navigator.updateSize();
   });
   let isSmooth = true;
   viewer.addHandler('viewport-change', () => {
-    // An image that is shown whole stays so when the stage gets another size.
+    // An image that is shown whole stays so when the size of the stage changes.
     if (isResized && isHome) viewer.viewport.goHome(true);
     else isHome = position() === null;
     isResized = false;

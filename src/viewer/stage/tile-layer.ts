@@ -7,10 +7,13 @@ import type { ImageMetadata } from '../image/metadata.js';
 /** Number of simultaneous requests for tiles, the same as for OpenSeadragon. */
 const parallel = 6;
 
-/** Number of tiles that are kept, the same as by OpenSeadragon. */
+/** Number of tiles that are kept, the same as in OpenSeadragon. */
 const maxKnown = 200;
 
-/** A tile of the level that is nearest to the screen is seen enlarged by at most the root of two; only those of full resolution by more. */
+/**
+ * A tile of the level nearest to the screen is enlarged by at most the root of two; only tiles of full resolution are enlarged
+ * more.
+ */
 const maxEnlarged = 1.5;
 
 /** Address of a tile; level 0 is the coarsest. */

@@ -31,7 +31,7 @@ export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
 
 /** Takes files and folders that are dropped anywhere on the page, until the signal aborts. */
 export function acceptDrops(options: {
-  /** of the folder they go to */
+  /** of the target folder */
   name: string;
   signal: AbortSignal;
   onUploads: (uploads: Upload[]) => void;

@@ -108,7 +108,7 @@ async function run(options: {
   /** id of the folder */
   target: () => Promise<string>;
   file: File;
-  /** what is kept for another attempt */
+  /** state for another attempt */
   begun: UploadOptions['begun'];
   row: ReturnType<typeof uploadRow>;
   /** cancels the upload */
@@ -136,7 +136,7 @@ async function truncationOf(itemId: string) {
   return typeof truncated === 'string' ? truncated : null;
 }
 
-/** Shows what the server has made of a file, possibly some time later. The upload is complete even if these requests fail. */
+/** Shows the result on the server, possibly some time later. The upload is complete even if these requests fail. */
 async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
   let item = await request('GET', `item/${itemId}`).catch(() => undefined);
   for (const delay of lookDelays) {

@@ -2,7 +2,7 @@ import { ApiError, apiUrl, authorization, errorHeader, pause, request, toApiErro
 import type { Answer } from '../answers.js';
 import { uploadTexts } from '../texts.js';
 
-/** Number of bytes in one request. The server refuses small chunks; of large ones more is lost when a connection breaks. */
+/** Number of bytes in one request. The server refuses small chunks; with large ones, more is lost if a connection breaks. */
 const chunkBytes = 32 * 1024 * 1024;
 /** Delays in milliseconds before a lost connection is retried. After bytes have arrived, the list starts from the beginning. */
 const retryDelays = [1000, 2000, 4000, 8000, 15_000, 30_000];
@@ -12,7 +12,7 @@ const passingStatuses = new Set([0, 401, 409, 502, 503, 504]);
 export interface Progress {
   /** number of bytes on the server or being sent */
   sent: number;
-  /** reason why nothing is sent at the moment */
+  /** reason why nothing is being sent */
   waiting?: string;
 }
 
@@ -70,7 +70,7 @@ async function begin(options: UploadOptions): Promise<Received> {
   }
 }
 
-/** @param isKnown whether the server is known to have nothing of the file yet; otherwise it is asked */
+/** @param isKnown whether the server is known to have no bytes of the file yet; otherwise it is asked */
 async function sendChunks(uploadId: string, isKnown: boolean, options: UploadOptions): Promise<string | null> {
   const { file, onProgress, signal } = options;
   let start = 0;

@@ -51,7 +51,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const items = itemList({ folder: container, route, mayWrite, signal, chosen });
   if (isFolder) await items.show();
   const mayUpload = isFolder && mayWrite;
-  // The present list stays visible instead of the error.
+  // The current list stays visible instead of the error.
   const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: { _id: container._id, name }, uploads });
   onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : items.show().catch(tellFailure)));

@@ -10,7 +10,7 @@ import { goTo, routeHash, type Route, type ViewContext, type View } from '../rou
 import { currentUser, type User } from '../session.js';
 import { accountTexts, browseTexts } from '../texts.js';
 
-/** The start page with all collections that the user may see. */
+/** The start page with all collections that the user can see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = pageOf(route.query, { size: 50, what: 'collections' });
   const load = () => list('collection', { query: { ...page.query, sort: naturalOrder }, signal });

@@ -79,7 +79,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
       get title() {
         return item.name;
       },
-      /** Shows another name and other metadata in place, so that the view stays. */
+      /** Shows a new name and new metadata in place, so that the view stays. */
       async hasChanged() {
         const next = await request('GET', `item/${item._id}`, { signal });
         if (isSame(known, next) || signal.aborted) return false;
@@ -117,7 +117,7 @@ async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSigna
   }
 }
 
-/** What happened to a file that is served in place. */
+/** Notices about a file that is served in place. */
 function fileNotices({ fileMissing, fileChanged }: Item) {
   const notice = (text: string) => h('p.notice.notice-warning.surface', { role: 'status' }, text);
   return [

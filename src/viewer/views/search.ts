@@ -36,12 +36,12 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   input.focus();
   const begin = newestOnly();
   const showSoon = debounced(() => void show());
-  /** The words and what was found for them, as JSON. */
+  /** The words and their results, as JSON. */
   let shown = '';
   await show();
   return {
     title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value),
-    /** Shows other results in place, so that the user can go on typing. */
+    /** Shows other results in place, so that the user can continue typing. */
     async hasChanged() {
       if (shown !== '') await show({ isFollowing: true });
       return false;
@@ -97,14 +97,14 @@ async function find(words: string, signal: AbortSignal): Promise<Found> {
   };
 }
 
-/** Paths of documents by id, as far as the user may see them. */
+/** Paths of documents by id, if the user can see them. */
 async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   if (folder.length + item.length === 0) return {};
   const ids = (found: { _id: string }[]) => found.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
   const known: Record<string, string> = { ...paths.folder, ...paths.item };
-  // Without the kind of the root, and without the name itself. In a name, slashes and backslashes follow a backslash.
+  // The kind of the root and the name itself are removed. Slashes and backslashes in a name are escaped with a backslash.
   const steps = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
   return Object.fromEntries(Object.entries(known).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
 }

@@ -65,7 +65,7 @@ export async function releaseName(
   await models.nameClaim.deleteOne({ _id: claimId(parentId, name), ownerId });
 }
 
-/** Releases the names that an item or folder took before a date, except its present name. */
+/** Releases the names that an item or folder took before a date, except its current name. */
 export async function releaseOldNames(
   { models }: HostContext,
   owner: { ownerId: Types.ObjectId; parentId: Types.ObjectId; name: string },

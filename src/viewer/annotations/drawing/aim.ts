@@ -3,7 +3,8 @@ import type { Stage } from '../../stage/contract.js';
 import type { Tools } from './tools.js';
 
 /**
- * Lets the keyboard do what the pointer does: the arrow keys move the image below a cross in the middle of the stage, and Space presses there.
+ * Makes the image usable with the keyboard: the arrow keys move it below a cross in the middle of the stage, and Space presses
+ * there.
  *
  * @param element that the stage fills
  */
@@ -28,7 +29,7 @@ export function aim(stage: Stage, element: HTMLElement, tools: Tools, signal: Ab
   };
   stage.canvas.addEventListener('keydown', onKey, { signal });
   const hide = () => (cross.hidden = true);
-  // Browsers also tell of moves where only the page has moved below the pointer.
+  // Browsers also report moves if only the page has moved below the pointer.
   const onMove = ({ movementX, movementY }: PointerEvent) => void ((movementX !== 0 || movementY !== 0) && hide());
   element.addEventListener('pointermove', onMove, { signal });
   element.addEventListener('pointerdown', hide, { signal });

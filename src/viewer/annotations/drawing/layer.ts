@@ -10,13 +10,13 @@ import type { OverlayPicture } from './overlay-pictures.js';
 export type Content = {
   overlays: () => Iterable<Element>;
   picture: (element: Element) => OverlayPicture | null;
-  /** at least those that meet a box of the image */
+  /** at least those that overlap a box of the image */
   shapes: (box: Box) => Iterable<{ elements: Iterable<Element>; opacity: number }>;
-  /** those whose labels are always seen */
+  /** those whose labels are always visible */
   labelled: () => Element[];
-  /** whether all shapes that meet a box of the image are at hand */
+  /** whether all shapes that overlap a box of the image are loaded */
   covers: (box: Box) => boolean;
-  /** shapes that are being changed: these are drawn in each frame */
+  /** shapes that are being changed, which are drawn in each frame */
   live: () => readonly Element[];
   hovered: () => Element | null;
   /** whether it has painted anything */
@@ -26,10 +26,10 @@ export type Content = {
 /** Side of a cell, in CSS pixels. */
 const cellSide = 256;
 
-/** How far beyond a cell shapes are taken, whose lines reach into it, in CSS pixels. */
+/** Shapes within this distance around a cell are included, because their lines may reach into it. In CSS pixels. */
 const cellMargin = cellSide / 8;
 
-/** Points that are drawn in one frame, so that none keeps the page busy. */
+/** Maximum number of points drawn in one frame, so that no frame takes long. */
 const pointsAtATime = 6000;
 
 /** Cost of a shape in addition to its points. */
@@ -47,12 +47,12 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   let labelled: Element[] = [];
   /** Ids of the shapes that were left out of the drawing. */
   let left = '';
-  /** Points that may still be drawn in this frame. */
+  /** Number of points that can still be drawn in this frame. */
   let room = pointsAtATime;
   const easel = new OffscreenCanvas(1, 1);
   let isDirty = false;
   let isAsked = false;
-  // Below the overview in the corner.
+  // The layer is below the overview in the corner.
   element.querySelector('.navigator')?.before(live);
   const cells = new CellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
   // Within the frame in which the image is drawn: shapes must not swim on it.
@@ -68,7 +68,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
     });
   }
 
-  /** Draws cells whose shapes are all at hand now, and were not before. */
+  /** Draws cells whose missing shapes have arrived. */
   function redrawMore() {
     list();
     cells.redrawCells(({ lacking }: ShapeCell) => lacking !== undefined && content.covers(lacking));
@@ -123,7 +123,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
         painter.shapes(seen.slice(start, end), opacity);
       }
     }
-    // Some has come meanwhile.
+    // More has arrived in the meantime.
     if (cell.lacking && content.covers(cell.lacking)) return drawCell(cell, placement, signal);
     return isEmpty ? null : easel.transferToImageBitmap();
   }
@@ -151,7 +151,7 @@ function inImage({ left, top, right, bottom }: Box, placement: DOMMatrix, beyond
   return boxAround(columns.flatMap((x) => rows.map((y) => back.transformPoint({ x, y }))));
 }
 
-/** `lacking`: the box of the image of which not all shapes were at hand when it was drawn. */
+/** `lacking`: the box of the image of which shapes were missing when the cell was drawn. */
 type ShapeCell = Cell & { lacking?: Box };
 
 function nextFrame() {
@@ -168,7 +168,7 @@ function painterOf(
 ) {
   const ratio = devicePixelRatio;
   const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
-  // In software: it is read while it is drawn on, so that no frame has to do all of it.
+  // The canvas is in software memory: it is read while it is drawn on, so that no frame has to do all of it.
   const context = canvas.getContext('2d', { willReadFrequently: canvas instanceof OffscreenCanvas }) as Context;
   if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
   else if (isUsed) {

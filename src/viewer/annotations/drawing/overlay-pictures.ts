@@ -7,25 +7,25 @@ import { annotationTexts } from '../../annotation-texts.js';
  */
 export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
 
-/** Longest side of the picture of an overlay: one picture is enough at usual zooms, and finer ones would be tiles. */
+/** Maximum side of the picture of an overlay. One picture is enough at usual zooms; finer ones would need tiles. */
 const maxSide = 2048;
-/** Longest side of a pixelmap: its pixels are numbers, of which no smaller picture can be made. */
+/** Maximum side of a pixelmap, whose pixels are numbers that cannot be scaled down. */
 const maxMapSide = 4096;
 
-/** The item that an overlay shows: the field is called after the host's brand. */
+/** The item that an overlay shows. The name of the field contains the host's brand. */
 function itemOf(element: Element): string {
   const field = Object.keys(element).find((key) => key.endsWith('Id')) ?? '';
   return String((element as unknown as Record<string, unknown>)[field]);
 }
 
-/** Pictures of overlays, fetched when they are first to be drawn. */
+/** Pictures of overlays, fetched when they are first drawn. */
 export class OverlayPictures {
-  /** `null` while it is being fetched, and where there is none */
+  /** `null` while it is being fetched, and if there is none */
   #pictures: Map<string, OverlayPicture | null> = new Map();
 
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
-  /** The picture of an element, as soon as it is here. */
+  /** The picture of an element, once it has arrived. */
   of(element: Element): OverlayPicture | null {
     const { type, values, categories, boundaries } = element;
     const key = JSON.stringify([itemOf(element), type, values, categories, boundaries]);
@@ -65,7 +65,7 @@ function colored(image: ImageBitmap, element: Element) {
   const colors = colorsOf(element);
   const { data } = pixels;
   for (let at = 0; at < data.length; at += 4) {
-    // The picture is gray: red is the value.
+    // The picture is gray, so red is the value.
     const color = (data[at] ?? 0) * 4;
     for (let channel = 0; channel < 4; channel += 1) data[at + channel] = colors[color + channel] ?? 0;
   }
@@ -73,7 +73,7 @@ function colored(image: ImageBitmap, element: Element) {
   return canvas;
 }
 
-/** Red, green, blue and opacity for each pixel value; values without a category are not seen. */
+/** Red, green, blue and opacity for each pixel value; values without a category are transparent. */
 function colorsOf({ values = [], categories = [], boundaries = false }: Element) {
   const canvas = new OffscreenCanvas(256, 1);
   const context = canvas.getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;

@@ -4,23 +4,23 @@ import { boxOf, cornersOf, handlesOf, isArea, remembered } from './shapes.js';
 import type { Box, Element, Point } from '../model.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
-/** Where elements say nothing, as the server's pictures of them have it. */
+/** The default, which is the same in the server's pictures. */
 const defaultLine = 'rgb(0,0,0)';
 const defaultLineWidth = 2;
-/** Only corners of lines that are wider, in pixels of the screen, are seen to be round. Round ones take a seventh more time. */
+/** Only corners of lines wider than this, in screen pixels, are visibly round. Round ones take a seventh more time. */
 const roundAbove = 2;
-/** On the screen, in CSS pixels. */
+/** In CSS pixels of the screen. */
 const pointRadius = 5;
 const handleSize = 9;
 /** Length of an arrow's head. */
 const arrowHead = 14;
 /** Distance between a box and its rotation handle above it. */
 export const rotationHandleDistance = 26;
-/** Shapes smaller than this are a dot. */
+/** Shapes smaller than this are drawn as a dot. */
 const dotBelow = 2.5;
-/** More labels than this cannot be read. */
+/** More labels than this would be unreadable. */
 const maxLabels = 200;
-/** A label that is wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
+/** A label wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
 const maxLabelWidth = 240;
 
 /** The outline of an element in image pixels. */
@@ -51,7 +51,7 @@ function trace(path: Path2D, points: readonly (readonly number[])[], closed: boo
   if (closed) path.closePath();
 }
 
-/** Most lines of a grid that are drawn each way. */
+/** Maximum number of lines of a grid in each direction. */
 const maxGridLines = 1000;
 
 function grid(path: Path2D, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
@@ -69,7 +69,7 @@ function grid(path: Path2D, corners: Point[], { widthSubdivisions = 1, heightSub
   }
 }
 
-/** Labels as they are written, by the elements that they are of. */
+/** Shortened labels by element. */
 const written: WeakMap<Element, string> = new WeakMap();
 
 /** The contexts that can be drawn on. */
@@ -84,7 +84,7 @@ export class Painter {
   /**
    * @param ratio pixels of the canvas per CSS pixel
    * @param placement from image pixels to CSS pixels of the canvas
-   * @param view the box around what is seen, in image pixels
+   * @param view the box around the visible part, in image pixels
    */
   constructor(
     private readonly context: Context,
@@ -105,7 +105,7 @@ export class Painter {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
-  /** Draws another image over this one: its point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
+  /** Draws another image on top of this one: its point `[x, y]` is shown at `[x, y] · matrix + offsets`. */
   overlay({ transform = {}, opacity = 1 }: Element, { picture, width, height }: OverlayPicture) {
     const { context } = this;
     const {
@@ -123,12 +123,12 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** Has the browser draw now what it would otherwise keep for later, all at once. */
+  /** Makes the browser draw now what it would otherwise postpone and draw all at once. */
   flush() {
     this.context.getImageData(0, 0, 1, 1);
   }
 
-  /** Whether anything of a shape is seen, its line and its head included. */
+  /** Whether any part of a shape is visible, including its line and its head. */
   reaches(element: Element) {
     const { left, top, right, bottom } = this.view;
     const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
@@ -137,7 +137,7 @@ export class Painter {
     return overlaps(boxOf(element), { left: left - margin, top: top - margin, right: right + margin, bottom: bottom + margin });
   }
 
-  /** @param elements in the order in which they cover one another */
+  /** @param elements in the order in which they cover each other */
   shapes(elements: Iterable<Element>, opacity: number) {
     const { context } = this;
     this.#inImage();
@@ -178,7 +178,7 @@ export class Painter {
     else this.context.fill();
   }
 
-  /** Lines have their width in image pixels when zoomed out, and in pixels of the screen when zoomed in: they hide nothing. */
+  /** Line widths are in image pixels when zoomed out, and in screen pixels when zoomed in, so that they hide nothing. */
   #stroke(color: string, width: number, path?: Path2D) {
     if (width <= 0) return;
     const { context } = this;

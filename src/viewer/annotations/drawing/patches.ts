@@ -13,17 +13,17 @@ type Held = Patch & { boxes: readonly Box[]; points: number };
 
 export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
-/** The elements of one version of an annotation as far as they are at hand: going back to a place needs no request. */
+/** The loaded elements of one version of an annotation, so that returning to a position needs no request. */
 export class Patches {
   /** most recently used last */
   #patches: Held[] = [];
 
-  /** The parts of a box that are not at hand. */
+  /** The parts of a box that are not loaded. */
   missing(box: Box): Box[] {
     return without([box], this.#patches);
   }
 
-  /** After a change: what is known of a box, which is these elements; new ones are the last of all. */
+  /** Replaces the elements of a box after a change; new elements are the last of all. */
   change(box: Box, elements: readonly Element[]) {
     const known = new Map(this.#patches.flatMap((patch) => patch.elements.map(({ id }, index) => [id, patch.orders[index]])));
     const orders = elements.map(({ id }) => known.get(id) ?? Infinity);
@@ -51,12 +51,12 @@ export class Patches {
       for (const [index, element] of elements.entries())
         if (test(element) && overlaps(boxes[index] ?? everywhere, box) && !found.has(element.id))
           found.set(element.id, [orders[index] ?? index, element]);
-    // Two that are new stay as they are: the difference is no number.
+    // Two new elements keep their order, because their difference is not a number.
     const sorted = [...found.values()].sort(([a], [b]) => a - b || 0);
     return new Map(sorted.map(([, element]) => [element.id, element]));
   }
 
-  /** How many elements are at hand of a box. Those that several requests brought count several times. */
+  /** Number of loaded elements in a box. Elements from several requests count several times. */
   count(box: Box) {
     return this.#meeting(box).reduce((sum, { boxes }) => sum + boxes.filter((other) => overlaps(other, box)).length, 0);
   }
@@ -80,7 +80,7 @@ function held(patch: Patch): Held {
   return { ...patch, boxes, points: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
-/** The last of these, as many as may be kept. */
+/** The last patches, up to the maximum. */
 function lately(patches: Held[]) {
   let [shapes, points] = [0, 0];
   const first = patches.findLastIndex((patch) => {

@@ -6,7 +6,7 @@ const margin = 0.3;
 /** While the view moves, shapes are fetched ahead for about the area that it covers in this time, in milliseconds. */
 const aheadMs = 400;
 
-/** A box, extended by a share of its size on each side, and by a way on the side to which it leads. */
+/** A box, extended by a share of its size on each side, and by a distance in the direction of movement. */
 function extended({ left, top, right, bottom }: Box, share: number, x: number = 0, y: number = 0): Box {
   const [across, down] = [(right - left) * share, (bottom - top) * share];
   return {
@@ -27,7 +27,7 @@ export function regionOf(view: Box, x: number = 0, y: number = 0): Box {
 
 /** The part of the image that a view needs, now and soon. */
 export class Reach {
-  /** A box that follows the view: how far behind it is tells how fast the view moves. */
+  /** A box that follows the view. Its distance from the view shows how fast the view moves. */
   #late: Box = { left: 0, top: 0, right: 0, bottom: 0 };
   #time = 0;
 

@@ -2,31 +2,31 @@ import { boxAround } from '../model.js';
 import type { Box, Coordinate, Element, Point } from '../model.js';
 
 /**
- * A place by which a shape is changed: a corner or the turning handle of a box, the rim of a circle, a vertex, or the middle of a
+ * A point by which a shape is changed: a corner or the rotation handle of a box, the rim of a circle, a vertex, or the middle of a
  * side, where a new vertex begins.
  */
 export type Handle = Point & { kind: 'corner' | 'turn' | 'rim' | 'vertex' | 'middle'; index: number };
 
 /** Types of elements that can be drawn as outlines. */
 const outlined = new Set(['arrow', 'circle', 'ellipse', 'point', 'polyline', 'rectangle', 'rectanglegrid']);
-/** Corners of a box of sides 1, in the order of the handles. */
+/** Corners of a unit box, in the order of the handles. */
 const corners = [
   [-0.5, -0.5],
   [0.5, -0.5],
   [0.5, 0.5],
   [-0.5, 0.5],
 ] as const;
-/** Vertices are too close together to be grasped when there are more of them. */
+/** If there are more vertices than this, they are too close together to be grasped. */
 const maxVertexHandles = 400;
-/** Smaller sides of rectangles and ellipses, in pixels, are slips of the hand. */
+/** Rectangles and ellipses with smaller sides, in pixels, are accidental. */
 const minSide = 1e-3;
 
-/** Whether this page can draw an element itself. Others are left to the server's pictures. */
+/** Whether this page can draw an element. Others are left to the server's pictures. */
 export function isOutlined({ type }: Element) {
   return outlined.has(type);
 }
 
-/** Whether an element lays another image over this one. */
+/** Whether an element shows another image on top of this one. */
 export function isOverlay({ type }: Element) {
   return type === 'image' || type === 'pixelmap';
 }
@@ -40,7 +40,7 @@ export function isArea(element: Element) {
   return isBox(element) || element.type === 'circle' || (element.type === 'polyline' && element.closed === true);
 }
 
-/** Turns a vector. @param angle radians */
+/** Rotates a vector. @param angle radians */
 export function rotated(x: number, y: number, angle: number = 0): Point {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
@@ -147,7 +147,7 @@ export function handlesOf(element: Element, handleDistance: number): Handle[] {
   return [...middles, ...vertices];
 }
 
-/** A number as it is stored: no more digits than a thousandth of a pixel. */
+/** A number as stored: rounded to a thousandth of a pixel. */
 function rounded(value: number) {
   return Math.round(value * 1000) / 1000;
 }
@@ -157,9 +157,9 @@ export function coordinate(x: number, y: number, z: number = 0): Coordinate {
 }
 
 /**
- * The shape elsewhere.
+ * The shape at another position.
  *
- * @param y how far
+ * @param y distance
  */
 export function moved(element: Element, x: number, y: number): Element {
   const shift = (point: Coordinate) => coordinate(point[0] + x, point[1] + y, point[2]);
@@ -170,7 +170,7 @@ export function moved(element: Element, x: number, y: number): Element {
   return result;
 }
 
-/** The shape with one of its handles elsewhere. The corner across from a moved one stays where it is. */
+/** The shape with one of its handles at another position. The corner opposite to a moved one stays fixed. */
 export function reshaped(element: Element, { kind, index }: Handle, to: Point): Element {
   const { center = [0, 0, 0], rotation, points = [] } = element;
   if (kind === 'rim') return { ...element, radius: rounded(Math.hypot(to.x - center[0], to.y - center[1])) };
@@ -198,14 +198,14 @@ export function boxBetween(element: Element, from: Point, to: Point, rotation: n
   };
 }
 
-/** The shape without a vertex; the same when no vertex can be spared. */
+/** The shape without a vertex; unchanged if it cannot have fewer. */
 export function withoutVertex(element: Element, index: number): Element {
   const { points = [], closed, type } = element;
   const least = closed ? 3 : 2;
   return type !== 'polyline' || points.length <= least ? element : { ...element, points: points.toSpliced(index, 1) };
 }
 
-/** Whether a shape that was just drawn is more than a slip of the hand. */
+/** Whether a shape that was just drawn is intentional. */
 export function isDrawn(element: Element) {
   const { type, width = 0, height = 0, points = [] } = element;
   if (isBox(element)) return width > minSide && height > minSide;

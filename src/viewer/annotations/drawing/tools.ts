@@ -8,7 +8,7 @@ export type Tool = 'select' | 'rectangle' | 'ellipse' | 'polygon' | 'line' | 'po
 /** The environment of the tools. */
 export interface Bench {
   stage: Stage;
-  /** that can be grasped, topmost last; none while nothing is edited */
+  /** shapes that can be grasped, topmost last; none while nothing is edited */
   shapes: () => Iterable<Element>;
   selected: () => Element | null;
   select: (element: Element | null) => void;
@@ -20,18 +20,18 @@ export interface Bench {
   /** a click while nothing is edited */
   inspect: (at: Point) => void;
   redraw: () => void;
-  /** called when another tool is taken up */
+  /** called when another tool is selected */
   onTool: () => void;
 }
 
-/** How near is near enough, in pixels of the screen. */
+/** Distance in screen pixels at which a point counts as hit. */
 const reach = 6;
 const handleReach = 9;
 
-/** A drag adds a vertex each time it has come this far. */
+/** While dragging, a vertex is added after each such distance. */
 const freehandStep = 5;
 
-/** Rectangles that are smaller are slips of the hand. */
+/** Smaller rectangles are accidental. */
 const minDrag = 4;
 
 /** Turns gestures on the stage into changes of shapes. */
@@ -39,7 +39,7 @@ export class Tools {
   tool: Tool = 'select';
   /** The shape being drawn or changed. */
   draft: Element | null = null;
-  /** Where the next vertex would be. */
+  /** The next vertex. */
   tip: Point | null = null;
   /** The last measurement. */
   measured: Element | null = null;
@@ -70,7 +70,7 @@ export class Tools {
     this.bench.redraw();
   }
 
-  /** Gives up what is being drawn, then the selection, then the tool. */
+  /** Cancels the drawing, then the selection, then the tool. */
   cancel() {
     if (this.draft || this.measured || this.#grasp) {
       this.#drop();
@@ -80,7 +80,7 @@ export class Tools {
     else if (this.tool !== 'select') this.use('select');
   }
 
-  /** Ends a shape as it is now, or the change of one. */
+  /** Completes the current shape, or the change of one. */
   finish() {
     const { draft } = this;
     const grasp = this.#grasp;
@@ -91,7 +91,7 @@ export class Tools {
     this.bench.redraw();
   }
 
-  /** Takes back the last vertex of what is being drawn; whether there was one. */
+  /** Removes the last vertex of the drawing. @returns whether there was one */
   dropVertex() {
     if (!this.draft?.points) return false;
     const points = this.draft.points.slice(0, -1);
@@ -123,7 +123,7 @@ export class Tools {
     else if (!this.#grasp) this.#released(at);
   }
 
-  /** The place at which keys work has moved on the image. @param at in pixels of the stage */
+  /** Called when the position for keys has moved on the image. @param at in pixels of the stage */
   follow(at: Point) {
     if (this.#grasp) this.#dragged(at);
     else this.hover(at);
@@ -140,7 +140,7 @@ export class Tools {
     return this.at(at) ? 'pointer' : '';
   }
 
-  /** The topmost shape at a place of the stage that can be grasped. */
+  /** The topmost shape at a position of the stage that can be grasped. */
   at(at: Point) {
     return this.topmost(this.bench.shapes(), at);
   }
@@ -256,7 +256,7 @@ export class Tools {
     this.bench.redraw();
   }
 
-  /** A vertex where the pointer was clicked; near the first one the polygon is complete. */
+  /** Adds a vertex where the pointer was clicked; a click near the first one completes the polygon. */
   #clickVertex(at: Point) {
     const points = this.draft?.points ?? [];
     const { x, y } = this.bench.stage.toImage(at.x, at.y);

@@ -9,7 +9,7 @@ const watchMs = 3000;
 export async function followList(
   itemId: string,
   options: {
-    /** the present list of this page */
+    /** the current list of this page */
     known: () => AnnotationRecord[];
     onNew: (records: AnnotationRecord[]) => void;
     /** called if the item was removed or the user has lost access */
@@ -59,7 +59,7 @@ export async function followList(
     if (!isToldOtherwise && !(await haveChanged(itemId, before, signal))) return;
     isToldOtherwise = false;
     const next = await listAnnotations(itemId, signal);
-    // A change that was saved here meanwhile is newer than the list.
+    // A change that was saved here in the meantime is newer than the list.
     isStale ||= before !== known();
     if (!isStale) onNew(next);
   }

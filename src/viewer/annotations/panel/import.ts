@@ -47,18 +47,18 @@ export function importControls(options: {
   }
 }
 
-/** Bytes at the start of a file by which text of two bytes a character is told. */
+/** Bytes at the start of a file that mark UTF-16 text. */
 const wideTexts: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
 
 /**
  * The text of a file in UTF-8, without the byte order mark that some programs write but JSON does not allow.
  *
- * @throws if the file is not JSON, which the server could only say in the terms of its interface
+ * @throws if the file is not JSON, because the server's message would not be meant for users
  */
 async function jsonOf(file: File): Promise<File> {
   const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
   const encoding = wideTexts[start.subarray(0, 2).join()] ?? 'utf-8';
-  // The last character may have been cut.
+  // The last character may have been split.
   const text = new TextDecoder(encoding).decode(start, { stream: true });
   if (!/^\s*[[{]/.test(text)) throw new Error(annotationTexts.importedNoJson);
   const isMarked = start.subarray(0, 3).join() === '239,187,191';

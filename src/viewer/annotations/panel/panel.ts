@@ -42,13 +42,13 @@ export interface PanelOptions {
   /** called with the list; returns which annotations are visible */
   onList: (records: AnnotationRecord[]) => (id: string) => boolean;
   onShow: (id: string, changes: Partial<Display>) => void;
-  /** makes what is half drawn an unsaved change */
+  /** turns a half-drawn shape into an unsaved change */
   finishDrawing: () => void;
-  /** begins or ends editing; returns the controls for it */
+  /** starts or ends editing; returns the controls for it */
   onEdit: (id: string | null) => HTMLElement | null;
   /** loads the edited annotation again */
   onRenamed: () => Promise<unknown>;
-  /** loads it again after a conflict; returns the message to show */
+  /** reloads it after a conflict; returns the message to show */
   onConflict: (reason: string) => Promise<string>;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
@@ -97,7 +97,7 @@ export class AnnotationPanel {
     if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
   };
 
-  /** Takes another version of an annotation. */
+  /** Shows another version of an annotation. */
   update(record: AnnotationRecord) {
     this.#records = this.#records.map((known) => (known._id === record._id ? record : known));
     this.refresh();
@@ -113,7 +113,7 @@ export class AnnotationPanel {
     this.#showRows();
   }
 
-  /** Shows the annotations whose names contain what the user has typed, as many as fit into the page, and always the edited one. */
+  /** Shows the annotations whose names contain the typed text, as many as fit on the page, and always the edited one. */
   #showRows() {
     const all = this.#kept ? [...this.#records, this.#kept] : this.#records;
     const wanted = this.#finding.hidden ? '' : this.#filter.value.trim().toLowerCase();
@@ -140,7 +140,7 @@ export class AnnotationPanel {
     this.#showRows();
   }
 
-  /** Says that there are no annotations, if the user sees all; others may have annotations that are hidden from the user. */
+  /** Says that there are no annotations, if the user can see all; others may have annotations that are hidden from the user. */
   #nothing() {
     if (currentUser()?.admin) return annotationTexts.none;
     return token() === null ? annotationTexts.nonePublic : annotationTexts.noneVisible;
@@ -198,7 +198,7 @@ export class AnnotationPanel {
     void keepsHistory().then((isKept) => this.#sayDeleted(words, record, isKept));
   }
 
-  /** Says that an annotation is deleted, and offers to restore its last version, if it is kept. */
+  /** Says that an annotation was deleted, and offers to restore its last version, if that is kept. */
   #sayDeleted(words: string, record: AnnotationRecord, isKept: boolean) {
     const bringBack = async () => {
       this.say();
@@ -213,7 +213,7 @@ export class AnnotationPanel {
     this.say(words, isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
-  /** An annotation in the list. Its controls have keys, by which they are found again in another row of the same annotation. */
+  /** An annotation in the list. Its controls have keys, by which they are found again in another row for the same annotation. */
   #row(record: AnnotationRecord, checked: boolean) {
     const { _id: id, _elementCount: count } = record;
     const edited = this.#edited?.id === id ? this.#edited : null;

@@ -7,7 +7,7 @@ import { annotationTexts } from '../../annotation-texts.js';
 import { restoreVersion } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 
-/** Forms in which an annotation is saved, with the last part of the address and the ending of the file. */
+/** Formats in which an annotation can be saved, with the last part of the address and the extension of the file. */
 const forms = [
   ['', annotationTexts.asItIs, 'json'],
   ['/geojson', annotationTexts.geoJson, 'geojson'],
