@@ -31,7 +31,7 @@ export const errorReplies = {
   'storage-full': { status: 507, type: 'rest' },
 } as const satisfies Record<string, { status: number; type: ErrorType }>;
 
-/** Stable names of the errors this package raises on purpose. */
+/** Stable names of the errors that this package raises on purpose. */
 export type ErrorCode = keyof typeof errorReplies;
 
 /** Base of every error raised on purpose: its message is written for the caller and safe to send. */
@@ -83,7 +83,7 @@ export class UnknownIdError extends LargeImageError {
   }
 }
 
-/** The caller may not do this. Answers 401 when the caller is anonymous, else 403. */
+/** The caller has no permission. Answers 401 if the caller is anonymous, otherwise 403. */
 export class AccessDeniedError extends LargeImageError {
   constructor(message: string, options: { details?: Record<string, unknown> } = {}) {
     super('access-denied', message, options);
@@ -135,7 +135,10 @@ export class TileSourceError extends LargeImageError {
   }
 }
 
-/** Bytes that could not be read, because a disk, a bucket or another program failed. This says nothing about the image: the next try may succeed. */
+/**
+ * Bytes could not be read, because a disk, a bucket or another program failed. This says nothing about the image: the next try may
+ * succeed.
+ */
 export class FailedReadError extends TileSourceError {}
 
 /** The position of a tile in an image. */
@@ -146,7 +149,7 @@ interface TilePosition {
   frame: number;
 }
 
-/** The bytes of a tile were read and cannot be decoded. The other tiles of the image may be fine. */
+/** The bytes of a tile were read but cannot be decoded. The other tiles of the image may be fine. */
 export class CorruptTileError extends TileSourceError {
   readonly tile: Readonly<TilePosition>;
 
@@ -164,15 +167,15 @@ export class CorruptTileError extends TileSourceError {
   }
 }
 
-/** A file in another format than the source reads. Where another source knows the format, that one says what is wrong with the file. */
+/** A file in another format than the source reads. If another source knows the format, the error of that source is reported. */
 export class OtherFormatError extends TileSourceError {}
 
-/** Most names of missing files that an error holds. */
+/** Maximum number of names of missing files in an error. */
 const maxMissing = 1000;
 
-/** An image of several files of which some are not there yet. */
+/** An image of several files, some of which are missing. */
 export class MissingPartsError extends TileSourceError {
-  /** Paths of the first missing files, relative to the folder of the file that names them. */
+  /** Paths of the first missing files, relative to the folder of the file that refers to them. */
   readonly missing: readonly string[];
 
   constructor(message: string, missing: readonly string[], options: TileSourceErrorOptions = {}) {
@@ -195,14 +198,14 @@ export class NoLargeImageError extends LargeImageError {
   }
 }
 
-/** The caller has used up a limit on how often something may be done: 429. */
+/** The caller has exhausted a limit on how often something can be done: 429. */
 export class TooOftenError extends LargeImageError {
   constructor(message: string, retryAfterSeconds: number) {
     super('too-often', message, { retryAfterSeconds });
   }
 }
 
-/** A range of bytes that the content does not have: 416, with the length in `Content-Range`. */
+/** A range of bytes beyond the content: 416, with the length in `Content-Range`. */
 export class UnsatisfiableRangeError extends LargeImageError {
   constructor(readonly size: number) {
     super('unsatisfiable-range', `The requested range is outside of the content, which has ${size} bytes.`);

@@ -28,38 +28,38 @@ export interface HostStrategy {
   authenticate(request: never, options?: never): unknown;
 }
 
-/** How the host says whom a token belongs to. */
+/** How the host finds the owner of a token. */
 export type HostTokens =
   | {
-      /** Returns the owner of a token, or `null` when it is unknown, expired or revoked. */
+      /** Returns the owner of a token, or `null` if it is unknown, expired or revoked. */
       verify(token: string): Promise<Caller | null>;
       strategies?: undefined;
     }
   | {
       /**
-       * Strategies that the server has already. They are tried in order until one succeeds. The request that they see contains nothing but the token,
-       * as `Authorization: Bearer`, wherever the client has put it.
+       * Strategies that the server already has. They are tried in order until one succeeds. The request that they see contains only
+       * the token, as `Authorization: Bearer`, wherever the client has put it.
        */
       strategies: readonly HostStrategy[];
       /**
-       * Turns the user that a strategy found into a caller, or `null` when the user may not sign in. Set `expires` here, because Passport does not
-       * know it.
+       * Turns the user found by a strategy into a caller, or `null` if the user cannot sign in. Set `expires` here, because
+       * Passport does not know it.
        */
       caller(user: unknown, info: unknown): Caller | null | Promise<Caller | null>;
       verify?: undefined;
     };
 
-/** Verifies tokens, and names the places where requests carry them. */
+/** Verifies tokens, and names the places where requests contain them. */
 export type HostAuth = HostTokens & HostAuthOptions;
 
 /** Optional members of {@link HostAuth}. */
 export interface HostAuthOptions {
   /**
-   * The user as they are now, without scopes; `null` when they no longer exist or may not sign in. Called before work starts that the user
+   * The current user, without scopes; `null` if they no longer exist or cannot sign in. Called before work starts that the user
    * requested earlier. Default: the caller as recorded with that request.
    */
   user?(id: string): Promise<Caller | null>;
-  /** Name of the cookie that may carry a token. Default `girderToken`. */
+  /** Name of the cookie that can contain a token. Default `girderToken`. */
   cookieName?: string;
   /** Name of another request header for tokens, in addition to `Authorization: Bearer`. Default `Girder-Token`. */
   headerName?: string;
@@ -85,13 +85,13 @@ export interface AccessList {
 
 /** Permissions on items and folders. */
 export interface HostAccess {
-  /** The caller's level on a document (`null` caller: anonymous). It is also called for site administrators. */
+  /** The caller's level on a document (a `null` caller is anonymous). It is also called for site administrators. */
   level(caller: Caller | null, subject: { type: 'item' | 'folder'; doc: StoredDocument }): Promise<AccessLevel>;
   /** A MongoDB filter on the model that matches the documents on which the caller has at least `level`; for lists. */
   filter(caller: Caller | null, type: 'item' | 'folder', level: AccessLevel): Promise<Record<string, unknown>>;
   /**
-   * The permissions on a folder as a list; a new annotation begins with those of its item's folder. Default: an empty list, which is public where an
-   * anonymous caller may read the folder.
+   * The permissions on a folder as a list, which new annotations of its items start with. Default: an empty list, which is public
+   * if an anonymous caller can read the folder.
    */
   list?(folder: StoredDocument): Promise<AccessList>;
   /** Flags that the caller has on a folder. `large_image_create_annotations` lets them annotate its items without writing to them. Default: none. */
@@ -101,8 +101,8 @@ export interface HostAccess {
 /** Users and groups, for the access lists of annotations. */
 export interface HostDirectory {
   /**
-   * The users among `ids` that exist; with `asker`, only those that the asker may see. `isDisabled`: whether they cannot sign in. A document must
-   * always have an administrator, and such users do not count as one.
+   * The users among `ids` that exist; with `asker`, only those that the asker can see. `isDisabled`: whether they cannot sign in. A
+   * document must always have an administrator, and such users do not count as one.
    */
   users(
     ids: readonly string[],
@@ -127,7 +127,10 @@ export interface NewFile {
   mimeType: string;
   /** Length of the stream in bytes. */
   size: number;
-  /** `item`: an ordinary file of the item. `attached`: a file that is removed and copied with the item, but is not listed among its files. */
+  /**
+   * `item`: an ordinary file of the item. `attached`: a file that is removed and copied with the item, but is not listed among its
+   * files.
+   */
   parent: { type: 'item' | 'attached'; itemId: string };
   /** Further fields of the record, all of them declared by the plugin on the file model. */
   fields?: Record<string, unknown>;
@@ -142,29 +145,29 @@ export interface NewFileContent {
 
 /** Bytes of files. Records are read and queried through `models.file`. */
 export interface HostFiles {
-  /** Path of the file on this machine, or `null` when its bytes are stored elsewhere. */
+  /** Path of the file on this machine, or `null` if its bytes are stored elsewhere. */
   localPath(file: StoredDocument): Promise<string | null>;
-  /** Bytes from `start` up to, not including, `end`. */
+  /** Bytes from `start` to `end`, not including `end`. */
   read(file: StoredDocument, range: { start: number; end: number }, options?: { signal?: AbortSignal }): Promise<Readable>;
-  /** Stores a stream as a new file. Resolves with its record when bytes and record are complete; when it fails, nothing is left. */
+  /** Stores a stream as a new file. Resolves with its record when bytes and record are complete; if it fails, nothing is left. */
   create(file: NewFile, content: Readable, options?: { signal?: AbortSignal }): Promise<StoredDocument>;
   /** Removes record and bytes. */
   remove(file: StoredDocument): Promise<void>;
   /**
-   * {@link HostFiles.create} for several small files, in fewer steps than one by one. Each succeeds or fails on its own. It resolves when all have been
-   * tried, with the results in order. Default: one by one.
+   * Like {@link HostFiles.create} for several small files, in fewer steps than one by one. Each succeeds or fails separately. It
+   * resolves when all have been tried, with the results in order. Default: one by one.
    */
   createMany?(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]>;
   /**
-   * {@link HostFiles.remove} for at most a few hundred files, in fewer steps than one by one. Files that do not exist any more are no error. Default:
-   * one by one.
+   * Like {@link HostFiles.remove} for at most a few hundred files, in fewer steps than one by one. Files that no longer exist are
+   * not an error. Default: one by one.
    */
   removeMany?(files: readonly StoredDocument[]): Promise<void>;
   /** Moves a file to another item, as if it had always been there. Default: through the model. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Removes bytes without a record, as left by processes that were killed before they stored the record. Called at start and daily. The counts that it
-   * returns are logged. Default: nothing; the host takes care of that itself.
+   * Removes bytes without a record, left by processes that were killed before they stored the record. Called at startup and daily.
+   * The counts that it returns are logged. Default: nothing; the host takes care of that itself.
    */
   sweep?(options: { signal: AbortSignal }): Promise<Readonly<Record<string, number>>>;
   /**
@@ -172,11 +175,11 @@ export interface HostFiles {
    * other files. Default: no file has any.
    */
   tree?(file: StoredDocument): HostFileTree | null;
-  /** The address from which clients can download the file, for `redirect` on tiles; `null` when there is none. */
+  /** The address from which clients can download the file, for `redirect` on tiles; `null` if there is none. */
   downloadPath?(file: StoredDocument): string | null;
 }
 
-/** Files that belong to another file, by their paths from its folder. */
+/** Files that belong to another file, by their paths relative to its folder. */
 export interface HostFileTree {
   /** `null` if there is no file at the path. */
   file(path: string): Promise<{
@@ -203,13 +206,13 @@ export interface HostEventPayloads {
   'file.saved': {
     file: StoredDocument;
     created: boolean;
-    /** When the host found other bytes in the file than before; annotations of its item say so. */
+    /** When the host found that the content of the file had changed. Annotations of its item show this. */
     replacedAt?: Date;
   };
   'file.removed': { file: StoredDocument };
   /**
-   * An upload has ended. `reference` is the text that the client gave with it. `id` names the upload: it may be announced again after a crash, and a
-   * listener acts on each `id` only once.
+   * An upload has ended. `reference` is the client's text for it. `id` identifies the upload: it may be announced again after a
+   * crash, and a listener acts on each `id` only once.
    */
   'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string; id?: string };
   'folder.saved': { folder: StoredDocument };
@@ -218,26 +221,26 @@ export interface HostEventPayloads {
   'group.removed': { groupId: string };
   /** Permissions may have changed, for any user and any document. */
   'access.changed': Record<string, never>;
-  /** A token has stopped being valid; without `token`, any of them may have. */
+  /** A token is no longer valid; without `token`, any token may be affected. */
   'token.revoked': { token?: string };
 }
 
 /** Names of {@link HostEventPayloads}. */
 export type HostEventName = keyof HostEventPayloads;
 
-/** Subscriptions to what happens in the host. */
+/** Subscriptions to events of the host. */
 export interface HostEvents {
-  /** Calls `listener` for each event until the returned function is called. The host awaits the promise of the listener. */
+  /** Calls `listener` for each event until the returned function is called. The host waits for the promise of the listener. */
   on<N extends HostEventName>(name: N, listener: (payload: HostEventPayloads[N]) => void | Promise<void>): () => void;
 }
 
-/** Messages to users: job progress, finished conversions. */
+/** A message to a user: job progress, finished conversions. */
 export interface HostNotification {
   userId: string;
   /** `job_status`, `job_log`, `progress`, `large_image.finished_image_item` … */
   type: string;
   data: Record<string, unknown>;
-  /** After this the message need not be kept. */
+  /** After this time the message need not be kept. */
   expires?: Date;
 }
 
@@ -249,14 +252,14 @@ export interface HostLogger {
   error(fields: object, event: string): void;
 }
 
-/** Names of the fields of the host's models, where they differ from the defaults (which are the names given here). */
+/** Names of the fields of the host's models, if they differ from the defaults (which are the names given here). */
 export interface HostFields {
   item: { name: string; folderId: string; created: string; updated: string; size: string; meta: string };
   file: { name: string; itemId: string; mimeType: string; size: string; created: string };
   folder: { name: string; parentId: string; meta: string };
 }
 
-/** The place where the plugin's router is mounted: an Express application or one of its routers. */
+/** Where the plugin's router is mounted: an Express application or one of its routers. */
 export interface HostApp {
   use(path: string, handler: RequestHandler): unknown;
 }
@@ -275,13 +278,13 @@ export interface Host {
    * The Express application, or a router of it. `install` mounts the plugin's router here, so add catch-all routes afterwards.
    */
   app: HostApp;
-  /** Path under which the REST API lives, seen from `app`, without trailing slash: `/api/v1`. */
+  /** Path of the REST API relative to `app`, without trailing slash: `/api/v1`. */
   apiRoot: string;
-  /** Word that names the product on the wire; default `service`. `girder` makes the wire match existing clients. */
+  /** Name of the product in the API; default `service`. `girder` makes the API match existing clients. */
   brand?: string;
   /** The host's own instance. The plugin compiles its models on the connection of `models.item`. */
   mongoose: Mongoose;
-  /** The host's compiled models. Their schemas are extended by the plugin's fields until `close`. */
+  /** The host's compiled models. The plugin adds its fields to their schemas until `close`. */
   models: { item: HostModel; file: HostModel; folder: HostModel };
   fields?: { [K in keyof HostFields]?: Partial<HostFields[K]> };
   /** The host's Agenda, on which the plugin defines its jobs. The host starts and stops it. */
@@ -292,9 +295,10 @@ export interface Host {
   directory?: HostDirectory;
   files: HostFiles;
   /**
-   * Makes a new item: for configurations that are stored in a folder, and for converted copies of images. The host may change the name where it is
-   * taken. `fields` are further fields of the record, declared by the plugin on the item model; if the host does not store them, the plugin adds them
-   * afterwards. Default: storing a new configuration answers 501, and copies are made through the model.
+   * Creates an item: for configurations that are stored in a folder, and for converted copies of images. The host can change the
+   * name if it is taken. `fields` are further fields of the record, declared by the plugin on the item model; if the host does not
+   * store them, the plugin adds them afterwards. Default: storing a new configuration answers 501, and copies are made through the
+   * model.
    */
   createItem?: (item: {
     name: string;
@@ -314,11 +318,11 @@ export interface Host {
   logger?: HostLogger;
   /** Additional settings of the host, stored with the plugin's and served by the same routes. */
   settings?: readonly SettingDefinition[];
-  /** The host's own routes, to be listed in the API description. */
+  /** The host's own routes, which the API description lists. */
   routes?: readonly RouteOutline[];
   /** Directory for temporary files. Default: the system's. */
   temporaryDirectory?: string;
 }
 
-/** The host of a process that only runs jobs: without the members that answer requests. */
+/** The host of a process that only runs jobs: without the members for answering requests. */
 export type WorkerHost = Omit<Host, 'app' | 'restart' | 'routes'> & Partial<Pick<Host, 'restart' | 'routes'>>;

@@ -28,7 +28,7 @@ import type { InstallOptions, Installation } from './installation.js';
 /**
  * Makes a server a large-image server: extends its models, registers the jobs on its Agenda and mounts the routes.
  *
- * Several hosts in one process may be installed on, each with its own connection; they share nothing.
+ * There can be several hosts in one process, each with its own connection; they share nothing.
  */
 export async function install(host: Host, options: InstallOptions = {}): Promise<Installation> {
   requireHost(host);
@@ -36,7 +36,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
 }
 
 /**
- * Opens everything that an installation consists of; the router only where there is an application to mount it on.
+ * Opens everything that an installation consists of; the router only if there is an application to mount it on.
  *
  * @param app `null` in processes that only run jobs.
  */
@@ -95,7 +95,7 @@ async function openAll(
   await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
 
   for (const job of features.jobs) runner.define(job);
-  // Jobs end before anything that they work with closes.
+  // Jobs end before anything that they use is closed.
   features.onClose(() => runner.close());
   startSweeper(core, { sweeps: features.sweeps, fullAtStart: app !== null }, features.onClose);
   const routes = await serveRoutes(features.routes, { core, app, observe }, features.onClose);

@@ -1,6 +1,6 @@
 /**
- * The entry `express-large-image/host`: what a server uses that offers more than large images, such as the reference host. It declares, checks and
- * describes routes of its own as the plugin does. The same promise of stability holds for it as for the main entry.
+ * The entry `express-large-image/host`, for servers that offer more than large images, such as the reference host. They declare,
+ * check and describe their own routes like the plugin. The same promise of stability applies as for the main entry.
  */
 
 // Settings of the plugin
@@ -17,28 +17,28 @@ export { parseSortOrder, type SortOrder } from './features/items/item-list-reque
 export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
 export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
 
-// The database, for hosts that may be given one on PostgreSQL, or that wait for one
+// The database, for hosts that may use one on PostgreSQL, or that wait for one
 export { isDatabaseOutage } from './core/database/outage.js';
 export { eachInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
 export { repeatCollisions } from './core/database/refused-writes.js';
 
-// A logger that may throw, for hosts that are given one
+// A logger that may throw, for hosts that receive one
 export { harmlessLogger } from './core/host/logger.js';
 
-// Access lists, for hosts that take them from clients too
+// Access lists, for hosts that also receive them from clients
 export { readAccessList, readFlags, type GrantedAccess } from './http/access-list.js';
 
-// The id of a request, for hosts that answer in other ways too
+// The id of a request, for hosts that also answer in other ways
 export { identifyRequests } from './http/serving/identify-requests.js';
 
 // Conditions sent by clients, for hosts with their own queries
 export { checkFilter } from './features/items/item-list-request.js';
 export { explained } from './features/items/item-queries.model.js';
 
-// Lists of settings, for hosts that show them in other ways too
+// Lists of settings, for hosts that also show them in other ways
 export { settingsList } from './features/settings/settings.routes.js';
 
-// Steps of writes, for hosts whose tests stop a process at each
+// Steps of writes, for hosts whose tests stop a process at each step
 export { step } from './core/steps.js';
 
 // Errors
@@ -57,7 +57,7 @@ export {
   type ErrorType,
 } from './errors.js';
 
-// Routes, for hosts that want theirs checked, answered and described in the same way
+// Routes, for hosts whose own routes are checked, answered and described the same way
 export {
   boolean,
   date,

@@ -15,10 +15,11 @@ export interface Worker {
 }
 
 /**
- * Runs the plugin's jobs in this process, which serves no routes. The database must be that of a server on which `install` was called. Any number of
- * processes may do this, and each job is run by one of them. If the host's Agenda is not running, it is started here, and stopped on close.
+ * Runs the plugin's jobs in this process, which serves no routes. The database must be that of a server on which `install` was
+ * called. Any number of processes can do this, and each job is run by one of them. If the host's Agenda is not running, it is
+ * started here, and stopped on close.
  *
- * @param options those that were given to `install`; further tile sources must be the same.
+ * @param options those passed to `install`; further tile sources must be the same.
  */
 export async function startWorker(host: WorkerHost, options: InstallOptions = {}): Promise<Worker> {
   requireHost(host);

@@ -4,7 +4,7 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { BoxElement } from './schema/common.js';
 
-/** The position of an element in base-layer pixels, and how much it counts; the form of `_bbox` on the wire. */
+/** The position of an element in base-layer pixels, and its details; the form of `_bbox` in the API. */
 export interface BoundingBox {
   lowx: number;
   lowy: number;
@@ -132,8 +132,8 @@ function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Rang
 }
 
 /**
- * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are not
- * considered. Coordinates beyond what a number can hold are cut to the largest number.
+ * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are not considered.
+ * Coordinates beyond the range of numbers are limited to the largest number.
  *
  * @param overlay size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
  */

@@ -5,20 +5,20 @@ import type { PolylineElement } from './schema/polyline.js';
 /** Bytes of one centroid record. */
 export const centroidBytes = 28;
 
-/** `_elementQuery.propskeys`: what each row of `props` holds. */
+/** `_elementQuery.propskeys`: the members of each row of `props`. */
 export const centroidPropKeys = ['type', 'fillColor', 'lineColor', 'lineWidth', 'closed'] as const;
 
 /** One row of `_elementQuery.props`, in the order of {@link centroidPropKeys}. */
 export type CentroidProps = [type: string, fillColor: string, lineColor: string, lineWidth: number, closed: boolean | null];
 
-/** The distinct appearances of elements, in the order in which they are first seen. A record refers to a row by its index. */
+/** The distinct appearances of elements, in first-seen order. A record refers to a row by its index. */
 export class CentroidPropTable {
   readonly rows: CentroidProps[] = [];
   readonly #indices = new Map<string, number>();
 
-  /** Index of the row of an element's appearance, which is added when it is new. */
+  /** Index of the row of an element's appearance, which is added if it is new. */
   indexOf(element: AnnotationElement): number {
-    // Types that have no such field have no value for it either.
+    // Types without one of these fields have no value for it.
     const appearance = element as Pick<PolylineElement, 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { fillColor = 'rgba(0,0,0,0)', lineColor = 'rgb(0,0,0)', lineWidth = 2, closed = null } = appearance;
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}`;
@@ -47,7 +47,7 @@ export function writeCentroid(target: Buffer, offset: number, { id, box, props }
   writePositionAndAppearance(target, offset, box, props);
 }
 
-/** Writes all of the record at `offset` but its id. */
+/** Writes everything of the record at `offset` except its id. */
 export function writePositionAndAppearance(target: Buffer, offset: number, box: Centroid['box'], props: number): void {
   // Halves are added, so that the sum of two large numbers does not overflow.
   target.writeFloatLE(Math.fround(box.lowx / 2 + box.highx / 2), offset + 12);

@@ -1,7 +1,7 @@
-/** Words of 32 bits in an id. */
+/** Number of 32-bit words in an id. */
 const idWords = 3;
 const firstCapacity = 1024;
-/** The table grows when more than this share of it is in use. */
+/** The table grows when a larger share of it is in use. */
 const loadLimit = 0.6;
 
 function hexDigit(code: number): number {
@@ -16,14 +16,14 @@ function hexWord(id: string, start: number): number {
 }
 
 /**
- * A set of element ids (24 lowercase hexadecimal digits) in a flat table without an object for each id: 12 bytes an id and free slots, 25 to 50 MB
- * for a million ids.
+ * A set of element ids (24 lowercase hexadecimal digits) in a flat table without an object for each id. With free slots, a million
+ * ids take 25 to 50 MB.
  */
 export class ElementIds {
   #table = new Uint32Array(firstCapacity * idWords);
   #capacity = firstCapacity;
   #size = 0;
-  // All zeros marks a free slot, so the id of 24 zeros is kept apart.
+  // All zeros marks a free slot, so the id of 24 zeros is stored separately.
   #hasZero = false;
 
   /** Number of ids in the set. */
@@ -31,7 +31,7 @@ export class ElementIds {
     return this.#size + (this.#hasZero ? 1 : 0);
   }
 
-  /** Adds an id; `false` when it was there already. */
+  /** Adds an id. @returns false if it was already there. */
   add(id: string): boolean {
     const a = hexWord(id, 0);
     const b = hexWord(id, 8);

@@ -4,7 +4,7 @@ import type { BoundingBox } from './bounding-box.js';
 /** A number field of a bounding box. */
 type BoxField = keyof BoundingBox;
 
-/** A condition on a bounding box: `$gte` for limits below, `$lt` for limits above. */
+/** A condition on a bounding box: `$gte` for lower limits, `$lt` for upper limits. */
 export interface BoxCondition {
   field: BoxField;
   operator: '$gte' | '$lt';
@@ -13,28 +13,30 @@ export interface BoxCondition {
 
 /** Selects elements of an annotation, their order and their number. */
 export interface ElementQuery {
-  /** The region and size parameters that take effect; all must hold. */
+  /** The region and size parameters that take effect, all of which must be met. */
   conditions: readonly BoxCondition[];
   /** Stored field (`_id`, `bbox.size`, `element.type`) and direction. */
   sort: readonly [field: string, direction: 1 | -1];
   /** Number of matching elements to skip. */
   offset: number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   limit: number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   maxDetails: number;
   minElements: number;
   centroids: boolean;
   /** Whether each element gets its `_bbox`; never with `centroids`. */
   bbox: boolean;
-  /** Whether the answer tells the place of each element among all of its version. */
+  /** Whether the answer contains the position of each element among all of its version. */
   orders: boolean;
 }
 
-/** Most elements whose places are told: they are held until the end of the answer. */
+/** Maximum number of elements whose positions are returned, because they are kept until the end of the answer. */
 const maxOrders = 100_000;
 
-/** Region and size parameters: the box field each is compared with. The limits that are ignored when <= 0 compare with `$gte`. */
+/**
+ * Region and size parameters, each with the box field it is compared with. Limits that are ignored when <= 0 compare with `$gte`.
+ */
 const boxParameters = {
   left: { field: 'highx', operator: '$gte' },
   right: { field: 'lowx', operator: '$lt' },
@@ -81,7 +83,7 @@ function directionOf(sent: Sent): 1 | -1 {
   throw new BadParameterError(`Invalid value for sortdir: "${sent.sortdir}". Allowed values: 1, -1.`);
 }
 
-/** A path of plain names; nothing else can be the name of a stored field. */
+/** A path of plain names; stored fields have no other names. */
 const storedField = /^[A-Za-z_]\w*(\.\w+){0,8}$/;
 
 function sortOf(sent: Sent): ElementQuery['sort'] {
@@ -97,10 +99,10 @@ function sortOf(sent: Sent): ElementQuery['sort'] {
 }
 
 /**
- * Reads the parameters of a request for elements.
+ * Parses the parameters of a request for elements.
  *
- * @param sent parameters by name, as text. Empty texts count as not sent.
- * @throws BadParameterError naming the parameter, when a number is no finite number or a count is negative.
+ * @param sent parameters by name, as text. Empty texts count as missing.
+ * @throws BadParameterError that names the parameter if a number is not finite or a count is negative.
  */
 export function parseElementQuery(sent: Sent): ElementQuery {
   const conditions: BoxCondition[] = [];
@@ -132,9 +134,9 @@ export function matchesConditions(box: BoundingBox, conditions: readonly BoxCond
   return true;
 }
 
-/** Whether a box around many elements, whose sizes go up to its `size`, may hold one that satisfies all conditions. */
+/** Whether a box around many elements, whose sizes go up to its `size`, may contain one that satisfies all conditions. */
 export function mayMatchWithin(union: BoundingBox, conditions: readonly BoxCondition[]): boolean {
-  // `$gte` looks at high limits and the largest size, `$lt` at low limits: the union is the most favourable box for each.
+  // `$gte` compares high limits and the largest size, `$lt` low limits, so the union is the most favorable box for each.
   return matchesConditions(union, conditions);
 }
 
@@ -145,16 +147,19 @@ export function filterEcho(query: ElementQuery, annotationId: string, version: n
   return filter;
 }
 
-/** Most elements that can be sent: `limit`, and `max(maxDetails, minElements)` where `maxDetails` is given. `Infinity`: no limit. */
+/**
+ * Maximum number of elements that can be sent: `limit`, and `max(maxDetails, minElements)` if there is `maxDetails`. `Infinity`
+ * means no limit.
+ */
 export function mostElements({ limit, maxDetails, minElements }: ElementQuery): number {
   const byDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
   return Math.min(limit > 0 ? limit : Infinity, byDetails);
 }
 
-/** Counts what has been sent and says when to stop. */
+/** Counts the elements that were sent and decides when to stop. */
 export class ElementBudget {
   returned = 0;
-  /** Sum of the details of the elements sent; of centroids, 1 each. */
+  /** Sum of the details of the elements sent; each centroid counts 1. */
   details = 0;
   readonly #most: number;
 
@@ -162,30 +167,30 @@ export class ElementBudget {
     this.#most = mostElements(query);
   }
 
-  /** Whether another element may be sent. */
+  /** Whether another element can be sent. */
   get isOpen(): boolean {
     if (this.returned >= this.#most) return false;
     const { maxDetails, minElements } = this.query;
     return maxDetails === 0 || this.details < maxDetails || this.returned < minElements;
   }
 
-  /** Notes that an element was sent. */
+  /** Counts an element that was sent. */
   take(details: number): void {
     this.returned += 1;
     this.details += this.query.centroids ? 1 : details;
   }
 }
 
-/** Facts of an answer for {@link elementQueryEcho}. */
+/** Data of an answer for {@link elementQueryEcho}. */
 export interface ElementAnswer {
   annotationId: string;
   version: number;
-  /** Elements of this version. */
+  /** Number of elements of this version. */
   total: number;
   budget: ElementBudget;
-  /** Box around the elements sent; `null` when none was. */
+  /** Box around the elements sent; `null` if there are none. */
   box?: BoundingBox | null;
-  /** Places of the elements sent, where the query asks for them. */
+  /** Positions of the elements sent, if the query requests them. */
   orders?: readonly number[];
 }
 

@@ -4,7 +4,7 @@ import type { Schema } from './schema/common.js';
 export type Check = (value: unknown) => boolean;
 
 function isFiniteNumber(value: unknown): value is number {
-  // NaN and the infinities are the numbers whose difference with themselves is not 0.
+  // NaN and infinities are the numbers whose difference with themselves is not 0.
   return typeof value === 'number' && value - value === 0;
 }
 
@@ -50,7 +50,9 @@ function numberCheck(schema: Schema): Check {
     isFiniteNumber(value) && value >= minimum && value <= maximum && value > above && (!integer || Number.isInteger(value));
 }
 
-/** Most distinct texts remembered by one check: the colors of an annotation are few, and a look-up is cheaper than a match. */
+/**
+ * Maximum number of distinct texts remembered by one check. An annotation has few colors, and a look-up is cheaper than a match.
+ */
 const rememberedTexts = 256;
 
 function stringCheck(schema: Schema): Check {
@@ -80,17 +82,17 @@ function objectCheck(schema: Schema): Check {
       const check = checks.get(name);
       if (check === undefined || !check(value[name])) return false;
     }
-    // A property whose check passed holds a value, as no check accepts undefined.
+    // A property whose check has passed exists, because no check accepts undefined.
     for (let i = 0; i < required.length; i += 1) if (value[required[i] as string] === undefined) return false;
     return true;
   };
 }
 
 /**
- * Turns a schema of this folder into a function that only says yes or no, without allocating. The validator of the schema finds out what is wrong.
- * The function understands the keywords that the element schemas use; a test compares the verdicts of both.
+ * Turns a schema of this folder into a function that only says yes or no, without allocating. If it says no, the validator of the
+ * schema finds the error. The function supports the keywords that the element schemas use; a test compares the verdicts of both.
  *
- * @throws Error when a schema uses a type that is not understood.
+ * @throws Error if a schema uses an unsupported type.
  */
 export function compileCheck(schema: Schema): Check {
   switch (schema.type) {

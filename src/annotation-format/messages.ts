@@ -5,17 +5,17 @@ import { colorPattern, fillPattern, idPattern } from './schema/common.js';
 /** Makes the error that is thrown for a schema problem. */
 export type RaiseProblem = (detail: string) => LargeImageError;
 
-/** The form of create, PUT and item POST. */
+/** The form of messages of create, PUT and item POST. */
 export function schemaError(detail: string): BadParameterError {
   return new BadParameterError(`Validation Error: JSON doesn't follow schema (${detail})`);
 }
 
-/** The form of PATCH: the bare detail. */
+/** The form of messages of PATCH: just the detail. */
 export function patchSchemaError(detail: string): InvalidError {
   return new InvalidError(detail);
 }
 
-/** The error with the number of the entry in a list of annotations, added after the text of the contract. */
+/** The error with the number of the entry in a list of annotations, added after the text that existing clients expect. */
 export function inEntry(error: unknown, index: number): unknown {
   if (!(error instanceof BadParameterError)) return error;
   const { message } = error;
@@ -26,13 +26,13 @@ export function inEntry(error: unknown, index: number): unknown {
   return new BadParameterError(text, { cause: error });
 }
 
-/** The detail when two elements have the same id. */
+/** The detail if two elements have the same id. */
 export const idsNotUnique = 'Annotation Element IDs are not unique';
 
-/** Longest piece of a refused text that a message repeats. */
+/** Longest part of a refused text that a message repeats. */
 const quotedLength = 60;
 
-/** A value as a message shows it: short texts, numbers and short lists as they are, anything longer by its kind. */
+/** A value as shown in messages: short texts, numbers and short lists unchanged, anything longer by its kind. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') {
     return value.length <= quotedLength ? JSON.stringify(value) : `${JSON.stringify(value.slice(0, quotedLength))}…`;
@@ -61,7 +61,7 @@ const typeNames: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-/** JSON pointer to the way a programmer writes it: `/points/2/1` to `.points[2][1]`. */
+/** Converts a JSON pointer to the notation of programmers: `/points/2/1` to `.points[2][1]`. */
 function pathText(pointer: string): string {
   return pointer
     .split('/')
@@ -77,7 +77,7 @@ function sizeRule(schema: Record<string, unknown>): string {
   return minItems === undefined ? `at most ${Number(maxItems)}` : `at least ${Number(minItems)}`;
 }
 
-/** The requirement of a schema, in words; `subject` is empty for the document itself. */
+/** The requirement of a schema in words; `subject` is empty for the document itself. */
 export function explain(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
   const at = path.replace(/^\./, '') || 'document';

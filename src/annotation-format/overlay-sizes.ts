@@ -2,7 +2,7 @@ import type { OverlaySize } from './bounding-box.js';
 import { itemField } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 
-/** Size in pixels of an item's large image, `null` when it has none; for image and pixelmap elements. */
+/** Size of an item's large image in pixels, `null` if it has none; for image and pixelmap elements. */
 export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
 
 /** Sizes of the large images of overlays, each looked up once. */

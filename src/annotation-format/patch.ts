@@ -2,34 +2,37 @@ import { InvalidError } from '../errors.js';
 
 type JsonObject = Record<string, unknown>;
 
-/** An annotation as a patch sees it: the document without its elements, and those elements that {@link patchedElementIds} names. */
+/** An annotation as a patch sees it: the document without its elements, and the elements named by {@link patchedElementIds}. */
 export interface PatchTarget {
   head: Readonly<JsonObject>;
   elements: ReadonlyMap<string, Readonly<JsonObject>>;
 }
 
-/** The effect of a patch on one element, not yet checked against the schema. */
+/** The effect of a patch on one element, not checked against the schema yet. */
 type ElementChange =
   | { kind: 'add'; id: string; element: JsonObject }
   | { kind: 'replace'; id: string; element: JsonObject }
   | { kind: 'remove'; id: string };
 
-/** The outcome of a patch. Objects that did not change are the ones of the target. */
+/** The result of a patch. Unchanged objects are those of the target. */
 export interface PatchResult {
   head: JsonObject;
   headChanged: boolean;
-  /** One change for each element that differs; added ones come last and in order. An element removed and added again moves to the end. */
+  /**
+   * One change for each element that differs. Added ones come last and in order; an element that is removed and added again moves
+   * to the end.
+   */
   elements: ElementChange[];
 }
 
-/** One operation, its path taken apart. */
+/** One operation, with its path split. */
 export interface PatchOperation {
   op: 'add' | 'replace' | 'remove';
   /** As sent, without leading and trailing slashes. */
   path: string;
-  /** Lower-case id of the element it is about; `null` for the document. */
+  /** Lower-case id of the element that it changes; `null` for the document. */
   elementId: string | null;
-  /** Way below the element or document; empty for a whole element. */
+  /** Path below the element or document; empty for a whole element. */
   keys: readonly string[];
   value: unknown;
 }
@@ -38,11 +41,11 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Most parts of one path. Stored documents are nested less deep. */
+/** Maximum number of parts of one path. Stored documents are nested less deeply. */
 const maxParts = 100;
-/** Most parts of all paths of a patch together. */
+/** Maximum number of parts of all paths of a patch together. */
 const maxPartsTogether = 100_000;
-/** Most operations of a patch. */
+/** Maximum number of operations of a patch. */
 const maxOperations = 20_000;
 
 function parseOperation(entry: unknown): PatchOperation {
@@ -66,8 +69,8 @@ function parseOperation(entry: unknown): PatchOperation {
 /**
  * Parses the body of a PATCH.
  *
- * @throws InvalidError with the texts of the contract: an entry without op or path, an unknown op, an add or replace without
- * value, a path that is not handled; or more operations or parts of a path than are read.
+ * @throws InvalidError, with the messages that existing clients expect, for an entry without op or path, an unknown op, an add or
+ * replace without value, or a path that is not supported; or for more operations or parts of a path than the limits.
  */
 export function parsePatch(body: unknown): PatchOperation[] {
   if (Array.isArray(body)) {
@@ -80,12 +83,12 @@ export function parsePatch(body: unknown): PatchOperation[] {
       return operation;
     });
   }
-  // An empty object counts as an empty list; anything else that is no list has no op and path.
+  // An empty object counts as an empty list; other values have no op and path.
   if (isObject(body) && Object.keys(body).length === 0) return [];
   throw new InvalidError('patch missing op or path');
 }
 
-/** Ids of the elements that must be at hand to apply the operations. */
+/** Ids of the elements that must be loaded to apply the operations. */
 export function patchedElementIds(operations: readonly PatchOperation[]): Set<string> {
   return new Set(operations.flatMap(({ elementId }) => (elementId === null ? [] : [elementId])));
 }
@@ -98,16 +101,19 @@ function alreadyThere(what: string): InvalidError {
   return new InvalidError(`Cannot add ${what} as it already exists`);
 }
 
-/** Most list entries that the removals of one patch may move. Without a limit, a body of removals from a long list would take minutes. */
+/**
+ * Maximum number of list entries that the removals of one patch can move. Without a limit, a body of removals from a long list
+ * would take minutes.
+ */
 const maxMovedEntries = 200_000_000;
 
-/** Changes containers on the way to a value; each is copied once, and the rest is shared with the original. */
+/** Changes containers on the path to a value. Each is copied once, and the rest is shared with the original. */
 class Editor {
   /** Copies made by this patch, which are changed in place. */
   readonly #own = new WeakSet<object>();
   #movedEntries = 0;
 
-  /** The changed container: a copy, or itself where it is one already. */
+  /** The changed container: a copy, or the container itself if it is already one. */
   change(container: unknown, keys: readonly string[], operation: PatchOperation): unknown {
     const [key = '', ...rest] = keys;
     if (Array.isArray(container)) {
@@ -128,7 +134,7 @@ class Editor {
     return below === container[key] ? container : this.#put(container, key, below);
   }
 
-  /** Changes one member of an object; adding one that is there fails. */
+  /** Changes one member of an object. Adding an existing member fails. */
   changeObject(object: Readonly<JsonObject>, key: string, { op, path, value }: PatchOperation): JsonObject {
     const exists = Object.hasOwn(object, key);
     if (op === 'add' && exists) throw alreadyThere(path);
@@ -141,7 +147,7 @@ class Editor {
 
   #put(object: Readonly<JsonObject>, key: string, value: unknown): JsonObject {
     const copy = this.#ownObject(object);
-    // Not by assignment: a key `__proto__` becomes an own property, for the validator to refuse.
+    // The member is defined, not assigned, so that a key `__proto__` becomes an own property, which the validator refuses.
     Object.defineProperty(copy, key, { value, writable: true, enumerable: true, configurable: true });
     return copy;
   }
@@ -186,15 +192,15 @@ function indexOf(key: string, { path }: PatchOperation): number {
 function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, editor: Editor): JsonObject {
   const { op, keys } = operation;
   const [key = ''] = keys;
-  // The head is an object, and the editor answers an object for one.
+  // The head is an object, and the editor returns an object for one.
   if (keys.length > 1) return editor.change(head, keys, operation) as JsonObject;
   const exists = Object.hasOwn(head, key);
   if (op === 'add' && exists && Boolean(head[key])) throw alreadyThere(key);
-  // A field that is there but empty may be added: it is replaced.
+  // A field that exists but is empty can be added; this replaces it.
   return editor.changeObject(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
 }
 
-/** Elements during a patch: what each became, and the order of those put at the end. */
+/** Elements during a patch: the result of each, and the order of those added at the end. */
 class ElementEdits {
   readonly #current: Map<string, JsonObject | null>;
   readonly #appended = new Set<string>();
@@ -212,9 +218,9 @@ class ElementEdits {
     const element = this.#current.get(id) ?? null;
     if (keys.length > 0) {
       if (element === null) throw notThere(path);
-      // The id is what the element is found by: another one means another element.
+      // Elements are found by id, so another id would mean another element.
       if (keys.length === 1 && keys[0] === 'id') throw new InvalidError(`Cannot ${op} ${path}`);
-      // An element is an object, and the editor answers an object for one.
+      // An element is an object, and the editor returns an object for one.
       this.#set(id, this.editor.change(element, keys, operation) as JsonObject);
     } else if (op === 'remove') {
       this.#set(id, null);
@@ -249,10 +255,10 @@ class ElementEdits {
 }
 
 /**
- * Applies operations one after another; all or none. The target is left as it was. The caller checks the resulting head and
- * the changed elements against the schema.
+ * Applies operations one after another; all or none. The target is not changed. The caller checks the resulting head and the
+ * changed elements against the schema.
  *
- * @throws InvalidError with the texts of the contract, when an operation does not fit what is there.
+ * @throws InvalidError, with the messages that existing clients expect, if an operation does not fit the existing values.
  */
 export function applyPatch(target: PatchTarget, operations: readonly PatchOperation[]): PatchResult {
   let head: JsonObject = target.head;

@@ -3,19 +3,19 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { HeatmapElement } from './schema/heatmap.js';
 
-/** How deep objects and lists may be nested in `user` and `attributes`, which is level 1. */
+/** How deeply objects and lists can be nested in `user` and `attributes`, which are level 1. */
 const maxFreeFormDepth = 64;
 /** Maximum number of keys of an object in them. Larger objects are slow to read and write. */
 const maxFreeFormKeys = 10_000;
 
-/** A rule that was broken: the property, and what is wrong, as `.values: …`. */
+/** A broken rule: the property and the problem, as `.values: …`. */
 export type BrokenRule = string;
 
 /**
- * Checks free-form data: nesting, finite numbers, and no key `__proto__`, which would be lost or worse wherever the data are
- * merged or copied. Any other key is data, `$where` and `constructor` too.
+ * Checks free-form data: nesting, finite numbers, and no key `__proto__`, which would be lost or worse wherever the data are merged
+ * or copied. All other keys are allowed, including `$where` and `constructor`.
  *
- * @returns what is wrong, or `null`.
+ * @returns the problem, or `null`.
  */
 export function checkFreeForm(value: unknown, path: string, depth = 1): BrokenRule | null {
   if (typeof value === 'number') {
@@ -26,7 +26,7 @@ export function checkFreeForm(value: unknown, path: string, depth = 1): BrokenRu
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i += 1) {
       const entry: unknown = value[i];
-      // The path is only put together for entries that can hold something wrong.
+      // The path is only built for entries that can have a problem.
       if (typeof entry !== 'object' && typeof entry !== 'number') continue;
       if (typeof entry === 'number' && Number.isFinite(entry)) continue;
       const broken = checkFreeForm(entry, `${path}[${i}]`, depth + 1);
@@ -77,9 +77,9 @@ function checkGrid(element: GridDataElement): BrokenRule | null {
 }
 
 /**
- * The rules that JSON Schema cannot state, on an element that fits its schema.
+ * Checks the rules that JSON Schema cannot express, on an element that fits its schema.
  *
- * @returns what is wrong, or `null`.
+ * @returns the problem, or `null`.
  */
 export function checkRules(element: AnnotationElement): BrokenRule | null {
   if (element.user !== undefined) {

@@ -17,14 +17,17 @@ export type ElementName = (index: number) => string;
 export const nameByIndex: ElementName = (index) => `elements[${index}]`;
 
 /**
- * Checks a parsed element and gives it back without the keys that begin with `_`. `index` is its place among the elements, for
- * messages, which `nameOf` turns into its name; default: {@link nameByIndex}. Ids are not compared: see {@link ElementIds}.
+ * Checks a parsed element and returns it without the keys that begin with `_`. `index` is its position among the elements, which
+ * `nameOf` turns into a name for messages; default: {@link nameByIndex}. Ids are not compared: see {@link ElementIds}.
  *
- * @throws what the `raise` of the validator makes, naming element, type, property and what is allowed.
+ * @throws the error made by the `raise` of the validator, which names element, type, property and the allowed values.
  */
 export type ElementValidator = (value: unknown, index: number, nameOf?: ElementName) => AnnotationElement;
 
-/** Ajv as the annotation schema needs it: errors hold the refused value. The schemas are ours; that they are schemas is for a test to say. */
+/**
+ * Ajv configured for the annotation schema: errors contain the refused value. The schemas are our own, so a test checks that they
+ * are valid.
+ */
 export function annotationAjv(): Ajv {
   return new Ajv({
     verbose: true,
@@ -40,20 +43,22 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Clients send back what they were given, e.g. `_bbox`: such keys are dropped. The value itself when it has none. */
+/**
+ * Drops keys such as `_bbox`, because clients send back elements that they have received. Returns the value itself if it has none.
+ */
 function withoutPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
   let found = false;
   for (const key in element) {
     if (key.charCodeAt(0) === 95) found = true;
   }
   if (!found) return element;
-  // fromEntries makes own properties only, and a key `__proto__` begins with `_` and goes as well.
+  // fromEntries only makes own properties, and a key `__proto__` begins with `_` and is dropped too.
   return Object.fromEntries(Object.entries(element).filter(([key]) => !key.startsWith('_')));
 }
 
 interface TypeValidator {
   accepts: Check;
-  /** Compiled when the first element is refused: compiling takes milliseconds, and most annotations have no fault. */
+  /** Compiled when the first element is refused, because compiling takes milliseconds, and most annotations have no errors. */
   explain(element: unknown): ErrorObject | null;
 }
 
@@ -74,10 +79,10 @@ function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
 }
 
 /**
- * The validator of single elements, for documents that are checked as they come in. Make it once: it is compiled.
+ * Makes a validator for single elements, for documents that are checked while they arrive. Make it once, because it is compiled.
  *
- * @param brand word of the host's brand; names the item field of overlays.
- * @param raise makes the error; default: the envelope of create and PUT.
+ * @param brand name of the host's brand, which is part of the name of the item field of overlays.
+ * @param raise makes the error; default: the form of create and PUT.
  */
 export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {
   const validators = typeValidators(brand);
@@ -97,7 +102,7 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
       const error = validator.explain(element);
       if (error !== null) throw raise(`${explain(error, subject)} (element type ${String(type)})`);
     }
-    // The schema of the type holds, which is what the TypeScript type says.
+    // The element fits the schema of its type, which is what the TypeScript type says.
     const checked = element as unknown as AnnotationElement;
     const broken = checkRules(checked);
     if (broken !== null) throw raise(`${subject}${broken} (element type ${checked.type})`);
@@ -106,13 +111,13 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
 }
 
 /**
- * The validator of everything in a document but its elements: `elements` is not looked at, other unknown keys are refused.
+ * Makes a validator for everything in a document except its elements: `elements` is ignored, other unknown keys are refused.
  *
- * @throws (the returned function) what `raise` makes, when the value is no object or a field breaks a rule.
+ * @throws (the returned function) the error made by `raise` if the value is not an object or a field breaks a rule.
  */
 export function createHeadValidator(raise: RaiseProblem = schemaError): (value: unknown) => AnnotationHead {
   const ajv = annotationAjv();
-  // Properties one after another, then unknown keys: the order in which problems are reported.
+  // Properties come first, then unknown keys, which is the order in which problems are reported.
   const fields = Object.entries(headProperties).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
   const allowed = [...Object.keys(headProperties), 'elements'];
   return (value) => {
@@ -139,8 +144,8 @@ export function createHeadValidator(raise: RaiseProblem = schemaError): (value: 
 }
 
 /**
- * The validator of whole documents: head, elements by index, unique ids, in this order. The result has its elements without
- * the keys that begin with `_`; `elements` is absent where the document has none.
+ * Makes a validator for whole documents: head, elements by index, unique ids, in this order. The elements of the result have no
+ * keys that begin with `_`; `elements` is absent if the document has none.
  */
 export function createDocumentValidator(
   brand: string,
@@ -159,7 +164,7 @@ export function createDocumentValidator(
   };
 }
 
-/** @throws what `raise` makes, when two of the elements have the same id. */
+/** @throws the error made by `raise` if two elements have the same id. */
 function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaiseProblem = schemaError): void {
   const ids = new ElementIds();
   let index = 0;
@@ -169,7 +174,7 @@ function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaisePro
   }
 }
 
-/** The error of an id that an earlier element has. The words of the contract come first, then which element. */
+/** The error for an id that an earlier element has. The message that existing clients expect comes first, then the element. */
 export function duplicateId(id: string, index: number, raise: RaiseProblem = schemaError): Error {
   return raise(`${idsNotUnique}: elements[${index}].id repeats "${id}"`);
 }

@@ -26,7 +26,7 @@ const complain = (text: string): void => void process.stderr.write(`${name}: ${t
 /** The value of an option as cac parses it. */
 type Given = string | number | boolean | undefined;
 
-/** The value of an option that must be one of some words. @throws CommandError */
+/** Checks that an option has one of these values. @throws CommandError */
 function word<const Words extends readonly string[]>(value: Given, words: Words, option: string): Words[number] | undefined {
   if (value === undefined) return undefined;
   const found = words.find((each) => each === String(value));
@@ -34,7 +34,7 @@ function word<const Words extends readonly string[]>(value: Given, words: Words,
   return found;
 }
 
-/** The value of an option that must be a whole number. @throws CommandError */
+/** Checks that an option is a whole number. @throws CommandError */
 function integerOption(value: Given, option: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value))

@@ -18,11 +18,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidError } from '../errors.js';
 import { asLargeImageError, isPassing, statusOf } from './errors.js';
 
-/** Smallest part of a multipart upload, and largest file that is sent as a whole, in bytes. A part is held in memory while it is sent. */
+/**
+ * Minimum size of a part of a multipart upload, and maximum size of a file that is sent as a whole, in bytes. A part is in memory
+ * while it is sent.
+ */
 const partBytes = 8 * 2 ** 20;
-/** Largest number of parts that a store accepts. */
+/** Maximum number of parts that a store accepts. */
 const maxParts = 10_000;
-/** Largest number of objects that a store removes or lists in one request. */
+/** Maximum number of objects that a store removes or lists in one request. */
 const pageLength = 1000;
 /** If a store sends nothing for this time in milliseconds, its answer counts as lost. */
 const silenceMs = 30_000;
@@ -31,12 +34,12 @@ const sendingMs = 10 * 60_000;
 /** How often an interrupted read is resumed if no byte arrives in between. */
 const maxResumptions = 3;
 const firstPauseMs = 100;
-/** Name of the metadata of an object that tells its owner. */
+/** Name of the metadata that contains the owner of an object. */
 const ownerName = 'stored-by';
 /** Storage classes whose objects must be restored before they can be read. */
 const archives: ReadonlySet<string> = new Set(['GLACIER', 'DEEP_ARCHIVE']);
 
-/** The present state of an object. */
+/** The current state of an object. */
 export interface ObjectState {
   size: number;
   etag: string;
@@ -110,11 +113,12 @@ export class Bucket {
   }
 
   /**
-   * Reads bytes of an object from `start` up to, but not including, `end`. If the connection breaks, the read is resumed, as long as the object
-   * is the same.
+   * Reads bytes of an object from `start` to `end`, not including `end`. If the connection breaks, the read is resumed, as long as
+   * the object is the same.
    *
    * @param etag entity tag that the object must have; without it, any object with the key is read.
-   * @throws ReplacedObjectError if the object has another tag; NotFoundError; LargeImageError `unavailable`. The stream fails with the same errors.
+   * @throws ReplacedObjectError if the object has another tag; NotFoundError; LargeImageError `unavailable`. The stream fails with
+   * the same errors.
    */
   async read(
     { key, etag, name }: { key: string; etag?: string | undefined; name: string },
@@ -252,7 +256,7 @@ export class Bucket {
     } catch (error) {
       const failure = content.errored;
       content.destroy();
-      // Without an answer it is not known whether the store has created the object.
+      // Without an answer it is unknown whether the store has created the object.
       if (statusOf(error) === null) await this.remove(key).catch(() => undefined);
       signal?.throwIfAborted();
       throw error === failure ? error : asLargeImageError(error, name);
@@ -276,7 +280,10 @@ export class Bucket {
     return ETag;
   }
 
-  /** Aborts multipart uploads of keys that begin with `prefix` which were begun before a time and never completed. @returns their number. */
+  /**
+   * Aborts multipart uploads of keys that begin with `prefix` which were started before a time and never completed. @returns their
+   * number.
+   */
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
     let ended = 0;
     const list = new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix });
@@ -290,7 +297,7 @@ export class Bucket {
     return ended;
   }
 
-  /** Removes an object. It is no error if the object does not exist. */
+  /** Removes an object. It is not an error if the object does not exist. */
   async remove(key: string): Promise<void> {
     await this.#send((o) => this.client.send(new DeleteObjectCommand(this.#at(key)), o));
   }
@@ -318,7 +325,7 @@ interface Opened {
   etag: string | undefined;
   /** Starts or stops the timeout. It runs only while this process waits for bytes, not while the reader is slow. */
   watch(isWaiting: boolean): void;
-  /** Ends the connection. */
+  /** Closes the connection. */
   end(): void;
 }
 

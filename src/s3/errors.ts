@@ -42,7 +42,7 @@ export function reasonOf(error: unknown, bucket: string): string {
 }
 
 /**
- * The error for a client that reads bytes: 404 if they do not exist any more, otherwise 503. The original error is the `cause`.
+ * The error for a client that reads bytes: 404 if they no longer exist, otherwise 503. The original error is the `cause`.
  *
  * @param name of the file.
  */

@@ -20,14 +20,17 @@ export interface S3FileRecords {
   object(file: StoredDocument): FileObject | null;
   /** Records a file whose bytes are complete. @returns the record. */
   insert(file: NewFile, object: Required<FileObject>): Promise<StoredDocument>;
-  /** Removes the record of a file. It is no error if the record does not exist. */
+  /** Removes the record of a file. It is not an error if the record does not exist. */
   remove(file: StoredDocument): Promise<void>;
-  /** Returns those of the keys that a record refers to. If this and {@link S3FilesOptions.owner} are given, remains of killed processes are removed. */
+  /**
+   * Filters keys to those that a record refers to. If this and {@link S3FilesOptions.owner} are set, leftovers of killed processes
+   * are removed.
+   */
   known?(keys: readonly string[]): Promise<readonly string[]>;
   /** Moves a file to another item. Its object does not change. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Called when another object has the key of a file, or with `null` when there is none. The server should record the new size and
+   * Called when another object has the key of a file, or with `null` if there is none. The server should record the new size and
    * entity tag through the model (or emit `file.saved`), so that the image is reopened.
    */
   replaced?(file: StoredDocument, now: ObjectState | null): Promise<void>;
@@ -40,8 +43,8 @@ export interface S3FilesOptions {
   /** Prefix of the keys of new objects, such as `slides/`. By default empty. */
   prefix?: string;
   /**
-   * A name of the database with the records, which is stored with each object. If it is given, objects of this owner that no record refers to are
-   * removed at the start and daily.
+   * A name of the database with the records, which is stored with each object. If it is set, objects of this owner that no record
+   * refers to are removed at startup and daily.
    */
   owner?: string;
   /** Age in milliseconds from which objects without a record and incomplete multipart uploads are removed; by default a day. */
@@ -49,7 +52,7 @@ export interface S3FilesOptions {
   records: S3FileRecords;
   /** Logs objects that the store did not remove although their files were removed. By default nothing is logged. */
   logger?: HostLogger;
-  /** Gives the path from which clients can download a file. By default there is none. */
+  /** Returns the path from which clients can download a file. By default there is none. */
   downloadPath?: HostFiles['downloadPath'];
 }
 

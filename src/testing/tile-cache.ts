@@ -3,11 +3,11 @@ import type { CachedTile, TileCache } from '../features/caches/tile-cache.js';
 import type { TestFunctions } from './test-functions.js';
 
 function tileOf(length: number, seed: number, type = 'image/jpeg'): CachedTile {
-  // Every byte value occurs: a cache that treats tiles as text breaks them.
+  // Every byte value occurs, because a cache that treats tiles as text breaks them.
   return { bytes: Uint8Array.from({ length }, (_, i) => (i * 7 + seed * 13) % 256), type };
 }
 
-/** Keys as the plugin makes them: long, with the style as JSON and the encoding, and texts of any script. */
+/** Keys like those of the plugin: long, with the style as JSON and the encoding, and texts in any script. */
 function keyOf(parts: { tile: number; style?: string; encoding?: string }): string {
   const { tile, style = '{"band":1,"palette":["#000","#fff"]}', encoding = 'JPEG' } = parts;
   return `65f000000000000000000001:1700000000000:tiff:true/tile?encoding="${encoding}"&level=3&style=${style}&x=${tile}&y=0`;
@@ -103,7 +103,7 @@ export function describeTileCache(
         for (let tile = 0; tile < count; tile++) {
           await cache.set(keyOf({ tile }), tileOf(64 * 1024, tile));
           await cache.get(keyOf({ tile: 0 }));
-          // Times of use are told apart by the millisecond.
+          // Times of use differ by milliseconds.
           await new Promise((resolve) => setTimeout(resolve, 2));
         }
         const report = await cache.report();

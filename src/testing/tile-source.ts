@@ -29,7 +29,7 @@ const arrays: Readonly<Record<SampleType, string>> = {
   float64: 'Float64Array',
 };
 
-/** Frames looked at; a file may have thousands. */
+/** Number of frames to test, because a file may have thousands. */
 const testedFrames = 3;
 
 /** Counts the readers that a source opens and closes, and fails reads that start outside the file. */
@@ -50,7 +50,7 @@ class WatchedInput implements SourceInput {
     return {
       size: reader.size,
       read: async (offset, length, options) => {
-        // Asking for more than is there is allowed: the reader then delivers what the file has.
+        // Requesting more bytes than exist is allowed; the reader then returns those that exist.
         const isRange = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
         assert.ok(isRange && offset <= reader.size, `read of ${length} bytes at ${offset} leaves the file`);
         return reader.read(offset, length, options);
@@ -115,7 +115,7 @@ function checkImage(source: unknown): void {
   assert.equal(fault, null, fault ?? '');
 }
 
-/** A tile, whatever a source gives for one. */
+/** The result of a source for a tile, whatever it is. */
 async function tileOf(source: TileSource, address: TileAddress): Promise<Raster> {
   const raster: unknown = await source.readTile(address);
   const isRaster = typeof raster === 'object' && raster !== null && 'data' in raster && ArrayBuffer.isView(raster.data);
@@ -139,7 +139,7 @@ async function withSource(
   assert.equal(input.closed, input.opened, 'every reader that the source opened is closed with it');
 }
 
-/** Opens a broken file: that must succeed, or fail with a TileSourceError that says something and leaves nothing open. */
+/** Opens a broken file. That must either succeed, or fail with a TileSourceError that has a message and leaves nothing open. */
 async function openBroken(definition: TileSourceDefinition, name: string, bytes: Uint8Array): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'tile-source-'));
   try {

@@ -76,7 +76,7 @@ export function niceStep(limit: number) {
 export function scaleBar(options: {
   /** screen pixels per image pixel */
   zoom: number;
-  /** millimeters per image pixel, or `null` when unknown: then the bar counts image pixels */
+  /** millimeters per image pixel, or `null` if unknown: then the bar counts image pixels */
   mmPerPixel: number | null;
   /** widest bar in screen pixels */
   maxWidth: number;

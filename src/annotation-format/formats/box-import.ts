@@ -24,7 +24,7 @@ function extent(ring: readonly Coordinate[]): { center: Coordinate; width: numbe
   return { center: [(lowx + highx) / 2, (lowy + highy) / 2, ring[0]?.[2] ?? 0], width: highx - lowx, height: highy - lowy };
 }
 
-/** The position of the shape by its properties; `null` when they have none. */
+/** The position of the shape according to its properties; `null` if they do not say. */
 function placementOf(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
   const center = isCoordinate(properties.center)
     ? properties.center
@@ -45,7 +45,9 @@ function placedBox(type: BoxType, { center, width, height, rotation }: BoxPlacem
   return { type, center, width, height, ...(rotation === undefined ? {} : { rotation }) };
 }
 
-/** The position by the corners alone: the middle of the four, the lengths of two edges, and the direction of the first. */
+/**
+ * The position according to the corners alone: the middle of the four, the lengths of two edges, and the direction of the first.
+ */
 function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
   if (ring.length !== 4) {
@@ -65,7 +67,7 @@ function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
  * are exact. If another program has moved or changed the ring, the ring is used.
  *
  * @param ring vertices without the repeated first one: the corners, or for circles and ellipses also an outline.
- * @returns `null` when the ring cannot represent such a shape.
+ * @returns `null` if the ring cannot represent such a shape.
  */
 export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxShape | null {
   const isRound = type === 'circle' || type === 'ellipse';

@@ -1,7 +1,7 @@
 /** Red, green and blue from 0 to 255. */
 export type Rgb = [red: number, green: number, blue: number];
 
-/** The channels of a color string of annotations, without its opacity; `null` when it is none. Channels above 255 are cut. */
+/** The channels of a color string of annotations, without its opacity; `null` if it is none. Channels above 255 are cut. */
 export function rgbOf(color: string): Rgb | null {
   const short = /^#([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]?$/i.exec(color);
   if (short) return toRgb(short.slice(1).map((digit) => parseInt(digit + digit, 16)));
@@ -25,7 +25,7 @@ export function rgbOfInteger(argb: number): Rgb {
   return [(argb >> 16) & 255, (argb >> 8) & 255, argb & 255];
 }
 
-/** The channels of a list of three integers from 0 to 255; `null` when it is none. */
+/** The channels of a list of three integers from 0 to 255; `null` for other values. */
 export function rgbOfList(value: unknown): Rgb | null {
   if (!Array.isArray(value) || value.length !== 3) return null;
   const fits = value.every((channel) => Number.isInteger(channel) && channel >= 0 && channel <= 255);

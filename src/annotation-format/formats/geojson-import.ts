@@ -10,14 +10,14 @@ import { featureError, isGeometryType, openRing, parseGeometry, splitGeometry, t
 
 type JsonObject = Record<string, unknown>;
 
-/** An element made of a feature, which is not checked against the schema yet. */
+/** An element made from a feature, not checked against the schema yet. */
 export type ImportedElement = JsonObject & { type: ElementType };
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A shape without the properties that it shares with the others. */
+/** A shape without the properties that several shapes of a feature share. */
 type Shape = ImportedElement;
 
 function polygonShape(rings: Coordinate[][], index: number): Shape {
@@ -55,7 +55,7 @@ function geometryShapes(geometry: Geometry, index: number): Shape[] {
 function lineFromProperties(geometry: Geometry, properties: JsonObject, index: number): Shape | null {
   if (geometry.type === 'LineString') {
     const shape = lineShape(geometry.coordinates, index);
-    // Our export writes null for a line without `closed`, and an open line may have holes.
+    // Our export writes null for a line without `closed`, and an open line can have holes.
     if (properties.closed === null) delete shape.closed;
     return Array.isArray(properties.holes) ? { ...shape, holes: properties.holes } : shape;
   }
@@ -65,7 +65,7 @@ function lineFromProperties(geometry: Geometry, properties: JsonObject, index: n
   return emptyHoles ? { ...shape, holes: [] } : shape;
 }
 
-/** The shape that `properties.type` asks for, or `null` when geometry and properties do not make one. */
+/** The shape requested by `properties.type`, or `null` if geometry and properties do not make one. */
 function typedShape(type: ElementType, geometry: Geometry, properties: JsonObject, brand: string, index: number): Shape | null {
   switch (type) {
     case 'circle':
@@ -104,17 +104,18 @@ const elementId = new RegExp(idPattern);
 
 /** Reads features one by one. */
 export interface GeoJsonReader {
-  /** Name, description, attributes and display that the features read so far carry. */
+  /** Name, description, attributes and display in the features read so far. */
   readonly head: JsonObject;
-  /** How many features had no shape: their geometry was null or had no positions. */
+  /** Number of features without a shape: their geometry was null or had no positions. */
   readonly skipped: number;
   /**
-   * The elements of one feature or bare geometry: one, or one for each part of a Multi geometry or collection; none where it has no shape.
+   * The elements of one feature or bare geometry: one, or one for each part of a Multi geometry or collection; none if it has no
+   * shape.
    *
-   * @throws BadParameterError naming the feature.
+   * @throws BadParameterError that names the feature.
    */
   read(feature: unknown, index: number): ImportedElement[];
-  /** Takes over name, description, attributes and display of a feature that was read elsewhere, and whether it was skipped. */
+  /** Adds name, description, attributes and display of a feature that was read elsewhere, and whether it was skipped. */
   note(annotation: unknown, skipped: number): void;
 }
 
@@ -143,7 +144,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       const value = properties[key];
       if (Object.hasOwn(shape, key) || ownToGeometry.has(key) || value === undefined || value === null) continue;
       if (key === 'id') {
-        // Parts of one feature cannot share an id; ids of other programs are no element ids.
+        // Parts of one feature cannot share an id, and ids of other programs are not valid element ids.
         if (isFirst && typeof value === 'string' && elementId.test(value)) element.id = value;
       } else if (key === 'label') {
         const label = labelOf(value);
@@ -192,7 +193,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       const properties = feature.properties ?? {};
       if (!isObject(properties)) throw featureError(index, `properties must be an object, not ${describeValue(properties)}`);
       noteHead(properties.annotation);
-      // Elements of our own may have no positions: a heat map without points.
+      // Elements from our own export can be without positions, such as a heatmap without points.
       const isOwn = parts.length === 0 && isObject(feature.geometry) && ownEmpty.has(properties.type);
       const elements = (isOwn ? [feature.geometry] : parts).flatMap((part) => elementsOf(feature, properties, part, index));
       if (elements.length === 0) skipped += 1;
@@ -203,7 +204,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   };
 }
 
-/** Types of elements that may have no positions. */
+/** Types of elements that can be without positions. */
 const ownEmpty: ReadonlySet<unknown> = new Set(['heatmap', 'griddata', 'image', 'pixelmap']);
 
 /** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
@@ -232,10 +233,10 @@ function layerProperties(properties: JsonObject): JsonObject {
   };
 }
 
-/** Members that the shape made of the geometry has or has not; properties of these names do not join it. */
+/** Members that are determined by the geometry; properties with these names are ignored. */
 const ownToGeometry: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
-/** The features and bare geometries in a GeoJSON value: of a collection, a list (also of collections), or itself. */
+/** The features and bare geometries in a GeoJSON value: of a collection, of a list (also of collections), or the value itself. */
 function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   for (const entry of entries) {
@@ -249,9 +250,9 @@ function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
 }
 
 /**
- * An annotation document made of GeoJSON, not checked against the schema yet, and how many features had no shape.
+ * Makes an annotation document from GeoJSON, not checked against the schema yet, and counts features without a shape.
  *
- * @throws BadParameterError naming the feature that cannot be read, or when there is nothing to make elements of.
+ * @throws BadParameterError that names the feature that cannot be read, or says that there is nothing to make elements from.
  */
 export function geoJsonToAnnotation(
   value: unknown,
@@ -268,7 +269,7 @@ export function geoJsonToAnnotation(
   return { document: { ...reader.head, elements }, skipped: reader.skipped };
 }
 
-/** The message for GeoJSON of which no element can be made. */
+/** The message for GeoJSON from which no element can be made. */
 export function emptyGeoJson(features: number): string {
   return features === 0 ? 'The GeoJSON has no features.' : `None of the ${features} features of the GeoJSON has a shape.`;
 }

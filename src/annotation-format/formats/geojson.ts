@@ -14,14 +14,14 @@ export interface Feature {
   properties: Record<string, unknown>;
 }
 
-/** Makes a feature of an element. */
+/** Makes a feature from an element. */
 export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | null) => Feature;
 
 /** A part of a feature of several elements. */
 export interface FeaturePart {
   /** The geometry of the feature. */
   type: string;
-  /** Place among the parts. */
+  /** Number of the part. */
   part: number;
   /** Equal for parts of one feature. */
   of: string;
@@ -29,13 +29,15 @@ export interface FeaturePart {
 
 /** Options of {@link geoJsonText}. */
 export interface GeoJsonOptions {
-  /** Sizes of the large images that image and pixelmap elements show, looked up when such an element arrives. Default: unknown. */
+  /** Sizes of the large images that image and pixelmap elements show, looked up for each such element. Default: unknown. */
   overlaySizes?: KnownOverlaySizes;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
-  /** The feature that an element is a part of, given its own feature. Consecutive parts become one feature. Default: none. */
+  /**
+   * The feature that an element is a part of, given the element's own feature. Consecutive parts become one feature. Default: none.
+   */
   partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
-  /** Writes a feature, or a part of one. A long one may come in pieces. Default: `JSON.stringify`. */
+  /** Writes a feature, or a part of one; a long one can be split into pieces. Default: `JSON.stringify`. */
   stringify?: (value: unknown) => string | AsyncIterable<string>;
 }
 
@@ -57,8 +59,8 @@ function gridCorners(element: AnnotationElement): Coordinate[] {
 }
 
 /**
- * The geometry that is closest to an element: circles and ellipses are the box around them, a grid is its box, an overlay the outline of its image (a
- * point at its offset while the size of the image is unknown).
+ * The geometry that is closest to an element: for circles and ellipses the box around them, for a grid its box, for an overlay the
+ * outline of its image (a point at its offset if the size of the image is unknown).
  */
 function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null = null): Geometry {
   switch (element.type) {
@@ -94,11 +96,11 @@ function polygon(vertices: Coordinate[]): Geometry {
   return { type: 'Polygon', coordinates: [closedRing(vertices)] };
 }
 
-/** Members that the geometry holds, by element type; all others go into the properties. */
+/** Members that the geometry contains, by element type; all others go into the properties. */
 function inGeometry(element: AnnotationElement, geometry: Geometry): readonly string[] {
   switch (element.type) {
     case 'polyline':
-      // Holes of an open line, and an empty list of holes, have no place in the geometry.
+      // The geometry cannot represent holes of an open line, or an empty list of holes.
       return geometry.type === 'Polygon' && element.holes?.length !== 0 ? ['points', 'holes', 'closed'] : ['points', 'closed'];
     case 'arrow':
     case 'heatmap':
@@ -118,12 +120,12 @@ function inGeometry(element: AnnotationElement, geometry: Geometry): readonly st
   }
 }
 
-/** Shapes that annotation layers of geojs know by their name, in `annotationType`; by their geometry they would be polygons. */
+/** Shapes that annotation layers of geojs recognize by `annotationType`; by their geometry they would be polygons. */
 const layerTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rectangle']);
 
 /**
- * The feature of an element. Its properties hold whatever the geometry does not, so that reading it back gives the same
- * element; `type` is left out where it is the geometry's in lower case.
+ * The feature of an element. Its properties contain everything that the geometry does not, so that reading it back gives the same
+ * element; `type` is left out if it is the geometry's in lower case.
  */
 export function elementToFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
   const geometry = elementGeometry(element, overlay);
@@ -140,14 +142,14 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
   return { type: 'Feature', geometry, properties };
 }
 
-/** Text is handed on in pieces of about this many characters. */
+/** Approximate length of a piece of text, in characters. */
 const pieceLength = 65_536;
 
 /**
  * An annotation as the text of a FeatureCollection, piece by piece; name, description and so on are in the properties of the first
  * feature.
  *
- * @param elements in the order in which they appear; one is held at a time.
+ * @param elements in their order; one is in memory at a time.
  */
 export async function* geoJsonText(
   head: AnnotationHead,
@@ -187,11 +189,11 @@ export async function* geoJsonText(
   yield `${text}]}`;
 }
 
-/** A feature of several elements whose coordinates are being written. */
+/** A feature made from several elements whose coordinates are being written. */
 interface OpenFeature {
-  /** The feature of the first part, which has everything that the parts share. */
+  /** The feature of the first part, which contains everything that the parts share. */
   feature: Feature;
-  /** The newest one. */
+  /** The latest part. */
   part: FeaturePart;
   ids: (string | null)[];
 }

@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import { describeValue } from '../messages.js';
 import type { Coordinate } from '../schema/common.js';
 
-/** A geometry as GeoJSON has it; positions are in base-layer pixels. */
+/** A geometry as in GeoJSON; positions are in base-layer pixels. */
 export type Geometry = (
   | { type: 'Point'; coordinates: Coordinate }
   | { type: 'MultiPoint' | 'LineString'; coordinates: Coordinate[] }
@@ -15,15 +15,15 @@ export type Geometry = (
   plane?: unknown;
 };
 
-/** Levels of lists around the positions of each geometry type. */
+/** Number of nested lists around the positions of each geometry type. */
 const nesting = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 } as const;
 
-/** Whether a text names a geometry that elements can be made of. */
+/** Whether a text names a geometry from which elements can be made. */
 export function isGeometryType(type: unknown): type is Geometry['type'] {
   return typeof type === 'string' && Object.hasOwn(nesting, type);
 }
 
-/** The error of a feature that cannot be read, naming its place in the input. */
+/** The error for a feature that cannot be read, with its position in the input. */
 export function featureError(index: number, detail: string): BadParameterError {
   return new BadParameterError(`GeoJSON feature ${index}: ${detail}`);
 }
@@ -51,17 +51,17 @@ function parseCoordinates(value: unknown, depth: number, path: string, index: nu
   return value.map((entry: unknown, at) => parseCoordinates(entry, depth - 1, `${path}[${at}]`, index));
 }
 
-/** Whether a list holds nothing but lists without numbers. Positions of any geometry are at most in four lists. */
+/** Whether a list contains only lists without numbers. Positions are nested in at most four lists. */
 function isEmptyList(value: unknown, levels = 4): boolean {
   return levels > 0 && Array.isArray(value) && value.every((part) => isEmptyList(part, levels - 1));
 }
 
-/** Levels of collections in collections that are read. */
+/** Maximum nesting of collections. */
 const maxCollections = 16;
 
 /**
- * The geometries of a geometry as RFC 7946 allows it: none where it is null or has no positions, and the parts of a GeometryCollection. They are
- * not checked.
+ * The geometries in a geometry as RFC 7946 allows it: none if it is null or has no positions, or the parts of a GeometryCollection.
+ * They are not checked.
  */
 export function splitGeometry(value: unknown, index: number, depth = 0): unknown[] {
   if (value === null) return [];
@@ -74,17 +74,17 @@ export function splitGeometry(value: unknown, index: number, depth = 0): unknown
   }
   if (!isGeometryType(type) || !Array.isArray(coordinates)) return [value];
   if (isEmptyList(coordinates)) return [];
-  // Parts of a Multi geometry may be empty, too, and so may the holes of a polygon.
+  // Parts of a Multi geometry can be empty too, and so can the holes of a polygon.
   const filled = nesting[type] < 2 ? coordinates : coordinates.filter((part: unknown) => !isEmptyList(part));
   if (type === 'Polygon' && isEmptyList(coordinates[0])) return [];
   return [filled.length === coordinates.length ? value : { ...value, coordinates: filled }];
 }
 
 /**
- * Checks a geometry and converts its positions to three numbers. Further numbers of a position are dropped, as GeoJSON advises.
+ * Checks a geometry and converts its positions to three numbers. Further numbers of a position are dropped, as GeoJSON recommends.
  *
- * @throws BadParameterError naming the feature: no geometry, an unknown type or a GeometryCollection (see {@link splitGeometry}), positions nested too little or too deep,
- * numbers that are not finite.
+ * @throws BadParameterError that names the feature for no geometry, an unknown type or a GeometryCollection (see {@link
+ * splitGeometry}), positions at the wrong nesting level, or numbers that are not finite.
  */
 export function parseGeometry(value: unknown, index: number): Geometry {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -94,7 +94,7 @@ export function parseGeometry(value: unknown, index: number): Geometry {
   if (!isGeometryType(type)) {
     throw featureError(index, `geometry type must be one of ${Object.keys(nesting).join(', ')}, not ${describeValue(type)}`);
   }
-  // The nesting of the list was checked to be the one that belongs to the type.
+  // The nesting of the list was checked for this type.
   const geometry = { type, coordinates: parseCoordinates(coordinates, nesting[type], 'geometry.coordinates', index) } as Geometry;
   return isEllipse === true ? { ...geometry, isEllipse } : geometry;
 }
@@ -104,12 +104,12 @@ export function samePosition(a: Coordinate | undefined, b: Coordinate | undefine
   return a !== undefined && b !== undefined && a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 }
 
-/** The vertices of a ring: without the last position where it repeats the first. */
+/** The vertices of a ring: without the last position if it repeats the first. */
 export function openRing(ring: Coordinate[]): Coordinate[] {
   return ring.length > 1 && samePosition(ring[0], ring.at(-1)) ? ring.slice(0, -1) : ring;
 }
 
-/** The ring of some vertices: the first one once more at the end. */
+/** The ring of some vertices, with the first one repeated at the end. */
 export function closedRing(vertices: readonly Coordinate[]): Coordinate[] {
   return vertices.length === 0 ? [] : [...vertices, vertices[0] as Coordinate];
 }
@@ -122,7 +122,9 @@ export interface BoxPlacement {
   rotation?: number | undefined;
 }
 
-/** Corners left-top, right-top, right-bottom, left-bottom, turned by `rotation` radians around the center; z is the center's. */
+/**
+ * Corners left-top, right-top, right-bottom, left-bottom, rotated by `rotation` radians around the center; z is that of the center.
+ */
 export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
   const cos = Math.cos(rotation);
   const sin = Math.sin(rotation);
@@ -136,10 +138,10 @@ export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: B
   return offsets.map(([dx, dy]) => [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z]);
 }
 
-/** Vertices of the polygon for an ellipse where a true outline is needed; as many as QuPath uses. */
+/** Number of vertices of the polygon for an ellipse if an accurate outline is needed; as many as QuPath uses. */
 const ellipseVertices = 96;
 
-/** The outline of an ellipse as a polygon, by default of 96 vertices, beginning at the end of its first axis. */
+/** The outline of an ellipse as a polygon, by default with 96 vertices, starting at the end of its first axis. */
 export function ellipseOutline(
   { center: [x, y, z], width, height, rotation = 0 }: BoxPlacement,
   vertices = ellipseVertices,
@@ -171,10 +173,12 @@ export function distance(a: Coordinate, b: Coordinate): number {
   return Math.hypot(b[0] - a[0], b[1] - a[1]);
 }
 
-/** Difference, as a share of the largest coordinate, up to which two outlines count as the same: what text of 7 digits keeps. */
+/**
+ * Difference, as a share of the largest coordinate, up to which two outlines count as equal: the precision of texts with 7 digits.
+ */
 const tolerance = 1e-6;
 
-/** Whether two lists of positions agree, up to what rounding in another program does to them. */
+/** Whether two lists of positions are equal, except for rounding in another program. */
 export function sameOutline(a: readonly Coordinate[], b: readonly Coordinate[]): boolean {
   if (a.length !== b.length) return false;
   return a.every((position, at) => {

@@ -22,7 +22,7 @@ export function isQuPathFeature(feature: unknown): boolean {
   );
 }
 
-/** Name of a classification: written out, or in parts that QuPath joins by a colon. */
+/** Name of a classification: as one text, or as parts that QuPath joins with a colon. */
 function classificationName(classification: unknown): string | null {
   if (!isObject(classification)) return null;
   const { name, names } = classification;
@@ -47,7 +47,7 @@ function measurementsOf(measurements: unknown): JsonObject | null {
   return Object.fromEntries(named.map(({ name, value }) => [name, value]));
 }
 
-/** Our own properties, which are used as they are. QuPath's other members are kept in `user.qupath`. */
+/** Our own properties, which are used directly. QuPath's other members are stored in `user.qupath`. */
 const understood = new Set([
   'name',
   'measurements',
@@ -69,7 +69,7 @@ const added = new Set(
   ),
 );
 
-/** The members of a QuPath feature without a field in elements, which are kept in `user.qupath`. */
+/** The members of a QuPath feature that elements have no field for, which are stored in `user.qupath`. */
 function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const isOurs = properties.elementType !== undefined;
   const isKept = (key: string) => !understood.has(key) && !(isOurs && added.has(key));
@@ -81,7 +81,7 @@ function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject 
   return kept;
 }
 
-/** What an element keeps in `user` of a QuPath feature. */
+/** The `user` field of an element made from a QuPath feature. */
 function userOf(feature: JsonObject, properties: JsonObject): JsonObject {
   const measurements = measurementsOf(properties.measurements);
   return { ...(measurements === null ? {} : { measurements }), qupath: keptForQuPath(feature, properties) };
@@ -128,7 +128,10 @@ function multiOf({ user }: AnnotationElement): { type: string; part: number } | 
   return { type: multi.type, part: multi.part };
 }
 
-/** The feature that an element is a part of, as long as it still is one: same kind of shape, and all the rest as the other parts have it. */
+/**
+ * The feature that an element is a part of, as long as it is still one: the same kind of shape, with everything else equal to the
+ * other parts.
+ */
 export function quPathPartOf(element: AnnotationElement, { geometry }: Feature): FeaturePart | null {
   const multi = multiOf(element);
   if (multi === null || multi.type !== `Multi${geometry.type}`) return null;
@@ -204,19 +207,19 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
   };
   const written: Feature & JsonObject = {
     type: 'Feature',
-    // An id belongs to one feature. If parts are not consecutive any more, the first of them gets it.
+    // An id belongs to one feature. If parts are no longer consecutive, the first of them gets it.
     ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
     geometry: { ...geometry, coordinates: flat(geometry.coordinates), ...(plane === undefined ? {} : { plane }) } as Geometry,
     ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
     properties,
   };
-  // Features that came from QuPath go back without `user`, if the import makes the same of all the rest.
+  // Features from QuPath are written without `user` if importing them without it gives the same element.
   const { user, ...others } = properties;
   const short = { ...written, properties: { ...others, fromQuPath: true } };
   return user !== undefined && isDeepStrictEqual(userOf(short, short.properties), user) ? short : written;
 }
 
-/** Coordinates without the third one where it is 0, which QuPath does not write. */
+/** Coordinates without the third one if it is 0, because QuPath does not write that. */
 function flat(coordinates: unknown): unknown {
   if (!Array.isArray(coordinates)) return coordinates;
   if (typeof coordinates[0] !== 'number') return coordinates.map(flat);

@@ -13,7 +13,7 @@ export interface BlobReference {
  * record are not in use.
  */
 export interface BlobDocument {
-  /** The key that file records carry. */
+  /** The key in file records. */
   _id: string;
   size: number;
   /** Id of the uploader; `null` for the server itself. */

@@ -5,7 +5,7 @@ import type { BlobDocument, BlobReference } from './blob.model.js';
 import type { FileStorage } from './file.model.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 
-/** Bytes removed at the same time. */
+/** Number of removals at the same time. */
 const concurrency = 8;
 
 /** A file record and what it uses. */
@@ -26,7 +26,7 @@ function newReference({ life }: HostContext, fileId: Types.ObjectId): BlobRefere
   return { fileId, process: life.id, since: new Date() };
 }
 
-/** Registers bytes before they are stored. Repeated for the same key, it does nothing. */
+/** Registers bytes before they are stored. Repeating it for the same key does nothing. */
 export async function registerBytes(context: HostContext, bytes: readonly NewBytes[]): Promise<void> {
   const blobs = bytes.map(({ key, size, fileId, userId }): BlobDocument => {
     return { _id: key, size, userId, references: [newReference(context, fileId)] };
@@ -38,7 +38,7 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
   }
 }
 
-/** Adds a file record to those that share the same bytes. @throws InvalidError when the bytes no longer exist. */
+/** Adds a file record to those that share the same bytes. @throws InvalidError if the bytes no longer exist. */
 export async function shareBytes(context: HostContext, { fileId, storage }: StoredReference): Promise<void> {
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };
@@ -46,14 +46,14 @@ export async function shareBytes(context: HostContext, { fileId, storage }: Stor
   if (matchedCount === 0) throw new InvalidError('The file has been removed meanwhile.');
 }
 
-/** Removes file records from those that use the same bytes. With the last one the bytes are removed. It may be repeated. */
+/** Removes file records from those that use the same bytes. With the last one the bytes are removed. Can be repeated. */
 export async function releaseBytes({ models, store }: HostContext, references: readonly StoredReference[]): Promise<void> {
   const stored = references.flatMap(({ fileId, storage }) => (storage.kind === 'stored' ? [{ fileId, key: storage.key }] : []));
   if (stored.length === 0) return;
   const _id = { $in: [...new Set(stored.map(({ key }) => key))] };
   await models.blob.updateMany({ _id }, { $pull: { references: { fileId: { $in: stored.map(({ fileId }) => fileId) } } } });
   step('bytes:released');
-  // From now on no other file record can begin to use the bytes.
+  // From now on no other file record can start to use the bytes.
   const unused = { _id, 'references.0': { $exists: false } };
   const keys = (await models.blob.find(unused, { _id: 1 }).lean()).map((blob) => blob._id);
   await models.blob.deleteMany({ _id: { $in: keys }, 'references.0': { $exists: false } });

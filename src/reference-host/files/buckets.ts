@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Bucket } from '../../s3/index.js';
 
-/** Buckets of the store that the environment variables of the SDK name. Each is opened when the first file of it is read. */
+/** Buckets of the store in the SDK's environment variables. Each is opened when its first file is read. */
 export class Buckets {
   #client: Promise<S3Client> | null = null;
 

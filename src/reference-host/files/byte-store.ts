@@ -11,21 +11,21 @@ const keyPattern = /^[0-9a-f]{24,64}$/;
 /** A range of bytes to write. */
 export interface ChunkToWrite {
   offset: number;
-  /** How many bytes the upload will have in the end. */
+  /** Final number of bytes of the upload. */
   size: number;
   source: Readable;
   signal?: AbortSignal | undefined;
-  /** Throws when writing is not permitted any more. */
+  /** Throws if writing is no longer permitted. */
   mayWrite?: (() => void) | undefined;
 }
 
 /** Result of writing a range of bytes to an upload. */
 export interface WrittenChunk {
-  /** How many bytes of the upload are on disk now, from its beginning. */
+  /** Number of bytes of the upload that are on disk. */
   received: number;
-  /** Why the stream ended early, if it did. */
+  /** The reason why the stream ended early, if it did. */
   failure?: unknown;
-  /** Whether the stream was longer than the upload may be. Nothing of it was kept then. */
+  /** Whether the stream was longer than the upload can be. Then none of it was kept. */
   tooMany: boolean;
 }
 
@@ -50,7 +50,7 @@ export class ByteStore {
     this.#owner = join(root, 'store-id');
   }
 
-  /** @throws LargeImageError `unavailable` where files cannot be read or written. */
+  /** @throws LargeImageError `unavailable` if files cannot be read or written. */
   async requireWritable(): Promise<void> {
     try {
       await access(this.#files, constants.R_OK | constants.W_OK);
@@ -59,7 +59,7 @@ export class ByteStore {
     }
   }
 
-  /** Makes the directories. An empty folder belongs to the database with this id from now on. */
+  /** Creates the directories. From now on, an empty folder belongs to the database with this id. */
   async prepare(id: string): Promise<void> {
     await mkdir(this.#files, { recursive: true });
     await mkdir(this.#uploads, { recursive: true });
@@ -73,15 +73,15 @@ export class ByteStore {
 
   /** The path of the bytes of a key. */
   pathOf(key: string): string {
-    // The last digits are used, because the first ones of object ids are the time.
+    // The last digits are used, because object ids start with the time.
     return join(this.#files, key.slice(-2), checkHex(key));
   }
 
   /**
-   * Writes a stream at `offset` of an upload, and flushes it to disk. Former bytes after `offset` are cut off. When the disk fails or is full, the
-   * upload is as it was up to `offset`.
+   * Writes a stream at `offset` of an upload, and flushes it to disk. Former bytes after `offset` are truncated. If the disk fails
+   * or is full, the upload keeps its bytes up to `offset`.
    *
-   * @throws MissingBytesError when the upload ends before `offset`; otherwise what the disk says.
+   * @throws MissingBytesError if the upload ends before `offset`; otherwise the error of the disk.
    */
   async write(uploadId: string, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
     const path = this.#uploadPath(uploadId);
@@ -93,7 +93,7 @@ export class ByteStore {
       const result = await writeAll(handle, { offset, size, source, signal, mayWrite });
       if (result.tooMany) await cutOff(handle, offset);
       await handle.datasync();
-      // A file that is renamed at once needs no name here that survives a loss of power.
+      // A file that is renamed at once needs no name that survives a power failure.
       if (offset === 0 && result.received < size) await syncDirectory(this.#uploads);
       return result;
     } catch (error) {
@@ -104,7 +104,7 @@ export class ByteStore {
     }
   }
 
-  /** Shortens an upload to its first `length` bytes. @throws MissingBytesError when it has fewer. */
+  /** Shortens an upload to its first `length` bytes. @throws MissingBytesError if it has fewer. */
   async truncate(uploadId: string, length: number): Promise<void> {
     const handle = await open(this.#uploadPath(uploadId), 'r+');
     try {
@@ -115,13 +115,13 @@ export class ByteStore {
     }
   }
 
-  /** Makes the bytes of an upload that will have none. */
+  /** Creates the file of an upload without bytes. */
   async createEmpty(uploadId: string): Promise<void> {
     const handle = await open(this.#uploadPath(uploadId), 'w', 0o600);
     await handle.close();
   }
 
-  /** How many bytes of an upload are on disk; `null` where it has no file. */
+  /** Number of bytes of an upload that are on disk; `null` if it has no file. */
   async lengthOf(uploadId: string): Promise<number | null> {
     return lengthAt(this.#uploadPath(uploadId));
   }
@@ -132,10 +132,10 @@ export class ByteStore {
   }
 
   /**
-   * Turns a complete upload into the bytes of a key, and flushes bytes and name to disk. If the bytes of the key are already stored, as when it is
-   * repeated after a crash, it does nothing.
+   * Turns a complete upload into the bytes of a key, and flushes bytes and name to disk. If the bytes of the key are already
+   * stored, as when it is repeated after a crash, it does nothing.
    *
-   * @throws MissingBytesError when the upload has not exactly `size` bytes
+   * @throws MissingBytesError if the upload does not have exactly `size` bytes
    */
   async commit(uploadId: string, { key, size }: { key: string; size: number }): Promise<void> {
     const target = this.pathOf(key);
@@ -160,7 +160,7 @@ export class ByteStore {
     }
   }
 
-  /** Forgets an upload. */
+  /** Removes an upload. */
   async discard(uploadId: string): Promise<void> {
     await rm(this.#uploadPath(uploadId), { force: true });
   }
@@ -170,7 +170,7 @@ export class ByteStore {
     await rm(this.pathOf(key), { force: true });
   }
 
-  /** Everything in the store, finished or not, except files with names that the store has not given. */
+  /** Everything in the store, finished or not, except files whose names do not come from the store. */
   async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
     for (const key of await namesIn(this.#uploads)) yield { key, remove: () => this.discard(key) };
     for (const directory of await readdir(this.#files)) {
@@ -190,7 +190,7 @@ export class ByteStore {
   }
 }
 
-/** Bytes of a file on disk from `start` up to, not including, `end`. @throws NotFoundError when there is no such file. */
+/** Bytes of a file on disk from `start` to `end`, not including `end`. @throws NotFoundError if there is no such file. */
 export async function readBytes(path: string, { start, end }: { start: number; end: number }): Promise<Readable> {
   if (end <= start) return Readable.from([], { objectMode: false });
   let handle: FileHandle;
@@ -203,7 +203,7 @@ export async function readBytes(path: string, { start, end }: { start: number; e
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });
 }
 
-/** Shortens a file, and never lengthens it. @throws MissingBytesError when it is shorter already. */
+/** Shortens a file, and never lengthens it. @throws MissingBytesError if it is already shorter. */
 async function cutOff(handle: FileHandle, length: number): Promise<void> {
   if ((await handle.stat()).size < length) throw new MissingBytesError(`The upload has no ${length} bytes on disk.`);
   await handle.truncate(length);
@@ -211,7 +211,7 @@ async function cutOff(handle: FileHandle, length: number): Promise<void> {
 
 async function writeAll(handle: FileHandle, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
   let position = offset;
-  // Ending early must not close the connection, because the client still has to get the reason.
+  // Ending early must not close the connection, because the client still has to receive the reason.
   const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
   try {
     for (;;) {
@@ -232,7 +232,7 @@ async function writeAll(handle: FileHandle, { offset, size, source, signal, mayW
   }
 }
 
-/** Writes all of `bytes` at a position. @returns the position behind them. */
+/** Writes all of `bytes` at a position. @returns the position after them. */
 async function writeBytes(handle: FileHandle, bytes: Uint8Array, position: number): Promise<number> {
   let written = 0;
   while (written < bytes.byteLength) {
@@ -269,7 +269,7 @@ async function lengthAt(path: string): Promise<number | null> {
   }
 }
 
-/** Flushes the names in a directory to disk, where the system can, so that they survive a loss of power. */
+/** Flushes the names in a directory to disk, if the system supports it, so that they survive a power failure. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');

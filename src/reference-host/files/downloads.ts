@@ -33,7 +33,7 @@ export interface DownloadRequest {
   disposition: 'inline' | 'attachment';
 }
 
-/** The answer to a download: the bytes or a part of them, or where a link leads. */
+/** The answer to a download: the bytes or a part of them, or a redirect for a link. */
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
   const size = await sizeOf(file);
@@ -55,7 +55,7 @@ export async function downloadFile(context: HostContext, file: FileDocument, req
   });
 }
 
-/** The bytes between `offset` and `endByte`; `null` if these are all. @throws UnsatisfiableRangeError */
+/** The bytes between `offset` and `endByte`; `null` for all. @throws UnsatisfiableRangeError */
 function rangeOfParameters({ offset, endByte = Infinity }: DownloadRequest, size: number): ByteRange | null {
   const end = Math.min(endByte, size);
   if (offset === 0 && end === size) return null;
@@ -64,7 +64,7 @@ function rangeOfParameters({ offset, endByte = Infinity }: DownloadRequest, size
 }
 
 function contentTypeOf(mimeType: string): string {
-  // Anything else than a media type would be written into the header as it is.
+  // Anything other than a media type would be written into the header unchanged.
   if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\\r\n]*"|[\w.+-]+))*$/.test(mimeType))
     return 'application/octet-stream';
   return /^text\//i.test(mimeType) && !/charset/i.test(mimeType) ? `${mimeType};charset=utf-8` : mimeType;
@@ -72,7 +72,7 @@ function contentTypeOf(mimeType: string): string {
 
 /** The header `Content-Disposition` for any name, by RFC 6266, also for names with quotes, line breaks or other alphabets. */
 export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
-  // Lone surrogates have no UTF-8.
+  // Lone surrogates have no UTF-8 form.
   const text = name.replace(/\p{Surrogate}/gu, '\ufffd');
   // ASCII only: Node takes a header of this name apart as UTF-8 where the length of the body is known.
   // eslint-disable-next-line no-control-regex -- control characters are what must go

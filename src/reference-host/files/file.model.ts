@@ -1,11 +1,11 @@
 import { Schema, type Types } from 'mongoose';
 
-/** What is known of a file that is served in place, to find it again when it is moved, and to notice when it is replaced. */
+/** Properties of a file that is served in place, by which it is found again after a move, and a replacement is noticed. */
 export interface InPlaceState {
   modified: Date;
   /** Device and number of the file in its file system. */
   inode: string;
-  /** A hash of its length, beginning and end. */
+  /** A hash of its length, start and end. */
   digest: string;
   /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
   isTree: boolean;
@@ -13,9 +13,12 @@ export interface InPlaceState {
 
 /** Where the bytes of a file are stored. */
 export type FileStorage =
-  /** In the data directory, under this key, perhaps shared with other files. */
+  /** In the data directory, under this key, possibly shared with other files. */
   | { kind: 'stored'; key: string }
-  /** Elsewhere on this machine. The host never writes or removes the file, but others may; `modified` is its time of change when it was last read. */
+  /**
+   * Elsewhere on this machine. The host never writes or removes the file, but others may; `modified` is its modification time when
+   * it was last read.
+   */
   | ({ kind: 'in-place'; path: string } & Partial<InPlaceState>)
   /** An object in a bucket, under the key `path`. The host never writes or removes it. `isTree` as above. */
   | { kind: 'bucket'; bucket: string; path: string; etag: string; isTree?: boolean }
@@ -27,9 +30,9 @@ export interface FileDocument {
   _id: Types.ObjectId;
   name: string;
   mimeType: string;
-  /** Length in bytes; absent on links. */
+  /** Length in bytes; absent for links. */
   size?: number;
-  /** `null` on attached files. */
+  /** `null` for attached files. */
   itemId: Types.ObjectId | null;
   attachedToType?: string;
   attachedToId?: Types.ObjectId;

@@ -8,7 +8,7 @@ import { loadItem } from '../tree/items.js';
 import { byId, scopes } from '../http/parameters.js';
 import { fileView } from '../views.js';
 
-/** Files and their bytes. */
+/** Routes for files and their bytes. */
 export const fileRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

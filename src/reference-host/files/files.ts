@@ -21,7 +21,7 @@ function extensionsOf(name: string): string[] {
   return name.toLowerCase().split('.').slice(1);
 }
 
-/** Loads a file on which the caller has a level, by the item or other document that it belongs to. */
+/** Loads a file if the caller has this level on the item or other document that it belongs to. */
 export async function loadFile(
   context: HostContext,
   id: string,
@@ -63,7 +63,7 @@ export interface NewFileOfItem {
 /**
  * Stores the record of a file of an item, or attached to it. The bytes must be complete before.
  *
- * @throws InvalidError when the item has been removed meanwhile; no record is left then.
+ * @throws InvalidError if the item was removed meanwhile; then no record is left.
  */
 export async function insertFile(context: HostContext, item: ItemDocument, record: FileRecord): Promise<FileDocument> {
   const [inserted] = await insertFiles(context, [{ itemId: item._id, record }]);
@@ -78,7 +78,7 @@ export async function insertFiles(
 ): Promise<PromiseSettledResult<FileDocument>[]> {
   const { models } = context;
   const created = files.map(newFields);
-  // The records are stored as they are, because values from clients have been checked.
+  // The records are stored without casting, because values from clients have been checked.
   await models.file.insertMany(created, { lean: true });
   step('file:recorded');
   const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
@@ -221,7 +221,7 @@ export async function sizeOf({ size = 0, storage }: FileDocument): Promise<numbe
   );
 }
 
-/** Bytes of a file from `start` up to, not including, `end`. @throws InvalidError for links. */
+/** Bytes of a file from `start` to `end`, not including `end`. @throws InvalidError for links. */
 export async function readFile(
   context: HostContext,
   file: FileDocument,

@@ -12,7 +12,7 @@ export function isInBucket(file: FileDocument): file is FileInBucket {
   return file.storage.kind === 'bucket';
 }
 
-/** Bytes of such a file from `start` up to, not including, `end`. If the object was replaced, the record is updated. */
+/** Bytes of such a file from `start` to `end`, not including `end`. If the object was replaced, the record is updated. */
 export async function readInBucket(
   context: HostContext,
   file: FileInBucket,

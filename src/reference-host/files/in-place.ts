@@ -27,10 +27,10 @@ export interface InPlaceFile {
 /** A file that is served in place. */
 export type FileInPlace = FileDocument & { storage: { kind: 'in-place' } };
 
-/** How much of the beginning, and of the end, of a file is hashed. */
+/** Number of bytes at the start, and at the end, of a file that are hashed. */
 const hashedBytes = 64 * 1024;
 
-/** Tells files of the same length apart without reading them whole. */
+/** Distinguishes files of the same length without reading all of them. */
 export async function digestOf(path: string): Promise<string> {
   const handle = await open(path, 'r');
   try {
@@ -46,20 +46,20 @@ export async function digestOf(path: string): Promise<string> {
   }
 }
 
-/** Names a file in its file system, whatever its path. */
+/** Identifies a file in its file system, whatever its path. */
 export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
   return `${dev}:${ino}`;
 }
 
-/** What is stored of a file on disk to recognize it. */
+/** The stored properties by which a file on disk is recognized. */
 async function stateOf(path: string, found: Stats): Promise<Omit<InPlaceState, 'isTree'>> {
   return { modified: found.mtime, inode: inodeOf(found), digest: await digestOf(path) };
 }
 
 /**
- * Makes an item whose file is a file on this machine, without copying it. Its bytes are never written or removed.
+ * Makes an item from a file on this machine, without copying it. Its bytes are never written or removed.
  *
- * @throws InvalidError when the path is no file
+ * @throws InvalidError if the path is not a file
  */
 export async function registerFileInPlace(
   context: HostContext,
@@ -81,9 +81,10 @@ export async function registerFileInPlace(
 }
 
 /**
- * Updates the record of a file that was replaced on disk, and announces the change. If its bytes are the same as before, only the record changes.
+ * Updates the record of a file that was replaced on disk, and announces the change. If the content is the same as before, only the
+ * record changes.
  *
- * @returns whether other bytes were found
+ * @returns whether the content has changed
  */
 export async function refreshFileInPlace(context: HostContext, file: FileDocument): Promise<boolean> {
   const { storage } = file;
@@ -107,7 +108,7 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   return true;
 }
 
-/** Makes an item whose file is an object in a bucket. The object is neither copied nor ever changed. An item that exists already is updated. */
+/** Makes an item from an object in a bucket. The object is neither copied nor changed. An existing item is updated. */
 export async function registerFileInBucket(
   context: HostContext,
   {
@@ -123,7 +124,7 @@ export async function registerFileInBucket(
     folder: FolderDocument;
     name: string;
     creatorId: Types.ObjectId | null;
-    /** Whether the objects with longer keys of the same folder belong to it. Default false. */
+    /** Whether the objects with longer keys in the same folder belong to it. Default false. */
     isTree?: boolean;
   },
 ): Promise<void> {

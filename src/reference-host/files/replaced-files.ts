@@ -3,7 +3,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { addItemSize } from '../tree/sizes.js';
 import type { FileDocument } from './file.model.js';
 
-/** Says on the item, and to everything that listens, that a file which is served in place has other bytes than before. */
+/** Notes on the item, and announces, that the content of a file which is served in place has changed. */
 export async function announceReplaced(
   context: HostContext,
   file: FileDocument,

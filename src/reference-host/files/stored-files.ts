@@ -7,9 +7,9 @@ import { withCapacity } from '../uploads/capacity.js';
 import { registerBytes, releaseBytes } from './blobs.js';
 import { dropFile, insertFiles, removeFile, type NewFileOfItem } from './files.js';
 
-/** Bytes written, or removed, at the same time. */
+/** Number of files that are written, or removed, at the same time. */
 const concurrency = 8;
-/** Most files removed together. A process that dies meanwhile may leave the bytes of this many. */
+/** Maximum number of files removed together. A process that dies meanwhile may leave the bytes of this many. */
 const removedTogether = 100;
 
 interface Planned {
@@ -19,7 +19,8 @@ interface Planned {
 }
 
 /**
- * Stores files of items, or attached to them: first the bytes, then the records. Each succeeds or leaves nothing, whether the others succeed or not.
+ * Stores files of items, or attached to them: first the bytes, then the records. Each succeeds or leaves nothing, whether the
+ * others succeed or not.
  */
 export async function storeFiles(
   context: HostContext,
@@ -140,8 +141,8 @@ async function record(context: HostContext, written: readonly Planned[]): Promis
     );
     return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
   } catch (reason) {
-    // Some records may have been stored before the error. If that cannot be found out, the bytes are kept, because a record without bytes would be
-    // half a file.
+    // Some records may have been stored before the error. If that cannot be determined, the bytes are kept, because a record
+    // without bytes would be half a file.
     const ids = written.map(({ key }) => key);
     const noRecords = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
       () => true,
@@ -161,8 +162,8 @@ async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 }
 
 /**
- * Removes files: first the records, then the bytes, in a few steps if no other files share the bytes. It does no harm when another process removes
- * the same files at the same time.
+ * Removes files: first the records, then the bytes, in a few steps if no other files share the bytes. Another process can safely
+ * remove the same files at the same time.
  */
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
   const isSimple = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';

@@ -37,12 +37,15 @@ interface EntryOptions {
   mimeTypes?: ReadonlySet<string> | undefined;
 }
 
-/** The files of an item, below its name, and its metadata where it has some. */
+/** The files of an item, below its name, and its metadata if it has any. */
 export function itemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
   return entriesOfItems(context, [item], {});
 }
 
-/** The files of several items, found by one query, because an archive of very many small items would otherwise mostly wait for the database. */
+/**
+ * The files of several items, found by one query, because an archive with many small items would otherwise mostly wait for the
+ * database.
+ */
 async function* entriesOfItems(
   context: HostContext,
   items: readonly ArchivedItem[],
@@ -67,23 +70,24 @@ async function* entriesOfItems(
     for (const file of files) yield { path: base + segment(file.name), date: file.created, content: file };
     if (isAlone || mimeTypes !== undefined) continue;
     const text = await metadataText(context, item);
-    // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory until then.
+    // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory
+    // until then.
     const content = text.length <= maxBufferedBytes ? text : () => metadataText(context, item);
     if (text !== '') yield { path: base + metadataName, date: item.updated, content };
   }
 }
 
-/** The metadata of an item as JSON; empty where it has none. */
+/** The metadata of an item as JSON; empty if it has none. */
 async function metadataText({ models }: HostContext, { _id }: ArchivedItem): Promise<string> {
   const { meta = {} } = (await models.item.findById(_id, { meta: 1 }).lean<ItemDocument>()) ?? {};
   return Object.keys(meta).length > 0 ? JSON.stringify(toWire(meta)) : '';
 }
 
-/** Limits of one query: items, and files of them. */
+/** Limits of one query: number of items, and of files. */
 const itemsAtOnce = 100;
 const filesAtOnce = 5000;
 
-/** Everything in a folder that the caller may read, below the folder's name. */
+/** Everything in a folder that the caller can read, below the folder's name. */
 export async function* folderEntries(
   context: HostContext,
   folder: FolderDocument,
@@ -97,7 +101,7 @@ export async function* folderEntries(
   yield* foldersIn(context, folder._id, principal, { prefix: base, mimeTypes });
 }
 
-/** Everything that the caller may read in the folders of a folder, collection or user. */
+/** Everything that the caller can read in the folders of a folder, collection or user. */
 export async function* foldersIn(
   context: HostContext,
   parentId: Types.ObjectId,
@@ -112,8 +116,8 @@ export async function* foldersIn(
 }
 
 /**
- * An archive as an answer, which is made while it is sent, for as long as the caller may read the entries. Entries are not compressed, because images
- * hardly get smaller.
+ * An archive as an answer, which is made while it is sent, for as long as the caller can read the entries. Entries are not
+ * compressed, because images hardly get smaller.
  */
 export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
   let sent: FileDocument | null = null;
@@ -134,23 +138,23 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
   });
 }
 
-/** Bytes that are collected before they are sent, of one entry or of several. */
+/** Number of bytes, of one or several entries, that are collected before they are sent. */
 const pieceBytes = 16_384;
-/** How long an archive is made in one slice of the event loop, in milliseconds. */
+/** How long the archive is made in one slice of the event loop, in milliseconds. */
 const sliceMs = 8;
 /** Years that an archive can express. */
 const [firstYear, lastYear] = [1980, 2107];
 
-/** Files up to this length are read completely and ahead of their turn: opening one takes far longer than sending it. */
+/** Files up to this length are read completely and ahead of their turn, because opening one takes far longer than sending it. */
 const maxBufferedBytes = 64 * 1024;
-/** How many entries are prepared in advance. */
+/** Number of entries that are prepared in advance. */
 const readAhead = 16;
 
 /**
  * An archive as bytes. Only one large file is open at a time, however many the archive contains.
  *
- * @param options `open` gives the bytes of a file, `null` where it has been removed since it was listed; `onSend` is called with each file that is
- * sent.
+ * @param options `open` returns the bytes of a file, `null` if it was removed after it was listed; `onSend` is called with each
+ * file that is sent.
  */
 export function zipStream(
   entries: AsyncIterable<ZipEntry>,
@@ -194,12 +198,12 @@ export function zipStream(
   return Readable.from(bytes(), { objectMode: false });
 }
 
-/** Calls `work` for each value, for some of them in advance of the results that were taken. Results keep the order of the values. */
+/** Calls `work` for each value, some of them in advance. Results are in the order of the values. */
 async function* mapAhead<T, R>(values: AsyncIterable<T>, ahead: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
   const begun: Promise<R>[] = [];
   for await (const value of values) {
     const result = work(value);
-    // It is thrown at its turn.
+    // The error is thrown at its turn.
     result.catch(() => undefined);
     if (begun.push(result) === ahead) yield await begun.shift()!;
   }
@@ -216,7 +220,7 @@ function dateInArchive(date: Date): Date {
   return date.getFullYear() > lastYear ? new Date(lastYear, 11, 31) : date;
 }
 
-/** Joins small pieces, such as those of the table of contents of an archive, and lets other work have the event loop in between. */
+/** Joins small pieces, such as those of an archive's table of contents, and lets other work use the event loop in between. */
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;
@@ -236,7 +240,7 @@ async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   if (length > 0) yield Buffer.concat(piece);
 }
 
-/** Two files of an item can have one name; two entries of an archive should not. */
+/** Two files of an item can have the same name, but two entries of an archive should not. */
 function freePath(path: string, used: Set<string>): string {
   let free = path;
   for (let count = 1; used.has(free); count++) free = path.replace(/(\.[^./]*)?$/, (extension) => ` (${count})${extension}`);

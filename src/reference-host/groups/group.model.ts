@@ -1,7 +1,7 @@
 import { Schema, type Types } from 'mongoose';
 import { accessControlledFields, type AccessControlled } from '../access/access-list.model.js';
 
-/** A group of users. The records of users say which groups they belong to. */
+/** A group of users. The records of users contain their groups. */
 export interface GroupDocument extends AccessControlled {
   _id: Types.ObjectId;
   name: string;

@@ -9,7 +9,7 @@ import { byId, returnsMessage, searchText } from '../http/parameters.js';
 import { signedIn } from '../http/signed-in.js';
 import { groupView } from '../views.js';
 
-/** Groups and who belongs to them. */
+/** Routes for groups and their members. */
 export const groupRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

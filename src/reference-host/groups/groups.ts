@@ -13,7 +13,7 @@ import { removeTree } from '../upkeep/removal.js';
 /** Maximum number of pending membership requests of a group. */
 const maxRequests = 10_000;
 
-/** Loads a group on which the caller has an access level. */
+/** Loads a group if the caller has this level on it. */
 export async function loadGroup(
   { models }: HostContext,
   id: string,
@@ -89,7 +89,7 @@ export async function updateGroup(
   return updated;
 }
 
-/** Removes a group, all memberships and all permissions of it. */
+/** Removes a group, all memberships in it and all of its permissions. */
 export function removeGroup(context: HostContext, group: GroupDocument): Promise<void> {
   return removeTree(context, 'group', group, ({ _id }) => clearGroup(context, _id));
 }
@@ -105,7 +105,7 @@ export async function clearGroup({ models, events }: HostContext, _id: Types.Obj
   await events.emit('access.changed', {});
 }
 
-/** Whether the caller may add members to a group without inviting them. */
+/** Whether the caller can add members to a group without inviting them. */
 export async function mayForce(context: HostContext, group: GroupDocument, principal: Principal): Promise<boolean> {
   if (principal.admin) return true;
   const policy = await context.setting('core.add_to_group_policy');
@@ -176,7 +176,8 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
 /**
  * Changes the level of a member, up or down.
  *
- * @throws InvalidError if the user is not a member, and if nobody would administer the group, unless a site administrator demands that
+ * @throws InvalidError if the user is not a member, and if nobody would administer the group, unless the caller is a site
+ * administrator
  */
 export async function setMemberLevel(
   context: HostContext,

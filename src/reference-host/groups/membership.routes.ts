@@ -103,7 +103,7 @@ function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
   });
 }
 
-/** Members of groups: listing, inviting, joining, leaving, and their levels. */
+/** Routes for members of groups: listing, inviting, joining, leaving, and their levels. */
 export const membershipRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
@@ -138,7 +138,7 @@ export const membershipRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       const level = levelOf(query.level);
-      // Moderators may invite members. Only administrators may invite moderators and administrators.
+      // Moderators can invite members. Only administrators can invite moderators and administrators.
       const group = await loadGroup(context, params.id, principal, level === 0 ? 1 : 2);
       const user = await context.models.user.findById(query.userId).lean<UserDocument>();
       if (user === null) throw new InvalidError(`No such user: ${query.userId}`, 'id');

@@ -20,7 +20,7 @@ function withoutToken(path: string): string {
   return path.replace(/\/t\/[^/]+/g, '/t/***');
 }
 
-/** Answers an error that was thrown outside of a route. Express recognizes such a handler by its four parameters. */
+/** Answers an error that was thrown outside a route. Express recognizes such a handler by its four parameters. */
 export function answerError(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     // `identifyRequests`, the first handler of all, has set it.

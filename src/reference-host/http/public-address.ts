@@ -43,7 +43,7 @@ export function underServerRoot(context: HostContext): RequestHandler {
   };
 }
 
-/** The address in `core.server_root`; `null` where there is none. */
+/** The address in `core.server_root`; `null` if there is none. */
 async function serverRoot(context: HostContext): Promise<{ origin: string; prefix: string } | null> {
   const text = await context.setting('core.server_root');
   // Values from earlier releases may not be addresses.

@@ -3,7 +3,7 @@ import type { NotificationDocument } from './notification.model.js';
 
 /** Interval in milliseconds at which the database is searched for messages that other processes have stored. */
 const pollMs = 1000;
-/** A message of another process may become visible this much later than its time says, in milliseconds. */
+/** A message from another process may become visible this much later than its timestamp, in milliseconds. */
 export const overlapMs = 2000;
 /** If a search finds this many messages, there may be more, so all streams are woken. */
 const mostAtOnce = 10_000;
@@ -25,7 +25,7 @@ export class OpenStream {
     this.#wake?.();
   }
 
-  /** Resolves when the stream is woken, or was woken since the last call; otherwise when the time is over or the signal aborts. */
+  /** Resolves when the stream is woken, or was woken since the last call; otherwise when the time is up or the signal aborts. */
   async untilWoken(milliseconds: number, ended: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let finish = () => {};

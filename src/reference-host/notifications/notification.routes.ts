@@ -28,7 +28,7 @@ async function ownerOf(
   return { tokenId: session._id };
 }
 
-/** Messages to users, listed or as an event stream. */
+/** Routes for messages to users, as a list or as an event stream. */
 export const notificationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

@@ -37,7 +37,7 @@ export async function listNotifications(
   return models.notification.find(filter).sort({ updated: 1, _id: 1 }).limit(1000).lean<NotificationDocument[]>();
 }
 
-/** A message as it goes over the wire. */
+/** A message in the form that clients get. */
 export function notificationView({ _id, type, data, time, updated, expires, userId, tokenId }: NotificationDocument) {
   return {
     _id,

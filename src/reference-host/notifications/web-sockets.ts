@@ -40,7 +40,7 @@ export async function notificationSockets(context: HostContext): Promise<Upgradi
   };
 }
 
-/** Sends messages until the client goes, the token ends, or the host closes. */
+/** Sends messages until the client disconnects, the token ends, or the host closes. */
 async function send(
   context: HostContext,
   socket: WebSocket,
@@ -91,7 +91,10 @@ async function userOf(context: HostContext, token: string | null): Promise<Types
   return caller?.id != null && caller.scopes.includes(userScope) ? new Types.ObjectId(caller.id) : null;
 }
 
-/** Tests every few seconds whether the client is still there, and calls `check`. If that fails, for example without a database, the token may still be valid. */
+/**
+ * Checks every few seconds that the client is connected, and calls `check`. If that fails, for example without a database, the
+ * token may still be valid.
+ */
 function watch(socket: WebSocket, check: () => Promise<void>): NodeJS.Timeout {
   let isThere = true;
   socket.on('pong', () => (isThere = true));

@@ -47,10 +47,11 @@ async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: 
 }
 
 /**
- * Loads all documents of a request, in order, and checks the caller's level on each. Callers do so before they change anything, so that a request is
- * refused as a whole.
+ * Loads all documents of a request, in order, and checks the caller's level on each. This is done before any change, so that a
+ * request is refused as a whole.
  *
- * @throws UnknownIdError, AccessDeniedError for the first document that does not exist, or on which the caller does not have the level.
+ * @throws UnknownIdError, AccessDeniedError for the first document that does not exist, or on which the caller does not have the
+ * level.
  */
 export async function loadResources(
   { models }: HostContext,

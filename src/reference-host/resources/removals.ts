@@ -13,8 +13,8 @@ import type { Resource } from './resources.js';
 const removedTogether = 8;
 
 /**
- * Removes several documents. They are recorded before the first one is removed, so that an interrupted removal can be finished. If it takes longer than
- * clients wait, it goes on after this returns.
+ * Removes several documents. They are recorded before the first one is removed, so that an interrupted removal can be finished. If
+ * it takes longer than clients wait, it continues after this returns.
  */
 export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
@@ -24,7 +24,7 @@ export function removeResources(context: HostContext, resources: readonly Resour
   });
 }
 
-/** Removes those of some documents that still exist. It may be repeated. */
+/** Removes the documents that still exist. Can be repeated. */
 export async function finishRemovals(context: HostContext, named: readonly NamedDocument[]): Promise<void> {
   for (const some of batches(named)) await removeEach(context, await presentResources(context, some));
 }

@@ -41,7 +41,10 @@ import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
-/** Most documents that a request may move or copy. Each needs several writes, one after the other, and clients do not wait longer. */
+/**
+ * Maximum number of documents that a request can move or copy. Each needs several writes, one after the other, and clients do not
+ * wait longer.
+ */
 const maxMoved = 500;
 
 /** Documents that a search has found, by their types. */
@@ -81,7 +84,7 @@ function entriesOf(context: HostContext, resource: Resource, principal: Principa
   return foldersIn(context, resource.doc._id, principal, { prefix: '' });
 }
 
-/** Most paths in one request. Each needs several queries. */
+/** Maximum number of paths in one request. Each needs several queries. */
 const maxPaths = 1000;
 
 async function readablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {

@@ -73,7 +73,7 @@ async function findChild(
   return item === null ? null : { type: 'item', doc: item };
 }
 
-/** The path of a document. @throws AccessDeniedError when the caller may not read all documents on it. */
+/** The path of a document. @throws AccessDeniedError if the caller cannot read all documents on it. */
 export async function pathOf(context: HostContext, resource: Resource, principal: Principal): Promise<string> {
   const chain: Resource[] = [resource];
   if (resource.type === 'item') {
@@ -101,9 +101,9 @@ export interface SearchRequest {
   offset: number;
 }
 
-/** Longest beginning of a name that is searched for, because databases limit the length of regular expressions. */
+/** Longest start of a name to search for, because databases limit the length of regular expressions. */
 const maxPrefixLength = 1000;
-/** Most documents that are ranked by how well they match. Others are not considered. */
+/** Maximum number of documents that are ranked by how well they match. Others are not considered. */
 const maxRanked = 10_000;
 /** A word in a name counts as much as this many words elsewhere. */
 const nameWeight = 10;
@@ -116,7 +116,7 @@ interface Searchable {
   login?: string;
 }
 
-/** Documents of one model that match and on which the caller has the level, best first. */
+/** Matching documents of one model on which the caller has the level, best first. */
 export async function search(
   context: HostContext,
   type: SearchedType,

@@ -1,4 +1,4 @@
-/** A number in [0, 1) that depends on nothing but its arguments (integers). */
+/** A number in [0, 1) that depends only on its arguments (integers). */
 export function hash(seed: number, x: number, y: number, channel = 0): number {
   let h =
     Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^
@@ -33,7 +33,7 @@ export function layeredNoise(seed: number, x: number, y: number, layers: number)
   return sum / weight;
 }
 
-/** Between `a` (at 0) and `b` (at 1). */
+/** Interpolates between `a` (at 0) and `b` (at 1). */
 export function mix(a: number, b: number, at: number): number {
   return a + (b - a) * at;
 }
@@ -48,7 +48,8 @@ function smooth(t: number): number {
 }
 
 /**
- * A square texture of 2^`bits` bytes a side that repeats without a seam; `along` and `across` are the sizes of its features in pixels.
+ * A square texture of 2^`bits` × 2^`bits` bytes that repeats without a seam; `along` and `across` are the sizes of its features in
+ * pixels.
  */
 export function texture(seed: number, bits: number, along: number, across: number): Uint8Array {
   const size = 1 << bits;

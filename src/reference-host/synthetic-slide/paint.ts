@@ -3,7 +3,7 @@ import { directions, nucleusReach, type Gland, type Nucleus, type Tissue } from 
 
 type Colour = readonly [number, number, number];
 
-/** Pixels between the points at which the slow fields are computed; between them they are interpolated. */
+/** Distance of the points in pixels at which slowly varying fields are computed; values in between are interpolated. */
 const grid = 16;
 const bits = 9;
 const mask = (1 << bits) - 1;
@@ -22,7 +22,7 @@ const mucus: Colour = [226, 222, 238];
 const paleNucleus: Colour = [146, 104, 172];
 const darkNucleus: Colour = [74, 44, 116];
 
-/** Paints blocks of a tissue as it looks under the microscope, stained with haematoxylin and eosin. */
+/** Paints blocks of tissue as it looks under the microscope, stained with hematoxylin and eosin. */
 export class Painter {
   private readonly fibre: Uint8Array;
   private readonly grain: Uint8Array;
@@ -51,7 +51,7 @@ export class Painter {
     return pixels;
   }
 
-  /** Glass and stroma. Returns whether there is any tissue. */
+  /** Paints glass and stroma. @returns whether there is any tissue. */
   private ground(pixels: Buffer, left: number, top: number, size: number): boolean {
     const { tissue, fibre, grain, ramp } = this;
     const points = size / grid + 1;
@@ -111,7 +111,7 @@ export class Painter {
             }
             const streak = fibre[(((c0 + dc * x) & mask) << bits) | ((l0 + dl * x) & mask)] ?? 0;
             let shade = streak * 1.5 + (fine - 128) * 0.35 + t0 + dt * x - 45;
-            // The margin is thinner and frays out.
+            // The margin is thinner and frayed.
             if (here < 1.2) shade += (1.2 - here) * 130;
             const index = (shade < 0 ? 0 : shade > 255 ? 255 : shade | 0) * 3;
             const cover = here < 0.35 ? here / 0.35 : 1;
@@ -144,7 +144,7 @@ export class Painter {
         if (radius > edge + 3) continue;
         const fine = (grain[((y & mask) << bits) | (x & mask)] ?? 0) - 128;
         if (radius > edge) {
-          // The gap that fixing leaves between gland and stroma.
+          // The gap between gland and stroma that fixation leaves.
           blend(pixels, out, glass, 0.45 - 0.15 * (radius - edge));
           continue;
         }
@@ -154,7 +154,7 @@ export class Painter {
           if (part > gland.lumen - 0.05) blend(pixels, out, apical, 0.7);
           continue;
         }
-        // Cells are wedges between the lumen and the base; every other one may hold a drop of mucus.
+        // Cells are wedges between the lumen and the base; every other one may contain a drop of mucus.
         const cells = edge * 0.36;
         const cell = (angle / directions + 1) * cells;
         const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
@@ -215,7 +215,7 @@ function blend(pixels: Buffer, at: number, colour: Colour, strength: number): vo
   pixels[at + 2] = mix(pixels[at + 2] ?? 0, colour[2], strength);
 }
 
-/** Makes a pixel lighter (or darker, below 0). */
+/** Makes a pixel lighter, or darker if `amount` is negative. */
 function shade(pixels: Buffer, at: number, amount: number): void {
   for (let channel = at; channel < at + 3; channel++) {
     const value = (pixels[channel] ?? 0) + amount;

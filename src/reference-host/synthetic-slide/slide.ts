@@ -12,7 +12,7 @@ export const syntheticSlide = { seed: 20261121, size: 20_480, magnification: 20,
 
 const tileSize = 256;
 const blockSize = 1024;
-/** Blocks are halved twice within themselves (1024, 512, 256 pixels); what is coarser is kept whole and halved at the end. */
+/** Blocks are halved twice separately (1024, 512, 256 pixels); coarser levels are kept whole and halved at the end. */
 const blockLevels = 3;
 
 /** A nucleus of the slide and its outline: `[x, y]` in base-layer pixels, 12 points, not closed. */
@@ -32,7 +32,7 @@ export function* nucleiOf(seed: number = syntheticSlide.seed, size: number = syn
   }
 }
 
-/** A part of a slide that nobody has written to for so long was left by a process that was killed. */
+/** A partial slide that has not been written to for this long was left by a process that was killed. */
 const abandonedMs = 10 * 60 * 1000;
 
 /** Options for making a slide. */
@@ -46,8 +46,8 @@ export interface SlideOptions {
 }
 
 /**
- * Makes a synthetic tissue slide, a pyramidal TIFF of JPEG tiles that is the same each time, unless the file is there already.
- * It gets its name when it is complete.
+ * Makes a synthetic tissue slide, a pyramidal TIFF of JPEG tiles that is the same each time, unless the file already exists. It
+ * gets its name when it is complete.
  */
 export async function makeSyntheticSlide(path: string, options: SlideOptions = {}): Promise<void> {
   const exists = await access(path).then(
@@ -62,7 +62,7 @@ export async function makeSyntheticSlide(path: string, options: SlideOptions = {
     const written = await stat(left).catch(() => null);
     if (written !== null && Date.now() - written.mtimeMs > abandonedMs) await rm(left, { force: true });
   }
-  // Another process, on another machine perhaps, may be making it too.
+  // Another process, possibly on another machine, may be making it too.
   const partial = join(dirname(path), `${prefix}${randomUUID()}`);
   try {
     await writeSlide(partial, options);
@@ -89,7 +89,7 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
     const blocks = size / blockSize;
     const coarse = sizes[blockLevels] ?? { width: 1, height: 1 };
     let rest: Raster = { pixels: Buffer.alloc(coarse.width * coarse.height * 3), width: coarse.width, height: coarse.height };
-    // One block is painted while the tiles of the one before are encoded on other threads.
+    // One block is painted while the tiles of the previous one are encoded on other threads.
     let encoding: Promise<unknown> = Promise.resolve();
     for (let index = 0; index < blocks * blocks; index++) {
       signal?.throwIfAborted();
@@ -109,10 +109,10 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
       }
       paste(raster, rest, column * raster.width, row * raster.height);
       encoding = Promise.all(tiles);
-      // A rejection is seen at the await above, or below after the last block.
+      // A rejection is noticed at the await above, or below after the last block.
       encoding.catch(() => undefined);
       report?.({ text: 'Making the synthetic tissue slide (once)', fraction: (index + 1) / (blocks * blocks) });
-      // Painting takes the thread: let signals, timers and the encoded tiles through.
+      // Painting occupies the thread, so signals, timers and encoded tiles get a chance here.
       await new Promise((resolve) => setImmediate(resolve));
     }
     await encoding;
@@ -122,7 +122,7 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
     }
     const { magnification, mmPerPixel } = syntheticSlide;
     const properties = [`AppMag = ${magnification}`, `MPP = ${mmPerPixel * 1000}`, 'Title = Synthetic tissue slide'].join('|');
-    // The form in which readers of whole-slide images look for the magnification.
+    // The form in which readers of whole-slide images expect the magnification.
     const form = `${size}x${size} [0,0 ${size}x${size}] (${tileSize}x${tileSize}) JPEG/RGB Q=82`;
     await writer.finish(`Aperio Image Library (synthetic)\r\n${form}|${properties}`, mmPerPixel);
   } catch (error) {
@@ -138,7 +138,7 @@ interface Raster {
   height: number;
 }
 
-/** Encodes a raster as tiles from a column and row on; what is missing at the right and bottom repeats the last pixel. */
+/** Encodes a raster as tiles from a column and row on; incomplete tiles at the right and bottom repeat the last pixel. */
 function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column: number, row: number): Promise<void>[] {
   const { width, height, pixels } = raster;
   const tiles: Promise<void>[] = [];

@@ -38,7 +38,7 @@ export class PyramidWriter {
     return new PyramidWriter(await open(path, 'wx'), sizes);
   }
 
-  /** Writes the tile at a column and row of a level (0: full resolution). Calls may overlap. */
+  /** Writes the tile at a column and row of a level (0 is full resolution). Calls can overlap. */
   async tile(index: number, column: number, row: number, jpeg: Buffer): Promise<void> {
     const level = this.levels[index];
     if (!level) throw new RangeError(`No level ${index}`);
@@ -93,12 +93,12 @@ export class PyramidWriter {
     await this.file.close();
   }
 
-  /** Closes the file as it is. */
+  /** Closes the incomplete file. */
   async abandon(): Promise<void> {
     await this.file.close();
   }
 
-  /** Reserves bytes at the end, at an even offset as the format asks; returns where. */
+  /** Reserves bytes at the end, at an even offset as the format requires. @returns the offset. */
   private take(bytes: number): number {
     const offset = this.position;
     this.position += bytes + (bytes % 2);

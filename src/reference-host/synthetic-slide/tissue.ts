@@ -10,9 +10,9 @@ export interface Nucleus {
   b: number;
   /** Direction of the length, in radians. */
   angle: number;
-  /** How much the length is bent: the middle line is `v = bend · u²`. */
+  /** How much the nucleus is bent: its middle line is `v = bend · u²`. */
   bend: number;
-  /** 0 pale to 1 dark. */
+  /** From 0 (pale) to 1 (dark). */
   darkness: number;
 }
 
@@ -24,13 +24,13 @@ export interface Gland {
   reach: number;
   /** Distance of the edge from the center for {@link directions} directions, from angle 0 on. */
   edge: Float32Array;
-  /** Where the lumen ends, as a part of the distance to the edge. */
+  /** Position of the lumen's edge, as a share of the distance to the gland's edge. */
   lumen: number;
-  /** 0 to 1: how much of the epithelium is mucus. */
+  /** From 0 to 1: how much of the epithelium is mucus. */
   mucus: number;
 }
 
-/** How many directions {@link Gland.edge} has. */
+/** Number of directions in {@link Gland.edge}. */
 export const directions = 256;
 
 const glandSpacing = 290;
@@ -55,7 +55,7 @@ export class Tissue {
     }
   }
 
-  /** How far inside the tissue a point is: below 0 glass, from 0 to 1 the ragged margin, above 1 inside. */
+  /** How far inside the tissue a point is: below 0 is glass, from 0 to 1 the ragged margin, above 1 inside. */
   depth(x: number, y: number): number {
     const { seed, size } = this;
     // Two pieces of tissue that nearly touch.
@@ -67,7 +67,7 @@ export class Tissue {
     return (1 - Math.min(one, two * 1.02) + wave * 0.5) * 40;
   }
 
-  /** How much the tissue here is glandular: 0 none, 1 densely. */
+  /** How glandular the tissue is here: from 0 (none) to 1 (dense). */
   glandular(x: number, y: number): number {
     return step(0.42, 0.56, layeredNoise(this.seed + 2, x / 3600, y / 3600, 3));
   }
@@ -77,7 +77,7 @@ export class Tissue {
     return step(0.6, 0.74, layeredNoise(this.seed + 3, x / 1300, y / 1300, 3));
   }
 
-  /** Course of the fibres: `along` and `across` them, in pixels; both change smoothly. */
+  /** Coordinates `along` and `across` the fibers, in pixels; both change smoothly. */
   fibres(x: number, y: number): { along: number; across: number } {
     const bend = layeredNoise(this.seed + 4, x / 1500, y / 1500, 2) - 0.5;
     const ripple = noise(this.seed + 5, x / 210, y / 210) - 0.5;
@@ -174,7 +174,7 @@ export class Tissue {
     for (let index = 0; index < count; index++) {
       const chance = (channel: number): number => hash(this.seed + 30 + channel, key + index, other, channel);
       const angle = ((index + 0.5 * chance(1)) / count) * 2 * Math.PI;
-      // Mostly one row at the base, some a little higher (pseudostratified).
+      // Usually one row at the base, some slightly higher (pseudostratified).
       const part = 0.87 - 0.16 * chance(2) ** 2;
       const radius = edgeAt(gland, angle) * part;
       yield {

@@ -1,14 +1,14 @@
 import { Schema, type Types } from 'mongoose';
 
-/** Facts that a host has exactly one of; the first to insert one wins. */
+/** Facts that a host has exactly one of. The first process to insert one wins. */
 export interface HostStateDocument {
   /**
-   * `first-user`: who became administrator by being first. `store`: the id of the data directory on the wire. `nuclei`: the
-   * item whose nuclei were annotated. `format`: how the host stores its own documents.
+   * `first-user`: the user who became administrator by being first. `store`: the id of the data directory in the API. `nuclei`: the
+   * item whose nuclei were annotated. `format`: the format of the host's own documents.
    */
   _id: 'first-user' | 'store' | 'nuclei' | 'format';
   subject: Types.ObjectId;
-  /** Parameter of `format` only. */
+  /** Only for `format`. */
   format?: number;
 }
 

@@ -4,7 +4,7 @@ import { NotFoundError, objectOf, Reply, type RouteDefinition } from '../../larg
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineRoute, type HostContext } from '../context.js';
 
-/** How long the database may take until the server counts as not ready, in milliseconds. */
+/** How long the database can take before the server counts as not ready, in milliseconds. */
 const patienceMs = 2000;
 
 const healthSchema = objectOf({ status: { const: 'ok' } });

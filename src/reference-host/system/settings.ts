@@ -111,7 +111,7 @@ function numberIn({ type = 'integer', minimum = 0, maximum = Number.MAX_SAFE_INT
 
 const count = numberIn({ maximum: 1_000_000 });
 
-/** A list separated by commas, entries trimmed, without the slash that copied addresses end in. */
+/** A list separated by commas, with entries trimmed, and without the trailing slash of copied addresses. */
 function parseOrigins(value: unknown): string {
   const entries = parseText(value).split(',');
   return entries
@@ -147,7 +147,7 @@ function parseCreatePolicy(value: unknown): CollectionCreatePolicy {
 /** A hundred years: longer than any session, and still a valid date. */
 export const longestTokenDays = 36_500;
 
-/** The host's settings, kept in the plugin's store and served by its routes. */
+/** The host's settings, stored by the plugin and served by its routes. */
 export const coreSettingDefinitions = [
   define(
     'core.cookie_lifetime',

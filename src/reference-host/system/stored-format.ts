@@ -9,9 +9,9 @@ import type { Models } from '../models.js';
 const hostFormat = 1;
 
 /**
- * Says in a new database how the host stores its documents, and looks in others whether this release knows how.
+ * Records in a new database how the host stores its documents, and checks in others whether this release can read them.
  *
- * @throws LargeImageError when a later release has stored them otherwise
+ * @throws LargeImageError if a later release has stored them in another format
  */
 export async function checkStoredFormat({ hostState }: Pick<Models, 'hostState'>): Promise<void> {
   try {

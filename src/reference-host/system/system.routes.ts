@@ -32,7 +32,7 @@ import { accessFlags } from '../access/access.routes.js';
 import { scopes } from '../http/parameters.js';
 import { uploadView } from '../views.js';
 
-/** Version of the protocol that clients look at. They compare its first parts as text: one digit, 3 or more. */
+/** Version of the protocol that clients check. They compare its first parts as text: one digit, 3 or more. */
 const protocolRelease = '5.0.21';
 
 const { version: pluginVersion } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
@@ -60,7 +60,7 @@ function uploadsFilter(query: {
   };
 }
 
-/** The server itself. */
+/** Routes for the server itself. */
 export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

@@ -194,7 +194,7 @@ export async function copyFolder(
   );
 }
 
-/** Largest number of items and folders of a copy. An interrupted copy is undone, so the client must wait until it is complete. */
+/** Maximum number of items and folders of a copy. An interrupted copy is undone, so the client must wait until it is complete. */
 const maxCopied = 5000;
 /** Number of items that are copied at the same time. */
 const copiedTogether = 4;

@@ -3,7 +3,7 @@ import { hasTooManyValues, InvalidError, maxStoredValues } from '../../larger-ho
 
 /** Largest depth of a value. MongoDB allows 100 levels, some of which the document itself needs. */
 const maxDepth = 80;
-/** Largest number of keys in one change, each of which the database must look up. */
+/** Maximum number of keys in one change, each of which the database must look up. */
 const maxKeys = 5000;
 
 /** Checks keys, number of values and depth of metadata. @throws InvalidError that names the key. */

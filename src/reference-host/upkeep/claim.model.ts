@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose';
 
-/** A claim: the right of one request, among all processes, to do a piece of work. */
+/** A claim: the right of one request, among all processes, to do some work. */
 export interface ClaimDocument {
-  /** The work that is claimed: `upload/<id>`, `capacity/<user id>`, `sweep`, `recovery`. */
+  /** The claimed work: `upload/<id>`, `capacity/<user id>`, `sweep`, `recovery`. */
   _id: string;
   process: string;
   /** Distinguishes the claims of one process. */

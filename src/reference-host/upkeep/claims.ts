@@ -9,7 +9,7 @@ import type { ProcessLife } from './process-life.js';
 const pollMs = 25;
 const releaseAgainMs = 1000;
 
-/** Lets one request at a time, among all processes, do a piece of work. A claim ends at the latest with the process that has it. */
+/** Lets one request at a time, among all processes, do some work. A claim ends at the latest with the process that has it. */
 export class Claims {
   readonly #fences = new Set<string>();
 
@@ -19,7 +19,7 @@ export class Claims {
    * Does work while no other request does work with the same key.
    *
    * @param options `busy` makes the error that is thrown if another request has the claim for longer than `patienceMs`.
-   * @param work gets a function that throws an error if another process may have taken the claim meanwhile.
+   * @param work gets a function that throws an error if another process may have taken the claim.
    */
   async run<T>(
     key: string,

@@ -10,21 +10,21 @@ export interface JournalOptions {
   models: Models;
   life: ProcessLife;
   logger: HostLogger;
-  /** Finishes or undoes an interrupted undertaking. It may be called again for the same one. */
+  /** Finishes or undoes an interrupted undertaking. Can be called again for the same one. */
   recover: (undertaking: Undertaking) => Promise<void>;
   /** How long {@link Journal.finish} waits, in milliseconds. By default as long as clients wait. */
   answerMs?: number;
 }
 
-/** Records writes of several steps (undertakings) while they run, so that interrupted ones can be finished or undone. */
+/** Records multi-step writes (undertakings) while they run, so that interrupted ones can be finished or undone. */
 export class Journal {
   readonly #active = new Set<string>();
 
   constructor(private readonly options: JournalOptions) {}
 
   /**
-   * Does a write of several steps. If it is interrupted by an error or the end of the process, it is finished or undone by `recover`. The client
-   * may get its answer when this has returned.
+   * Does a multi-step write. If it is interrupted by an error or the end of the process, it is finished or undone by `recover`. The
+   * client can get its answer when this has returned.
    *
    * @throws the error of the work, after recovering from it as far as possible.
    */
@@ -33,8 +33,8 @@ export class Journal {
   }
 
   /**
-   * Like {@link undertake}, for a write that `recover` always finishes. The client may get its answer as soon as the write is recorded. So this
-   * returns when the work is done, or when clients would not wait any longer, and the work continues.
+   * Like {@link undertake}, for a write that `recover` always finishes. The client can get its answer as soon as the write is
+   * recorded. So this returns when the work is done, or when clients would not wait any longer, and the work continues.
    */
   async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, answerMs } = this.options;
@@ -91,7 +91,9 @@ export class Journal {
     return count;
   }
 
-  /** Whether an undertaking is still recorded. It may have ended properly while others were recovered from, and must then not be undone. */
+  /**
+   * Whether an undertaking is still recorded. It may have ended properly while others were recovered, and then must not be undone.
+   */
   async #isNoted({ _id }: UndertakingDocument): Promise<boolean> {
     return (await this.options.models.undertaking.exists({ _id })) !== null;
   }

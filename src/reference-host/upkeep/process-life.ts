@@ -10,16 +10,19 @@ import { isListening, listenAt, maxSocketPathBytes } from './sockets.js';
 const beatMs = 10_000;
 /** A process on another machine counts as dead if its last heartbeat is older than this. */
 const deadAfterMs = 30_000;
-/** A process whose last heartbeat is older than this stops exclusive work, before others take it for dead and do the work themselves. */
+/**
+ * A process whose last heartbeat is older than this stops exclusive work, before others consider it dead and do the work
+ * themselves.
+ */
 const doubtAfterMs = 20_000;
 
-/** Within this time a process that listens on its socket has its first heartbeat, or has given up starting. */
+/** Within this time a process that listens on its socket has its first heartbeat, or has failed to start. */
 const startsWithinMs = 600_000;
 
 /**
- * The identity of this process among all that use the database and the data folder, and which of those are alive. Claims and unfinished work
- * belong to a process. On the same machine a process is alive if something listens on its socket, which the system closes however the process
- * ends; on other machines it is alive as long as its heartbeat in the database is recent.
+ * The identity of this process among all that use the database and the data folder, and which of those are alive. Claims and
+ * unfinished work belong to a process. On the same machine a process is alive if something listens on its socket, which the system
+ * closes however the process ends; on other machines it is alive as long as its heartbeat in the database is recent.
  */
 export class ProcessLife {
   readonly id = randomBytes(8).toString('hex');
@@ -50,7 +53,9 @@ export class ProcessLife {
     return life;
   }
 
-  /** A number that changes after a time without heartbeats, in which others may have taken this process for dead and done its work. */
+  /**
+   * A number that changes after a time without heartbeats, in which others may have considered this process dead and done its work.
+   */
   get term(): number {
     return this.#term;
   }
@@ -74,7 +79,7 @@ export class ProcessLife {
     return ids.filter((_, index) => !alive[index]);
   }
 
-  /** Removes the record and socket of a process, of whose work nothing is left. */
+  /** Removes the record and socket of a process whose work has been completed. */
   async forget(id: string): Promise<void> {
     // The socket must be removed first, because only the record leads to it.
     if (process.platform !== 'win32') await rm(this.#socketOf(id), { force: true });
@@ -84,9 +89,9 @@ export class ProcessLife {
   /**
    * Must be called before exclusive work becomes visible.
    *
-   * @param term value of {@link term} when the work began
-   * @throws LargeImageError `unavailable` if others may have taken this process for dead since then, which happens after a long time without
-   * the database
+   * @param term value of {@link term} when the work started
+   * @throws LargeImageError `unavailable` if others may have considered this process dead since then, which happens after a long
+   * time without the database
    */
   requireSince(term: number): void {
     if (term === this.#term && Date.now() - this.#lastBeat < doubtAfterMs) return;
@@ -115,7 +120,10 @@ export class ProcessLife {
     }
   }
 
-  /** Removes the sockets of processes that were killed before their first heartbeat. Others may be starting at this moment: recent sockets are kept. */
+  /**
+   * Removes the sockets of processes that were killed before their first heartbeat. Others may be starting right now, so recent
+   * sockets are kept.
+   */
   async #removeSocketsWithoutRecord(): Promise<void> {
     if (process.platform === 'win32' || this.#server === null) return;
     const [found, recorded] = [await readdir(this.#folder), await this.#recorded()];
@@ -143,7 +151,7 @@ export class ProcessLife {
   }
 }
 
-/** An id of the machine since its last start, which is the same in all of its containers; the host's name where there is none. */
+/** An id of the machine since its last start, which is the same in all of its containers; if there is none, the host's name. */
 async function machineId(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),

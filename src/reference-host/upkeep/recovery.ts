@@ -14,7 +14,7 @@ import { recountAround } from '../tree/recount.js';
 import { isThere } from './removal.js';
 import { clearUser, finishRegistration } from '../accounts/users/users.js';
 
-/** Finishes or undoes an interrupted write of several steps. */
+/** Finishes or undoes an interrupted multi-step write. */
 export async function recoverFrom(context: HostContext, undertaking: Undertaking): Promise<void> {
   switch (undertaking.kind) {
     case 'removal':

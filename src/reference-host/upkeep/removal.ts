@@ -3,13 +3,16 @@ import { step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import type { RemovableType } from './undertaking.model.js';
 
-/** Fields that are not recorded with a removal: they may be large or secret, and are not needed to remove what belonged to the document. */
+/**
+ * Fields that are not recorded with a removal: they may be large or secret, and are not needed to remove what belonged to the
+ * document.
+ */
 const notNoted = ['meta', 'words', 'description', 'passwordHash'];
 
 /**
- * Removes a document, which disappears at once, and then with `clear` what belonged to it. If several requests remove the same document, one of
- * them does the work. If the work takes longer than clients wait, it continues after this returns. If it is interrupted, `recovery.ts`
- * does the rest later.
+ * Removes a document, which disappears at once, and then with `clear` everything that belonged to it. If several requests remove
+ * the same document, one of them does the work. If the work takes longer than clients wait, it continues after this returns. If it
+ * is interrupted, `recovery.ts` does the rest later.
  */
 export async function removeTree<D extends { _id: Types.ObjectId }>(
   context: HostContext,

@@ -19,7 +19,7 @@ export interface SweepOptions {
   signal: AbortSignal;
 }
 
-/** Numbers of things that a sweep has removed or corrected, and of missing files. */
+/** Numbers of removed or corrected things in a sweep, and of missing files. */
 export interface Swept {
   /** Removed unfinished uploads. */
   uploads: number;
@@ -34,8 +34,8 @@ export interface Swept {
 }
 
 /**
- * Removes everything that belongs to nothing: remains of processes that died, and uploads that users have abandoned. Bytes that are just being
- * written are registered before they are stored, and are therefore kept.
+ * Removes everything that belongs to nothing: leftovers of processes that died, and uploads that users have abandoned. Bytes are
+ * registered before they are stored, so bytes that are being written are kept.
  */
 export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<Swept> {
   const { models, life, store, storeId } = context;

@@ -6,7 +6,7 @@ import type { ItemPosition } from '../tree/item.model.js';
 /** Models whose documents can be removed with everything that belongs to them. */
 export type RemovableType = 'file' | 'item' | 'folder' | 'collection' | 'user' | 'group';
 
-/** Permissions that are copied to the folders below a document, as far as the caller administers them. */
+/** Permissions that are copied to the folders below a document that the caller administers. */
 interface SpreadAccess {
   access: AccessList;
   public?: boolean;
@@ -20,7 +20,7 @@ export interface NamedDocument {
 }
 
 /**
- * A write of several steps, with everything that is needed to finish or undo it after an interruption. The comment of each kind says what
+ * A multi-step write, with everything that is needed to finish or undo it after an interruption. The comment of each kind says what
  * recovery does.
  */
 export type Undertaking =

@@ -7,14 +7,14 @@ const sweepEveryMs = 24 * 60 * 60 * 1000;
 
 const sweepFailed = 'Host:Sweep:Failed';
 
-/** Thrown if another process is just doing the same work. */
+/** Thrown if another process is doing the same work right now. */
 class DoneByOthers extends Error {}
 
 /**
- * Recovers from interrupted undertakings, at once and then every half minute, and sweeps, at once and then daily. These are not jobs of
+ * Recovers interrupted undertakings, at once and then every half minute, and sweeps, at once and then daily. These are not jobs of
  * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
- * @returns a function that ends it
+ * @returns a function that stops it
  */
 export async function startUpkeep(context: HostContext, options: { uploadLifetimeMs: number }): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
@@ -65,7 +65,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
   return async () => {
     for (const timer of timers) clearInterval(timer);
     closing.abort();
-    // Waits for work that has begun.
+    // Waits for work that has started.
     await oneByOne(() => undefined);
   };
 }

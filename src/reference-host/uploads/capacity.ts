@@ -6,7 +6,7 @@ import type { HostContext } from '../context.js';
 
 /** Longest time that a request waits for another request of the same user to be counted. */
 const patienceMs = 10_000;
-/** Sent as `Retry-After` to a user with too many unfinished uploads. When one of them will end is not known. */
+/** `Retry-After` for a user with too many unfinished uploads. It is unknown when one of them will end. */
 const retryAfterSeconds = 60;
 
 /** Bytes of a user's stored files and unfinished uploads (with their announced size), and the number of unfinished uploads. */
@@ -23,8 +23,8 @@ async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise
 }
 
 /**
- * Calls `register`, which registers bytes of a user, if the user and the disk have capacity for them. No other request of the user is
- * counted meanwhile.
+ * Calls `register`, which registers bytes of a user, if the user and the disk have capacity for them. No other request of the user
+ * is counted meanwhile.
  *
  * @throws LargeImageError 429 if the user has too many unfinished uploads, 507 if the quota or the disk has too little capacity.
  */
@@ -57,7 +57,7 @@ export async function withCapacity<T>(
   });
 }
 
-/** Free and total bytes of the disk with the files; `null` if the disk does not tell, as with some network file systems. */
+/** Free and total bytes of the disk with the files; `null` if the disk does not report them, as with some network file systems. */
 export async function diskCapacity({ store }: HostContext): Promise<{ free: number; total: number } | null> {
   const { blocks, bavail, bsize } = await statfs(store.root);
   return blocks === 0 ? null : { free: bavail * bsize, total: blocks * bsize };

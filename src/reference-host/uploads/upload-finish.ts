@@ -36,7 +36,7 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
     await store.discard(key);
     throw error instanceof MissingBytesError ? new UnknownIdError('upload', key) : error;
   }
-  // A listener that reads the reference may remove the file. This mark tells that the upload was nevertheless complete.
+  // A listener that reads the reference may remove the file. This mark shows that the upload was complete anyway.
   if (reference !== undefined) await models.upload.updateOne({ _id: upload._id }, { $set: { published: true } });
   step('upload:published');
   await events.emit('upload.finished', { id: key, file: { ...file }, caller, ...(reference !== undefined && { reference }) });
@@ -67,7 +67,7 @@ function recordOf(upload: UploadDocument) {
 async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const made = await models.file.findById(upload._id).lean<FileDocument>();
-  // The file has been moved to another item since, and its first item may no longer exist.
+  // The file has been moved to another item, and its first item may no longer exist.
   if (made !== null && made.itemId?.equals(upload.parentId) !== true) return made;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
@@ -81,7 +81,7 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
 async function makeItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
-  // The item is read before the file: if the item is missing because its file was moved, the file tells that.
+  // The item is read before the file: if the item is missing because its file was moved, the file shows that.
   const made = await models.item.findById(itemId).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
@@ -125,7 +125,7 @@ async function replaceContents(context: HostContext, upload: UploadDocument): Pr
     if (item !== null) await addItemSize(context, item, upload.size - (before.size ?? 0));
     step('upload:counted');
   } else if (item !== null) await recountAround(context, item);
-  // Caches recognize by this date that the bytes have changed.
+  // Caches detect from this date that the bytes have changed.
   if (item !== null) await touchItem(context, item._id);
   const { linkUrl: _linkUrl, ...kept } = before;
   const file: FileDocument = { ...kept, ...changes };

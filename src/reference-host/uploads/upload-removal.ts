@@ -9,8 +9,8 @@ export const uploadClaim = (id: Types.ObjectId): string => `upload/${id.toHexStr
 class WrittenMeanwhile extends Error {}
 
 /**
- * Removes the record of an upload, then its bytes. A request that still writes to it notices this and removes what it wrote. A file that
- * was made of the upload stays.
+ * Removes the record of an upload, then its bytes. A request that still writes to it notices this and removes its bytes. A file
+ * that was made from the upload stays.
  */
 export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {
   const { models, store, claims } = context;

@@ -17,7 +17,7 @@ export interface UploadDocument {
   fileId?: Types.ObjectId;
   /** Whether the file will be attached to its parent instead of being one of its files. */
   attachParent?: boolean;
-  /** A text of the client, which is part of the event when the upload is complete. */
+  /** A text from the client, which is part of the event when the upload is complete. */
   reference?: string;
   userId: Types.ObjectId | null;
   assetstoreId: Types.ObjectId;

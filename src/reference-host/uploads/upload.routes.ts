@@ -72,7 +72,10 @@ function resultView(context: HostContext, result: UploadResult, principal: Princ
 
 type BodyInput = Pick<RouteInput<never, never, 'stream'>, 'headers' | 'body' | 'signal'> & { caller: Caller | null };
 
-/** Starts an upload. If the request has the bytes too, the upload is complete afterwards, or discarded if the request breaks off. */
+/**
+ * Starts an upload. If the request also contains the bytes, the upload is complete afterwards, or discarded if the request breaks
+ * off.
+ */
 async function startUpload(
   context: HostContext,
   upload: Omit<NewUpload, 'hasBytes'>,
@@ -111,7 +114,7 @@ async function loadContinuable(context: HostContext, uploadId: string, principal
   return upload;
 }
 
-/** Uploads, in one request or in several. */
+/** Routes for uploads, in one request or in several. */
 export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',

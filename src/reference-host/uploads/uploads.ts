@@ -20,7 +20,10 @@ export type NewUpload = Pick<UploadDocument, 'name' | 'size' | 'parentType' | 'p
   mimeType?: string | undefined;
   reference?: string | undefined;
   fileId?: Types.ObjectId | undefined;
-  /** Whether the request that starts the upload has bytes too. The client then learns the id of the upload only when the request ends. */
+  /**
+   * Whether the request that starts the upload also contains bytes. The client then learns the id of the upload only when the
+   * request ends.
+   */
   hasBytes: boolean;
 };
 
@@ -77,7 +80,7 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
   return upload;
 }
 
-/** Number of bytes of an upload that are on disk, as soon as no request writes to it. */
+/** Number of bytes of an upload that are on disk, once no request writes to it. */
 export async function uploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
   while ((await context.claims.isTaken(uploadClaim(id))) && Date.now() < deadline) await delay(writerPollMs);
@@ -85,8 +88,8 @@ export async function uploadOffset(context: HostContext, id: Types.ObjectId): Pr
 }
 
 /**
- * Loads an upload and corrects its number of received bytes by the disk: if the file is in its final position, all bytes have arrived; otherwise
- * at most the length of the temporary file.
+ * Loads an upload and corrects its number of received bytes from the disk: if the file is in its final position, all bytes have
+ * arrived; otherwise at most the length of the temporary file.
  */
 async function findOnDisk(context: HostContext, id: string): Promise<UploadDocument> {
   const upload = await loadUpload(context, id);

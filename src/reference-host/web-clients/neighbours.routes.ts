@@ -26,7 +26,7 @@ async function imagesAround({ models }: HostContext, item: ItemDocument) {
   const first = async () => (await one(images, 1)) ?? item;
   return {
     first,
-    // After the last comes the first.
+    // The last image is followed by the first.
     next: async () => (await one(after, 1)) ?? first(),
     previous: async () => (await one(before, -1)) ?? (await one(images, -1)) ?? item,
     index: () => models.item.countDocuments(before),
@@ -47,7 +47,7 @@ function neighbour(which: 'first' | 'next' | 'previous', summary: string): Route
   });
 }
 
-/** Turning over the images of a folder. */
+/** Routes for the next and previous image in a folder. */
 export const neighbourRoutes: RouteDefinition<HostContext>[] = [
   neighbour('first', 'The first large image of the folder of an item, by name.'),
   neighbour('next', 'The large image that follows an item in its folder, by name; after the last the first.'),

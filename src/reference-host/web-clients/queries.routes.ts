@@ -15,7 +15,7 @@ const query = {
 
 const shared = { method: 'get', scope: scopes.read, query, errors: ['bad-parameter'] } as const;
 
-/** A condition that clients are allowed to send. @throws BadParameterError */
+/** A condition that clients can send. @throws BadParameterError */
 function checked(filter: Record<string, unknown>): Record<string, unknown> {
   checkFilter(filter);
   requireShownOnly(filter);
@@ -31,7 +31,7 @@ function requireShownOnly(part: unknown): void {
   }
 }
 
-/** Documents by conditions on their fields. */
+/** Routes that find documents by conditions on their fields. */
 export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...shared,

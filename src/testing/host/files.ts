@@ -5,7 +5,7 @@ import type { StoredDocument } from '../../host.js';
 import { idText } from '../../core/database/id-text.js';
 import { attachedTo, content, newContent, readAll, type HostChecks } from './trial.js';
 
-/** Files are stored, read and removed, or come to nothing. */
+/** Checks of storing, reading and removing files. */
 export const fileChecks: HostChecks = {
   'stores a stream as a file of the item, and gives its bytes back by range and by path': async (trial) => {
     const { item } = await trial.newItem(false);

@@ -6,20 +6,20 @@ export interface TestUser {
   token: string;
 }
 
-/** An empty host, and functions that do what its own users would do. */
+/** An empty host, and functions that act like its users. */
 export interface HostUnderTest {
   host: Host;
-  /** Makes a user who is no site administrator, and a token with full rights for them. */
+  /** Creates a user who is not a site administrator, and a token with full rights. */
   createUser(): Promise<TestUser>;
-  /** Makes a folder owned by a user, readable by everyone or by no one else. */
+  /** Creates a folder owned by a user, readable by everyone or by nobody else. */
   createFolder(options: { owner: TestUser; public: boolean }): Promise<StoredDocument>;
   createItem(options: { owner: TestUser; folder: StoredDocument; name: string }): Promise<StoredDocument>;
   /** Changes the name of an item, as a user of the host would. */
   renameItem(item: StoredDocument, name: string): Promise<void>;
   removeItem(item: StoredDocument): Promise<void>;
-  /** Lets a user read, or write, or do nothing in a folder. */
+  /** Allows a user to read or write in a folder, or removes the user's access. */
   grant(folder: StoredDocument, user: TestUser, level: AccessLevel): Promise<void>;
-  /** Ends the session of a user. Leave it out where tokens are stateless (such as JWT) and stay valid until they expire. */
+  /** Ends the session of a user. Leave it out if tokens are stateless (such as JWT) and stay valid until they expire. */
   revokeToken?: ((user: TestUser) => Promise<void>) | undefined;
   /**
    * Counts the files or objects in the host's storage, complete or not. A host that names files by their hash counts equal files once. Without this

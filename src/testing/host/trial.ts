@@ -18,7 +18,7 @@ export function newContent(): Buffer {
   return Buffer.from(randomBytes(content.length / 2).toString('hex'));
 }
 
-/** A host with two users, and what the checks do with it. */
+/** A host with two users, and functions that the checks use. */
 export class HostTrial {
   readonly host: Host;
   readonly records: HostRecords;
@@ -64,7 +64,7 @@ export class HostTrial {
     return this.host.files.create({ name: 'fox.txt', mimeType: 'text/plain', size: content.length, parent }, stream, options);
   }
 
-  /** Ids of those of the documents that a user has in a list. */
+  /** Filters ids of documents to those that a user sees in a list. */
   async listed(
     type: 'item' | 'folder',
     docs: readonly StoredDocument[],
@@ -76,7 +76,7 @@ export class HostTrial {
     return found.map((doc) => idText(doc._id)).toSorted();
   }
 
-  /** Does what must leave nothing in the store of bytes. */
+  /** Runs work that must leave nothing in the store of bytes. */
   async leavingNothing(work: () => Promise<unknown>): Promise<void> {
     const before = await this.made.countStored?.();
     await work();
@@ -84,7 +84,7 @@ export class HostTrial {
   }
 }
 
-/** A picture that the plugin attaches to an item. */
+/** A picture attached to an item, like those of the plugin. */
 export const attachedTo = (item: StoredDocument, width: number): NewFile => ({
   name: '_largeImageThumbnail',
   mimeType: 'image/png',

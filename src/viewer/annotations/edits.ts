@@ -12,7 +12,7 @@ export interface Conflicts {
   kept: number;
 }
 
-/** Largest number of steps that can be undone. */
+/** Maximum number of steps that can be undone. */
 const maxSteps = 200;
 
 /** The unsaved changes of the elements of an annotation. */

@@ -5,7 +5,7 @@ import { annotationTexts } from '../annotation-texts.js';
 
 /** Colors of new groups in turn. They are distinguishable on stained tissue and for color-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
-/** Largest number of groups that are offered at once. Others are found by their names. */
+/** Maximum number of groups that are offered at once. Others are found by their names. */
 const maxOffered = 100;
 /** Opacity of the fill of shapes. */
 const fillOpacity = 0.2;

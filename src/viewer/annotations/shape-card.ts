@@ -8,7 +8,7 @@ import { annotationTexts } from '../annotation-texts.js';
 
 /** Largest lengths of shown texts. Longer ones would cover the image. */
 const maxText = { term: 60, value: 300 };
-/** Largest number of shown user fields. */
+/** Maximum number of shown user fields. */
 const maxFields = 100;
 
 /** A card on the stage with properties of the shape under the pointer, or of the clicked shape. */

@@ -11,10 +11,13 @@ import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
 
-/** Largest number of shapes of an annotation that this page fetches and draws. If more are in the view, tiles of the server are shown. */
+/**
+ * Maximum number of shapes of an annotation that this page fetches and draws. If more are in the view, tiles of the server are
+ * shown.
+ */
 const maxShapes = 5000;
 
-/** Largest number of points of the shapes in one request. */
+/** Maximum number of points of the shapes in one request. */
 const maxDetails = 250_000;
 
 /** If more parts of a region than this are missing, the region is fetched as a whole. */

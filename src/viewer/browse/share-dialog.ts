@@ -44,10 +44,10 @@ type Inside = { total: number; private: number | null; isComplete: boolean };
 
 const none: Inside = { total: 0, private: 0, isComplete: true };
 
-/** Largest number of folders or annotations whose permissions are counted. */
+/** Maximum number of folders or annotations whose permissions are counted. */
 const maxCounted = 500;
 
-/** Largest number of folders of a collection whose annotations are counted. */
+/** Maximum number of folders of a collection whose annotations are counted. */
 const maxRoots = 20;
 
 /** The contents of a folder or collection that the user can share. `roots` are the folders with these annotations. */

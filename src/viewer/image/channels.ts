@@ -22,7 +22,7 @@ export type Preset = { name: string; bands: Record<string, unknown>[] };
 
 /** Share of the samples that automatic contrast leaves out at each end. */
 export const automaticShare = 0.001;
-/** Largest number of channels that are visible at first. */
+/** Maximum number of channels that are visible at first. */
 const maxOn = 6;
 const colors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
 

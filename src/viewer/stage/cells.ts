@@ -143,7 +143,7 @@ class Sheet {
     if (this.cells.size > maxKept / (width * height * devicePixelRatio ** 2)) this.trim(near);
   }
 
-  /** Drops the cells outside of a box. */
+  /** Drops the cells outside a box. */
   trim(near: Box) {
     for (const [key, cell] of this.cells) if (!overlaps(cell.box, near)) this.drop(key, cell);
   }

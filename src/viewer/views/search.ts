@@ -16,7 +16,7 @@ interface Found {
 
 const kinds = ['collection', 'folder', 'item'] as const;
 
-/** Largest number of results of each kind. */
+/** Maximum number of results of each kind. */
 const maxFound = 60;
 
 /** Least number of letters that are searched. */

@@ -11,9 +11,9 @@ export interface ApiKeyDocument {
   /** Changing this id ends all tokens that were issued for the key before. */
   tokenEpoch: Types.ObjectId;
   name: string;
-  /** Scopes of its tokens; `null`: everything that its user may do. */
+  /** Scopes of its tokens; `null` for everything that its user can do. */
   scope: string[] | null;
-  /** Lifetime of its tokens in days; `null`: the same as after a sign-in. */
+  /** Lifetime of its tokens in days; `null` for the same as after a sign-in. */
   tokenDuration: number | null;
   active: boolean;
   created: Date;

@@ -39,7 +39,7 @@ export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
 /** Properties of a key that can be set and changed. */
 export interface KeyChanges {
   name?: string | undefined;
-  /** `null`: everything that the user may do. */
+  /** `null` for everything that the user can do. */
   scope?: unknown;
   tokenDuration?: number | undefined;
   active?: boolean | undefined;

@@ -14,5 +14,5 @@ export const attemptSchema = new Schema<AttemptDocument>(
   { versionKey: false },
 )
   .index({ key: 1 }, { unique: true })
-  // This index only removes old records, if the engine supports it. The limiter compares dates itself.
+  // This index only removes old records, if the engine supports that. The limiter compares dates itself.
   .index({ expire: 1 }, { expireAfterSeconds: 0 });

@@ -11,9 +11,11 @@ const maxLength = 1024;
 const patienceMs = 10_000;
 const patience = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
-/** A refusal is delayed by this time, so that clients which try again at once do so less often. A request that fits in by then is served. */
+/**
+ * A refusal is delayed by this time, so that clients that retry at once do so less often. A request that fits in by then is served.
+ */
 const delayMs = 1000;
-/** Largest number of requests that are delayed at the same time. */
+/** Maximum number of requests that are delayed at the same time. */
 const mostDelayed = 1000;
 
 /**
@@ -35,7 +37,7 @@ export function checkPasswordRule(password: string): void {
 /** Number of requests of a lane that run at the same time. One of them hashes while the others query the database. */
 const concurrency = 4;
 
-/** Work of a request in a lane. It calls `make` to compute the hash, and can do something before and after it. */
+/** Wraps the work of a request in a lane. It calls `make` to compute the hash, and can do something before and after it. */
 type Around<T> = (make: () => Promise<T>) => Promise<T>;
 
 /** A queue in which one hash is computed at a time. */

@@ -17,7 +17,7 @@ const knownSeconds = 21 * 24 * hourSeconds;
 /** When the remaining time of a known user falls below this, it is extended. */
 const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
 
-/** Time in milliseconds in which a budget that is used up is refused without a query. */
+/** How long an exhausted budget is refused without a query, in milliseconds. */
 const exhaustedMs = 1000;
 
 /** The kinds of counters. The names are parts of keys in the database. */
@@ -55,7 +55,7 @@ export interface SignInLimitsOptions {
  */
 export class SignInLimits {
   readonly #limiters = new Map<string, RateLimiterMongo>();
-  /** Budgets that were used up a moment ago. Further attempts are refused without a query. */
+  /** Budgets that were exhausted a moment ago. Further attempts are refused without a query. */
   readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
   readonly #counting: CountingCollection;
@@ -150,13 +150,13 @@ export class SignInLimits {
     return { counted, key, limiter: this.#limiter(counted, points, await this.options.setting('core.sign_in_window')) };
   }
 
-  /** @throws TooOftenError if a budget was used up a moment ago */
+  /** @throws TooOftenError if a budget was exhausted a moment ago */
   #refuseExhausted(budget: Budget | null): void {
     const seen = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
     if (seen !== undefined) throw refusal(budget!, seen);
   }
 
-  /** @throws TooOftenError if a budget is used up */
+  /** @throws TooOftenError if a budget is exhausted */
   async #check(budget: Budget): Promise<void> {
     this.#refuseExhausted(budget);
     const found = await budget.limiter.get(budget.key);
@@ -165,7 +165,7 @@ export class SignInLimits {
     throw refusal(budget, found);
   }
 
-  /** Takes one attempt from a budget. @throws TooOftenError if it is used up */
+  /** Takes one attempt from a budget. @throws TooOftenError if it is exhausted */
   async #take(budget: Budget): Promise<Budget> {
     const { counted, key, limiter } = budget;
     try {

@@ -7,7 +7,7 @@ import type { UserDocument } from '../users/user.model.js';
 export const linkMinutes = 10;
 const secretLength = 43;
 
-/** A link is stored under another hash than a token of the same text would be, so that its secret is no token. */
+/** A link is stored under another hash than a token of the same text would be, so that its secret is not a token. */
 const hashOfLink = (secret: string): string => hashOf(`sign-in link ${secret}`);
 
 /** Makes the secret of a link that signs a user in once. It becomes invalid together with the tokens of the user. */
@@ -27,7 +27,7 @@ export async function issueSignInLink({ models }: HostContext, user: UserDocumen
   return secret;
 }
 
-/** Uses up a link. @returns its user; `null` if the link is unknown, used, or too old, or its user may not sign in */
+/** Uses up a link. @returns its user; `null` if the link is unknown, used, or too old, or its user cannot sign in */
 export async function redeemSignInLink({ models }: HostContext, secret: string): Promise<UserDocument | null> {
   // Of several simultaneous requests exactly one gets the record.
   const link = await models.token.findOneAndDelete({ hash: hashOfLink(secret) }).lean<TokenDocument>();

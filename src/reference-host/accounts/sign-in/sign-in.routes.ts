@@ -50,7 +50,7 @@ async function replyToSignIn(context: HostContext, browser: Browser, user: UserD
   return replyWithSession(context, browser, answer, issued);
 }
 
-/** Signing in and out. */
+/** Routes for signing in and out. */
 export const signInRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',

@@ -7,7 +7,7 @@ import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';
 import { replyWithSecret, replyWithSession } from '../../http/cookies.js';
 import { returnsMessage } from '../../http/parameters.js';
 
-/** Tokens of sessions. */
+/** Routes for tokens of sessions. */
 export const tokenRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
@@ -24,7 +24,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
       await context.signInLimits.countCreation(address);
       const issued = await issueAnonymousSession(context);
       const answer = { token: issued.token, expires: issued.expires };
-      // Scripts must not learn the token in the cookie, and the cookie of a browser that is signed in is kept.
+      // Scripts must not learn the token in the cookie, so the cookie of a signed-in browser is kept.
       return existing === null ? replyWithSession(context, input, answer, issued) : replyWithSecret(answer);
     },
   }),

@@ -31,7 +31,9 @@ export interface IssuedToken {
   scope: string[];
 }
 
-/** The user and key of a new token, as read when the caller proved to be them. If their epoch has changed since, the token is invalid. */
+/**
+ * The user and key of a new token, as read when the caller authenticated. If their epoch has changed since, the token is invalid.
+ */
 export interface TokenOwner {
   user: Pick<UserDocument, '_id' | 'tokenEpoch'> | null;
   apiKey?: Pick<ApiKeyDocument, '_id' | 'tokenEpoch'>;
@@ -77,14 +79,16 @@ export async function findToken({ models }: HostContext, token: string): Promise
 }
 
 /**
- * The caller that a token belongs to. `null` if the token is unknown or has expired, if its user may not sign in, if all tokens of its user
- * or key were ended, or if it was issued for an API key and the server does not allow keys any more.
+ * The caller that a token belongs to. `null` if the token is unknown or has expired, if its user cannot sign in, if all tokens of
+ * its user or key were ended, or if it was issued for an API key and the server no longer allows keys.
  */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
   return (await verifyTokens(context, [token])).get(token) ?? null;
 }
 
-/** {@link verifyToken} for many tokens, with the same number of queries as for one. Invalid tokens are missing in the result. */
+/**
+ * Like {@link verifyToken} for many tokens, with the same number of queries as for one. Invalid tokens are missing in the result.
+ */
 async function verifyTokens(context: HostContext, tokens: readonly string[]): Promise<Map<string, Caller>> {
   const { models } = context;
   const hashes = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
@@ -103,7 +107,7 @@ async function verifyTokens(context: HostContext, tokens: readonly string[]): Pr
   return callers;
 }
 
-/** The users of tokens who may sign in, by `<id> <epoch>`. */
+/** The users of tokens who can sign in, by `<id> <epoch>`. */
 async function usersOf(
   { models }: HostContext,
   tokens: readonly TokenDocument[],
@@ -131,10 +135,12 @@ async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): P
   return new Set(keys.map(({ _id, tokenEpoch }) => `${_id.toHexString()} ${String(tokenEpoch)}`));
 }
 
-/** Largest number of tokens in one query. */
+/** Maximum number of tokens in one query. */
 const tokensPerQuery = 500;
 
-/** {@link verifyToken} with one query for all tokens that are verified at the same moment, which happens with those of all open streams. */
+/**
+ * Like {@link verifyToken}, with one query for all tokens that are verified at the same moment, as happens with all open streams.
+ */
 export function tokensVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
   let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
   return async (token) => {
@@ -152,7 +158,7 @@ export function tokensVerifier(context: HostContext): (token: string) => Promise
   };
 }
 
-/** A user as a caller without scopes; `null` if no user matches, or the user may not sign in. */
+/** A user as a caller without scopes; `null` if no user matches, or the user cannot sign in. */
 export async function enabledUser(
   { models }: HostContext,
   fitting: { _id: Types.ObjectId; tokenEpoch?: Types.ObjectId | null },
@@ -168,8 +174,8 @@ export async function revokeToken({ models, events }: HostContext, token: string
 }
 
 /**
- * Removes the records of tokens that have become invalid together, because the epoch of their user or key has changed, because the user or
- * key was removed, or because the server does not allow keys any more.
+ * Removes the records of tokens that have become invalid together, because the epoch of their user or key has changed, because the
+ * user or key was removed, or because the server no longer allows keys.
  */
 export async function forgetTokens(
   { models, events }: HostContext,

@@ -1,7 +1,7 @@
 import { Schema, type Types } from 'mongoose';
 import { accessControlledFields, type AccessControlled, type GrantedLevel } from '../../access/access-list.model.js';
 
-/** Whether a user may sign in. */
+/** Whether a user can sign in. */
 export type UserStatus = 'enabled' | 'pending' | 'disabled';
 
 /** A user. */
@@ -19,7 +19,7 @@ export interface UserDocument extends AccessControlled {
   groupInvites: { groupId: Types.ObjectId; level: GrantedLevel }[];
   /** Argon2id hash; `null` if the user cannot sign in with a password. */
   passwordHash: string | null;
-  /** Changing this id ends all tokens that were issued before, in the same write as the change that demands it. */
+  /** Changing this id ends all tokens that were issued before, in the same write as the change that requires it. */
   tokenEpoch: Types.ObjectId;
   created: Date;
   /** Bytes of all files below the user's folders. */

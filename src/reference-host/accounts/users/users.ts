@@ -17,7 +17,7 @@ const maxLoginLength = 255;
 /** Largest length that SMTP allows. */
 const maxEmailLength = 254;
 
-/** Loads a user on whom the caller has an access level. */
+/** Loads a user if the caller has this level on the user. */
 export async function loadUser(
   { models }: HostContext,
   id: string,
@@ -42,8 +42,8 @@ export interface NewUser {
 }
 
 /**
- * Creates a user with the folders that new users get. The first user ever becomes administrator, enabled and verified. If several register
- * at once, this is true of exactly one of them.
+ * Creates a user with the folders that new users get. The very first user becomes administrator, enabled and verified. If several
+ * register at once, this applies to exactly one of them.
  */
 export async function createUser(context: HostContext, user: NewUser, lane: HashLane = 'known'): Promise<UserDocument> {
   const login = checkLogin(user.login);
@@ -199,7 +199,7 @@ export function removeUser(context: HostContext, user: UserDocument): Promise<vo
   return removeTree(context, 'user', user, ({ _id }) => clearUser(context, _id));
 }
 
-/** Removes what belonged to a removed user. Can be repeated. */
+/** Removes everything that belonged to a removed user. Can be repeated. */
 export async function clearUser(context: HostContext, _id: Types.ObjectId): Promise<void> {
   const { models, events } = context;
   await forgetTokens(context, { userId: _id });

@@ -11,10 +11,10 @@ import { createCollection, setCollectionAccess } from '../../tree/collections.js
 import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
 
-/** Login of the user that is made. */
+/** Login of the user that is created. */
 export const adminLogin = 'admin';
 
-/** Makes a new item whose file is a file on this machine, without copying it. */
+/** Makes an item from a file on this machine, without copying it. */
 export type RegisterInPlace = (file: {
   path: string;
   folder: FolderDocument;
@@ -23,9 +23,9 @@ export type RegisterInPlace = (file: {
 }) => Promise<{ item: { _id: Types.ObjectId } }>;
 
 /**
- * Makes the user `admin`, the first and so the administrator, if there is no user yet.
+ * Creates the user `admin`, who is the first and so the administrator, if there is no user yet.
  *
- * @returns the user, `null` if there are others and no `admin`; and whether the password is this user's
+ * @returns the user, `null` if there are others but no `admin`; and whether the password is this user's
  */
 export async function ensureAdmin(
   context: HostContext,
@@ -40,7 +40,7 @@ export async function ensureAdmin(
   return { user, isPassword: await context.passwords.isRight(password, user.passwordHash, { lane: 'known' }) };
 }
 
-/** Makes the slide an item of the collection `Examples`, if it is none yet. Returns the id of the item. */
+/** Makes the slide an item of the collection `Examples`, if it is not one yet. @returns the id of the item. */
 export async function addSyntheticSlide(
   context: HostContext,
   slide: { path: string; creatorId: Types.ObjectId | null; isPublic: boolean; register: RegisterInPlace },
@@ -64,7 +64,7 @@ async function addFile(
     for (const each of known) await refreshFileInPlace(context, each);
     return there._id;
   }
-  // If an item of this name exists whose file is no longer there, because the data folder has moved, it is the same item.
+  // An item of this name whose file no longer exists, because the data folder has moved, is the same item.
   const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
   const old = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
   if (

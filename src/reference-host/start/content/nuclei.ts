@@ -15,14 +15,14 @@ const colors = {
   lymphocyte: { lineColor: 'rgb(213, 94, 0)', fillColor: 'rgba(213, 94, 0, 0.3)' },
 } as const;
 
-/** Characters of a body that are sent together. */
+/** Number of characters of a body that are sent together. */
 const chunkLength = 64 * 1024;
 /** A token for the one request. */
 const tokenDays = 1;
 
-/** Where the nuclei go. */
+/** Options of {@link addNuclei}. */
 export interface NucleiOptions {
-  /** Address of the server, which is serving already. */
+  /** Address of the server, which is already serving. */
   url: string;
   /** The slide. */
   itemId: Types.ObjectId;
@@ -35,7 +35,7 @@ export interface NucleiOptions {
  * again; an interrupted one is.
  *
  * @returns the number of nuclei; 0 if they were added before, or if there is no administrator to own them
- * @throws when the server refuses
+ * @throws if the server refuses
  */
 export async function addNuclei(context: HostContext, options: NucleiOptions): Promise<number> {
   const { hostState, user } = context.models;
@@ -70,7 +70,7 @@ async function post({ apiRoot }: HostContext, options: NucleiOptions, token: str
     signal,
   });
   if (!reply.ok) throw new Error(await refusal(reply));
-  // The answer would repeat all nuclei.
+  // A full answer would repeat all nuclei.
   await reply.body?.cancel();
   return counted.count;
 }

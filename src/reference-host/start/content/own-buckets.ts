@@ -13,7 +13,7 @@ import type { FileInBucket } from '../../files/in-bucket.js';
 
 const sdk = '@aws-sdk/client-s3';
 
-/** Asks for one object of each prefix, so that what is wrong is said before anything is begun. @throws UsageError */
+/** Requests one object of each prefix, so that problems are reported before anything starts. @throws UsageError */
 export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: AbortSignal): Promise<void> {
   if (prefixes.length === 0) return;
   if (!isInstalled(sdk)) throw new UsageError(`Files in buckets need a package that is not installed: ${installCommand([sdk])}`);
@@ -44,7 +44,9 @@ async function* listed(
   }
 }
 
-/** Why an object is not served; `null` where it is. Folders that programs make up in buckets are nobody's file: an empty text. */
+/**
+ * The reason why an object is not served; `null` if it is. An empty text for the empty objects that programs create for folders.
+ */
 function reasonAgainst({ key, size, archived }: ListedObject): string | null {
   if (key.endsWith('/')) return '';
   const names = key.split('/');
@@ -56,10 +58,9 @@ function reasonAgainst({ key, size, archived }: ListedObject): string | null {
 }
 
 /**
- * Makes objects of buckets items of the collection `Files in buckets`, without copying them; those that are there already are brought up to
- * date.
+ * Makes objects of buckets items of the collection `Files in buckets`, without copying them, and updates existing items.
  *
- * @returns how many there are, and how many are gone
+ * @returns how many there are, and how many are missing
  */
 export async function addOwnBuckets(
   context: HostContext,
@@ -103,7 +104,7 @@ export async function addOwnBuckets(
         seen.add(object.key);
         count += 1;
       } catch (error) {
-        // A name that no item may have is no reason to leave out the rest.
+        // A name that no item can have must not keep the other objects from being served.
         if ((error as { code?: unknown }).code !== 'invalid') throw error;
         own.leftOut(path, (error as Error).message);
       }
@@ -113,13 +114,16 @@ export async function addOwnBuckets(
   return { files: count, missing };
 }
 
-/** Where the item of an object goes; `null` for the parts of a Zarr. Of a Zarr only its description has an item, which has the name of its folder. */
+/**
+ * The position of an object's item; `null` for the parts of a Zarr. Only the description of a Zarr has an item, which has the name
+ * of its folder.
+ */
 function placeOf(key: string, trees: Set<string>): { names: string[]; name: string; isTree: boolean } | null {
   const names = key.split('/');
   const at = names.slice(0, -1).findIndex(isZarrName);
   if (at < 0) return { names: names.slice(0, -1), name: names.at(-1)!, isTree: false };
   const folder = names.slice(0, at + 1).join('/');
-  // Objects come in the order of their keys, so the description comes before the chunks.
+  // Objects are listed in the order of their keys, so the description comes before the chunks.
   if (at < names.length - 2 || !zarrDescriptions.includes(names.at(-1)!) || trees.has(folder)) return null;
   trees.add(folder);
   return { names: names.slice(0, at), name: names[at]!, isTree: true };

@@ -2,28 +2,28 @@ import type { Dirent, Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** A file of the caller's, and the folders below the collection in which its item goes. */
+/** A local file, and the folders below the collection that contain its item. */
 export interface OwnFile {
-  /** Where it is, without links. */
+  /** Its path, without symbolic links. */
   path: string;
   folders: string[];
   /** Name of its item. */
   name: string;
-  /** Whether the other files in its folder, and in folders below, belong to it: the path is the description of a Zarr. */
+  /** Whether the other files in its folder, and in folders below, belong to it, because the path is the description of a Zarr. */
   isTree: boolean;
   stats: Stats;
 }
 
-/** How files are looked for. */
+/** Options of the search for files. */
 export interface OwnFilesOptions {
   signal?: AbortSignal;
-  /** Is told what is left out because it cannot be read, and why. */
+  /** Called with each path that cannot be read, and the reason. */
   leftOut?: (path: string, reason: string) => void;
-  /** Is told of each folder that is read. */
+  /** Called with each folder that is read. */
   entered?: (folder: string) => void;
 }
 
-/** Files that describe a Zarr group, the one that a reader looks for first in front. */
+/** Files that describe a Zarr group, in the order in which readers look for them. */
 export const zarrDescriptions: readonly string[] = ['zarr.json', '.zattrs', '.zgroup'];
 const zarrNames: ReadonlySet<string> = new Set([...zarrDescriptions, '.zarray', '.zmetadata']);
 
@@ -32,23 +32,23 @@ export function isShownName(name: string): boolean {
   return !name.startsWith('.') || zarrNames.has(name);
 }
 
-/** Whether a folder of this name is one image with all that is in it, if it is described as a Zarr. */
+/** Whether a folder with this name is one image with all of its contents, if it is described as a Zarr. */
 export function isZarrName(name: string): boolean {
   return /\.zarr$/i.test(name);
 }
 
-/** A walk through the paths given. */
+/** A walk through the paths on the command line. */
 interface Walk extends OwnFilesOptions {
-  /** The paths given, without links. */
+  /** These paths, without symbolic links. */
   roots: ReadonlySet<string>;
-  /** Folders that were seen already. */
+  /** Folders that have been visited. */
   seen: Set<string>;
 }
 
 /**
- * The files among the paths given and, for folders, all files below them; of a folder `*.zarr` only its description, as one file. Names that begin with a
- * dot are left out, but for those of Zarr, and so are links to folders that were seen already, and links that lead out of the paths given. Single files go
- * into the folder `Files`, folders keep their names.
+ * Lists these files and, for folders, all files below them; of a folder `*.zarr` only its description, as one file. Names that
+ * start with a dot are left out, except those of Zarr, and so are links to visited folders, and links that lead out of these paths.
+ * Single files go into the folder `Files`, folders keep their names.
  */
 export async function* ownFiles(paths: readonly string[], given: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
   const roots = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
@@ -66,7 +66,7 @@ export async function* ownFiles(paths: readonly string[], given: OwnFilesOptions
   }
 }
 
-/** The files in a folder whose path has no links: of a Zarr one, otherwise all below it. */
+/** The files in a folder whose path has no links: of a Zarr the description, otherwise all files below it. */
 async function* filesIn(real: string, above: string[], options: Walk): AsyncGenerator<OwnFile> {
   if (isZarrName(real)) {
     const found = await descriptionIn(real);
@@ -100,7 +100,7 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
   try {
     entries = await readdir(real, { withFileTypes: true });
   } catch (error) {
-    // A link to nothing, or a folder that may not be read, is no reason to leave out the rest.
+    // A dangling link or an unreadable folder must not keep the other files from being served.
     leaveOut(real, error, options);
     return;
   }
@@ -133,7 +133,7 @@ function isBelow(path: string, roots: ReadonlySet<string>): boolean {
 }
 
 function leaveOut(path: string, error: unknown, { leftOut }: OwnFilesOptions): void {
-  // Bytes of a name that are no UTF-8 have become this character, and no file has that name.
+  // Bytes of a name that are not UTF-8 have become this character, and no file has that name.
   const reason = error instanceof Error ? error.message : String(error);
   leftOut?.(path, path.includes('\ufffd') ? 'its name is not UTF-8' : reason);
 }

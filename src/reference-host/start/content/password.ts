@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The password of `admin` that is kept in the data folder; made up and written (readable by its owner only) where there is none. */
+/** The password of `admin` in the data folder. If there is none, it is generated and written (readable by its owner only). */
 export async function keptPassword(dataDirectory: string): Promise<{ password: string; path: string }> {
   const path = join(dataDirectory, 'admin-password');
   const kept = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -13,7 +13,7 @@ export async function keptPassword(dataDirectory: string): Promise<{ password: s
   const password = randomBytes(12).toString('base64url');
   const file = await open(path, 'w', 0o600);
   try {
-    // The mode above counts only for a file that did not exist.
+    // The mode above only applies to a file that did not exist.
     await file.chmod(0o600);
     await file.writeFile(`${password}\n`);
     await file.sync();

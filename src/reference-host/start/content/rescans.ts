@@ -2,15 +2,15 @@ import { watch, type FSWatcher } from 'node:fs';
 import pLimit from 'p-limit';
 import type { ScanCounts } from './served-files.js';
 
-/** How long after a change on disk the files are looked at: programs that write files announce many changes. */
+/** Delay after a change on disk until the files are checked, because programs that write files cause many events. */
 const settleMs = 1000;
 const everyMs = 60_000;
-/** The files are looked at for at most this part of the time. */
+/** Checking the files takes at most this part of the time. */
 const idleShare = 20;
-/** Folders that are watched. Systems limit how many a user may watch; the others are looked at every minute. */
+/** Maximum number of folders to watch. Systems limit how many a user can watch; the others are checked every minute. */
 const maxWatched = 4000;
 
-/** Looks at the served files again when the system says that they have changed, every minute, and when somebody asks for it. */
+/** Checks the served files when the system reports changes, every minute, and on request. */
 export class Rescans {
   readonly #inOrder = pLimit(1);
   readonly #watchers = new Map<string, FSWatcher>();
@@ -23,15 +23,15 @@ export class Rescans {
       scan(): Promise<ScanCounts>;
       /** Folders to watch, after a scan. */
       folders(): ReadonlySet<string>;
-      /** Is told what a scan by itself has found. */
+      /** Called with the result of a scan that was not requested. */
       found(counts: ScanCounts): void;
-      /** Is told of a scan by itself that failed. */
+      /** Called with the error of a scan that was not requested. */
       failed(error: unknown): void;
       signal: AbortSignal;
     },
   ) {}
 
-  /** Looks at the files, after a look that is under way. Requests that wait for the same look share it. */
+  /** Scans the files, after a scan that is running. Requests that wait for the same scan share it. */
   rescan(): Promise<ScanCounts> {
     this.#waiting ??= this.#inOrder(() => {
       this.#waiting = null;
@@ -40,7 +40,7 @@ export class Rescans {
     return this.#waiting;
   }
 
-  /** Begins to watch, after the first scan. It ends with the signal. */
+  /** Starts to watch, after the first scan. The signal ends it. */
   follow(): void {
     const { signal } = this.options;
     if (signal.aborted) return;
@@ -78,11 +78,11 @@ export class Rescans {
       if (this.#watchers.has(folder)) continue;
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#changed());
-        // A folder that has gone, or one that the system does not watch any more, is looked at every minute.
+        // A folder that was removed, or one that the system no longer watches, is checked every minute.
         watcher.on('error', () => this.#forget(folder));
         this.#watchers.set(folder, watcher);
       } catch {
-        // The system watches no more folders, or this one has gone.
+        // The system watches no more folders, or this one was removed.
         return;
       }
     }
@@ -96,7 +96,7 @@ export class Rescans {
 
   #changed(): void {
     if (this.options.signal.aborted) return;
-    // The look begins when nothing has changed for a while.
+    // The scan starts when nothing has changed for a while.
     if (this.#settling !== null) this.#settling.refresh();
     else {
       this.#settling = setTimeout(() => {

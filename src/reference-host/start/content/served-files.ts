@@ -11,7 +11,7 @@ import { updateItem } from '../../tree/items.js';
 import { ensureCollection, ensureFolder } from './content.js';
 import { ownFiles, type OwnFile } from './own-files.js';
 
-/** What a look at the served files has found. */
+/** Result of a scan of the served files. */
 export interface ScanCounts {
   files: number;
   added: number;
@@ -20,32 +20,32 @@ export interface ScanCounts {
   missing: number;
 }
 
-/** What {@link ServedFiles} works with. */
+/** Dependencies of {@link ServedFiles}. */
 export interface ServedFilesOptions {
   paths: readonly string[];
   creatorId: Types.ObjectId | null;
   isPublic: boolean;
-  /** Is told how many of the new files have items. */
+  /** Called with the number of new files that have items. */
   progress(done: number, total: number): void;
-  /** Is told once of each path what is left out, and why. */
+  /** Called once for each path that is left out, with the reason. */
   leftOut(path: string, reason: string): void;
 }
 
-/** Files that are made items at the same time. */
+/** Number of files that are made items at the same time. */
 const concurrency = 4;
 
-/** A file that has an item, as it was last seen. */
+/** A file that has an item, in its last known state. */
 type Known = Pick<FileInPlace, '_id' | 'name' | 'size' | 'itemId'> & { storage: FileInPlace['storage'] };
 
-/** The caller's own files, as items of the collection `Local files`, which follow what happens on disk. */
+/** Local files as items of the collection `Local files`, which follow changes on disk. */
 export class ServedFiles {
   readonly #leftOut = new Set<string>();
-  /** Folders that the last look has seen. */
+  /** The folders of the last scan. */
   folders: ReadonlySet<string> = new Set();
 
   constructor(private readonly options: ServedFilesOptions) {}
 
-  /** Brings the items in step with the files. */
+  /** Updates the items to match the files. */
   async scan(context: HostContext, signal: AbortSignal): Promise<ScanCounts> {
     const counts: ScanCounts = { files: 0, added: 0, moved: 0, changed: 0, missing: 0 };
     const collection = await ensureCollection(context, {
@@ -75,7 +75,7 @@ export class ServedFiles {
       for (const file of files) {
         if (file.itemId !== null) back.push(file.itemId);
         if (isAsBefore(file, own)) continue;
-        // It may be gone again.
+        // It may have been removed again.
         if (await refreshFileInPlace(context, file as FileInPlace).catch(() => false)) counts.changed += 1;
       }
     }
@@ -126,7 +126,7 @@ export class ServedFiles {
           }
         } catch (error) {
           signal.throwIfAborted();
-          // A name that no item may have, or a file that is gone again, is no reason to leave out the rest.
+          // A name that no item can have, or a file that was removed again, must not keep the other files from being served.
           const { code } = error as { code?: unknown };
           if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
           this.#leaveOut(own.path, (error as Error).message);
@@ -163,7 +163,7 @@ function isAsBefore({ size, storage }: Known, { stats }: OwnFile): boolean {
   return size === stats.size && storage.modified?.getTime() === stats.mtime.getTime() && storage.inode === inodeOf(stats);
 }
 
-/** Known files that are not there any more. Those that merely cannot be looked at, or are served no longer, are not gone. */
+/** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
 async function goneFiles(
   known: ReadonlyMap<string, readonly Known[]>,
   seen: ReadonlySet<string>,
@@ -188,7 +188,7 @@ function groupBySize(files: Iterable<Known>): Map<number, Known[]> {
   return groups;
 }
 
-/** The gone file that was moved to where another one has appeared; it is then no longer among the gone ones. */
+/** The missing file that was moved to the path of a new one; it is removed from the missing ones. */
 async function formerOf(own: OwnFile, ofSize: readonly Known[], gone: Set<Known>): Promise<Known | null> {
   const inode = inodeOf(own.stats);
   const candidates = ofSize.filter((file) => gone.has(file) && file.storage.modified?.getTime() === own.stats.mtime.getTime());
@@ -201,7 +201,7 @@ async function formerOf(own: OwnFile, ofSize: readonly Known[], gone: Set<Known>
   return found;
 }
 
-/** Gives the item of a moved file its new path, folder and name. A name that somebody has given the item stays. */
+/** Gives the item of a moved file its new path, folder and name. If somebody has renamed the item, it keeps its name. */
 async function follow(
   context: HostContext,
   { moved, copies }: { moved: Known; copies: readonly Known[] },
@@ -211,7 +211,7 @@ async function follow(
   const { models, events } = context;
   const formerName = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
   const place = { 'storage.path': own.path, 'storage.inode': inodeOf(own.stats) };
-  // Copies of the item have files of their own with the same bytes.
+  // Copies of the item have separate file records with the same bytes.
   await models.file.updateMany({ _id: { $in: copies.map(({ _id }) => _id) } }, { $set: place });
   const file = await models.file
     .findOneAndUpdate(
@@ -235,7 +235,7 @@ async function follow(
 
 const idsPerUpdate = 5000;
 
-/** Marks items whose file is gone, or takes the mark off. */
+/** Marks items whose file is missing, or removes the mark. */
 export async function setMissing({ models }: HostContext, ids: readonly Types.ObjectId[], since: Date | null): Promise<void> {
   for (let start = 0; start < ids.length; start += idsPerUpdate) {
     const _id = { $in: ids.slice(start, start + idsPerUpdate) };

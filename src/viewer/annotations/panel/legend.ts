@@ -6,7 +6,7 @@ import { nameOf, type AnnotationRecord } from '../model.js';
 import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
 
-/** Largest number of listed groups. Further ones are found by their name. */
+/** Maximum number of listed groups. Further ones are found by their name. */
 const maxListed = 100;
 
 /** Ids of annotations whose legends the user has folded. */
