@@ -8,7 +8,7 @@ class FileByteReader implements ByteReader {
   readonly size: number;
   readonly #handle: FileHandle;
   readonly #name: string;
-  /** Reads under way, until whose end the file stays open. */
+  /** Number of running reads, before whose end the file is not closed. */
   #reading = 0;
   readonly #closing: (() => void)[] = [];
 
@@ -29,11 +29,11 @@ class FileByteReader implements ByteReader {
     const fits = into !== undefined && into.length >= wanted;
     const buffer = fits ? Buffer.from(into.buffer, into.byteOffset, wanted) : Buffer.allocUnsafeSlow(wanted);
     const filled = await this.#fill(buffer, offset);
-    // This is no Buffer, because callers of a Uint8Array rely on `slice()` copying, which that of a Buffer does not.
+    // This is not a Buffer, because callers of a Uint8Array rely on `slice()` copying, which that of a Buffer does not.
     return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);
   }
 
-  /** Reads until the buffer is full or the file ends. @returns how many bytes there were. */
+  /** Reads until the buffer is full or the file ends. @returns the number of bytes read. */
   async #fill(buffer: Buffer, offset: number): Promise<number> {
     this.#reading += 1;
     try {
@@ -51,7 +51,7 @@ class FileByteReader implements ByteReader {
     }
   }
 
-  /** The callback API takes half the processor time of the promises of file handles, which matters where rows are read one by one. */
+  /** The callback API takes half the processor time of the promises of file handles, which matters if rows are read one by one. */
   #readInto(buffer: Buffer, start: number, position: number): Promise<number> {
     const { fd } = this.#handle;
     if (fd < 0) throw new FailedReadError(`The file ${this.#name} has been closed.`);
@@ -73,7 +73,7 @@ class FileByteReader implements ByteReader {
 /**
  * Opens a regular file on this machine for random access.
  *
- * @throws TileSourceError where the path cannot be opened or is not a regular file.
+ * @throws TileSourceError if the path cannot be opened or is not a regular file.
  */
 export async function openFileReader(path: string): Promise<ByteReader> {
   const name = basename(path);

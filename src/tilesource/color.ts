@@ -4,7 +4,7 @@ import { BadValueError } from '../errors.js';
 /** Red, green, blue and alpha, each 0 to 255. */
 export type Rgba = readonly [red: number, green: number, blue: number, alpha: number];
 
-/** Names in addition to those of CSS; unlike in CSS, green is the full one. */
+/** Names in addition to those of CSS. Unlike in CSS, `green` is pure green. */
 const shortNames: Readonly<Record<string, Rgba>> = {
   r: [255, 0, 0, 255],
   red: [255, 0, 0, 255],
@@ -52,7 +52,7 @@ export function parseColor(text: string): Rgba {
   return color;
 }
 
-/** How a picture smaller than its box is completed. */
+/** How to complete a picture that is smaller than its box. */
 export interface Fill {
   color: Rgba;
   /** Position of the picture: in the middle, or at the upper left. */

@@ -1,12 +1,15 @@
 import { inRuns } from '../core/concurrency/slices.js';
 import type { Raster } from './raster.js';
 
-/** Samples that are processed between two checks of the time. They are few, because the code is ten times slower until it is compiled. */
+/**
+ * Number of samples that are processed between two checks of the time. It is small, because the code is ten times slower until it
+ * is compiled.
+ */
 const samplesAtOnce = 16_384;
 
 /**
- * Gives the samples of a raster as doubles, in runs of complete pixels, and in slices. With one kind of array the compiler makes faster code than
- * with all of them.
+ * Passes the samples of a raster as doubles, in runs of complete pixels, and in slices. The compiler makes faster code for one kind
+ * of array than for many.
  */
 export async function inDoubles(
   { data, bands }: Raster,

@@ -111,7 +111,7 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
       const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
-      // The last pixel of a level may represent less of the image than the others. It must not be stretched.
+      // The last pixel of a level may represent less of the image than the others, so it must not be stretched.
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
       const box = { ...shown, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
@@ -174,7 +174,7 @@ interface Projected {
   metadata: LargeImageMetadata;
 }
 
-/** Returns the image in other projections. Each is made when it is requested first. */
+/** Returns the image in other projections. Each is created at the first request. */
 function projections(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
   let made: Projected | undefined;
   return (projection) => {
@@ -204,7 +204,7 @@ function answers(stored: EncodedImage, options: EncodingOptions): boolean {
   return stored.encoding === options.encoding || (stored.encoding === 'JPEG' && options.encoding === 'JFIF');
 }
 
-/** @throws TileSourceError where the stored bytes are damaged. */
+/** @throws TileSourceError if the stored bytes are damaged. */
 async function transcode(
   stored: EncodedImage,
   bands: number,
@@ -244,7 +244,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
-  // A stored tile that is corrupt is an error; in one that is made of others it is a hole.
+  // A corrupt stored tile is an error; in a tile that is made from others it is a hole.
   const corrupt = populatedLevels.includes(level) ? undefined : new CorruptTiles();
   let picture = await renderer.tile({ ...address, corrupt }, appearance, signal);
   if (corrupt !== undefined && corrupt.count > 0) {
@@ -264,7 +264,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   return { kind: 'bytes', bytes, type: options.type, ...(corrupt && withCorrupt(corrupt)) };
 }
 
-/** Pads a border tile: with transparent pixels if the encoding has alpha, else with black. */
+/** Pads a border tile: with transparent pixels if the encoding has alpha, otherwise with black. */
 async function padPlain(picture: Picture, size: { width: number; height: number }, alpha: boolean): Promise<Picture> {
   if (picture.width === size.width && picture.height === size.height) return picture;
   return alpha ? pad(await withAlpha(picture), size, transparent) : pad(picture, size, black);

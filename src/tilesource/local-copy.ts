@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import { BusyError, TileSourceError } from '../errors.js';
 import type { ByteReader, SourceInput } from './tile-source.js';
 
-/** Most bytes of an image that are copied to this machine for a library that reads paths only. */
+/** Maximum number of bytes of an image that are copied to this machine for a library that only reads paths. */
 export const maxCopiedBytes = 4 * 2 ** 30;
-/** Most bytes of such copies at the same time, in one process. */
+/** Maximum number of bytes of all such copies in one process. */
 const maxAllCopiedBytes = 16 * 2 ** 30;
 /** Bytes of one read. It is longer than what is cached, so that a copy displaces nothing in the cache. */
 const chunkBytes = 16 * 2 ** 20;
@@ -16,19 +16,20 @@ const busySeconds = 30;
 
 let copied = 0;
 
-/** A file under a path of our own, for a library that reads paths. */
+/** A file at a temporary path, for a library that reads paths. */
 export interface LocalFile {
-  /** Bytes that were copied; 0 where it is a link. */
+  /** Number of copied bytes; 0 for a link. */
   bytes: number;
-  /** Returns the capacity that the copy takes. The caller removes the file itself. */
+  /** Returns the capacity that the copy takes. The caller removes the file. */
   release(): void;
 }
 
 /**
- * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, else by a copy. When it fails, it leaves nothing.
+ * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, otherwise by a copy. If it fails, it
+ * leaves nothing.
  *
- * @param most bytes that may be copied, `maxCopiedBytes` where nothing of the image was copied before.
- * @throws TileSourceError when the file is larger than `most`; BusyError when copies of other images use up the capacity.
+ * @param most maximum number of bytes to copy, `maxCopiedBytes` if nothing of the image was copied before.
+ * @throws TileSourceError if the file is larger than `most`; BusyError if copies of other images use up the capacity.
  */
 export async function makeLocal(input: SourceInput, path: string, most: number, signal?: AbortSignal): Promise<LocalFile> {
   if (input.path !== null) {

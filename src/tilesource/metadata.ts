@@ -4,7 +4,7 @@ import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './region-plan.js';
 import { bandInterpretations } from './measure/histogram.js';
 
-/** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */
+/** A frame in answers: `Frame`, `Index`, `IndexC` … and the members from the file. */
 type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
 
 /** The answer of GET tiles. */
@@ -15,7 +15,7 @@ export interface LargeImageMetadata {
   tileWidth: number;
   tileHeight: number;
   magnification: number | null;
-  /** Set where the magnification was computed from the size of a pixel. */
+  /** Set if the magnification was computed from the size of a pixel. */
   magnificationComputed?: true;
   mm_x: number | null;
   mm_y: number | null;
@@ -42,12 +42,12 @@ export interface LargeImageMetadata {
 /** Results of {@link wireMetadata}. */
 const made = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
-/** Facts of an image in the form they have on the wire. They are made once, because there may be 100 000 frames. */
+/** Metadata of an image in the form of answers. It is made once, because there may be 100,000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
   return made.get(image) ?? remember(image, wireFrames(image.frames ?? [], image.channels));
 }
 
-/** Makes what {@link wireMetadata} answers, in slices. */
+/** Prepares {@link wireMetadata} in slices. */
 export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
   if (made.has(image)) return;
   const making = describeFrames(image.frames ?? [], image.channels);
@@ -115,10 +115,10 @@ export function wireFrames(frames: readonly FrameMetadata[], channels?: readonly
   return next.value;
 }
 
-/** Frames that are described before the time is looked at. */
+/** Number of frames that are described between checks of the time. */
 const framesAtOnce = 1024;
 
-/** Makes {@link wireFrames}; it may pause wherever it yields. */
+/** Makes {@link wireFrames}; it can pause wherever it yields. */
 function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): Generator<void, WireFrames> {
   const range: Record<string, number> = {};
   const stride: Record<string, number> = {};
@@ -181,7 +181,8 @@ function isSameSet(axes: Readonly<Record<string, number>>, former: Readonly<Reco
 }
 
 /**
- * The frames named by an axis or a position, e.g. for `frameStride=c`: range of the axis, 1 where the image does not use it.
+ * The number of frames that an axis or a number names, e.g. for `frameStride=c`: the range of the axis, 1 if the image does not use
+ * it.
  */
 export function axisRange(metadata: Pick<LargeImageMetadata, 'IndexRange'>, axis: string): number {
   return metadata.IndexRange?.[`Index${axis.toUpperCase()}`] ?? 1;

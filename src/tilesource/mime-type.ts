@@ -1,6 +1,6 @@
 import { recognizeFormat } from './sources/sharp/format.js';
 
-/** The mime type that the first bytes of a picture show; `null` where they show none. */
+/** The mime type according to the first bytes of a picture; `null` if it is unknown. */
 export function recognizeType(bytes: Uint8Array): string | null {
   const format = recognizeFormat(bytes.subarray(0, 4096));
   if (format === null) return null;

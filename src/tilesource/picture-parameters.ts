@@ -4,32 +4,35 @@ interface Kinds {
   integer: number;
   number: number;
   boolean: boolean;
-  /** JSON text, or the object that it stands for. */
+  /** JSON text, or the parsed object. */
   style: string | object;
   /** One of the numbers of methods, or whether to interpolate at all. */
   method: number | boolean;
   integers: readonly number[];
 }
 
-/** What is declared of a parameter. */
+/** The declaration of a parameter. */
 export interface PictureParameter {
   readonly kind: keyof Kinds;
   readonly description?: string;
   readonly minimum?: number;
   readonly maximum?: number;
-  /** Requests that state this value and requests without the parameter mean the same. */
+  /** Requests with this value and requests without the parameter have the same meaning. */
   readonly default?: string | number | boolean;
-  /** Object of a cached file's description in which the parameter is kept, and its name there. By default it is a member of the description itself. */
+  /**
+   * Object in a cached file's description that contains the parameter, and its name there. By default it is a member of the
+   * description itself.
+   */
   readonly entry?: readonly [group: string, name: string];
-  /** Whether the key of a cached file writes the number as a floating point number: 1 as `1.0`. */
+  /** Whether the key of a cached file writes the number as a float: 1 as `1.0`. */
   readonly isFloat?: true;
-  /** Name of the parameter in requests of the renderer, where it is not that on the wire. */
+  /** Name of the parameter in requests of the renderer, if it differs from that in requests of clients. */
   readonly request?: string;
 }
 
 /**
- * Every parameter of a picture or histogram, with its name on the wire. Parameters of routes, requests of the renderer, entity tags, and the
- * descriptions of cached files are derived from this table.
+ * Every parameter of a picture or histogram, with its name in requests. Parameters of routes, requests of the renderer, entity
+ * tags, and the descriptions of cached files are derived from this table.
  */
 export const pictureParameters = {
   encoding: {
@@ -115,7 +118,7 @@ export const pictureParameters = {
   },
 } as const satisfies Readonly<Record<string, PictureParameter>>;
 
-/** Name of a parameter on the wire. */
+/** Name of a parameter in requests. */
 export type PictureParameterName = keyof typeof pictureParameters;
 
 type Declared<Name extends PictureParameterName> = (typeof pictureParameters)[Name];
@@ -126,10 +129,10 @@ export type PictureValue<Name extends PictureParameterName> = Kinds[Declared<Nam
 type RequestName<Name extends PictureParameterName> =
   Declared<Name> extends { request: infer Other extends string } ? Other : Name;
 
-/** The members of requests of the renderer that stand for these parameters. */
+/** The members of requests of the renderer for these parameters. */
 export type RequestOf<Name extends PictureParameterName> = { [N in Name as RequestName<N>]?: PictureValue<N> };
 
-/** The declarations, for code that goes through names it does not know. */
+/** The declarations, for code that looks up names that it does not know. */
 export const declaredParameters: ReadonlyMap<string, PictureParameter> = new Map(Object.entries(pictureParameters));
 
 type Defaulted = { [N in PictureParameterName]: Declared<N> extends { default: unknown } ? N : never }[PictureParameterName];

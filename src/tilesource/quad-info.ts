@@ -31,7 +31,7 @@ interface Quad {
   crop: { x: number; y: number; left: number; top: number; right: number; bottom: number };
 }
 
-/** How to cover all frames with few textures. With an axis as `frameBase`, only `metadata`, `options` and `src` are present. */
+/** How to cover all frames with few textures. If `frameBase` is an axis, only `metadata`, `options` and `src` are present. */
 export interface QuadInfo {
   metadata: LargeImageMetadata;
   options: Record<string, unknown>;
@@ -61,11 +61,11 @@ interface ResolvedOptions {
 
 const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
-/** Most frames that are laid out for one answer. */
+/** Maximum number of frames that are laid out for one answer. */
 const maxLaidOut = 500_000;
-/** Frames that are laid out before the time is looked at. */
+/** Number of frames that are laid out between checks of the time. */
 const laidOutAtOnce = 1024;
-/** Largest count, texture side and stride: far more than any graphics card or image has. */
+/** Maximum count, texture side and stride: far more than any graphics card or image has. */
 const largest = 2 ** 20;
 
 function atLeast(value: number, minimum: number, name: string, maximum = largest): number {
@@ -152,7 +152,7 @@ export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOp
   return { metadata, options: shown, ...(await layOut(metadata, { ...options, frameBase })) };
 }
 
-/** Numbers of the frames that are covered, in the order in which they are laid out. */
+/** Numbers of the covered frames, in the order of the layout. */
 function chosenFrames(total: number, options: ResolvedOptions & { frameBase: number }): number[] {
   const frames: number[] = [];
   for (let group = 0; group < options.frameGroupStride; group += 1) {
@@ -171,7 +171,7 @@ interface Grid {
   textures: number;
 }
 
-/** Cell size and number of textures, as the wire contract defines them step by step. */
+/** Cell size and number of textures, computed step by step as existing clients expect. */
 function fitGrid(size: { width: number; height: number }, frames: number, options: ResolvedOptions): Grid {
   const { alignment: unit, frameGroup: group, maxTotalTexturePixels: budget } = options;
   const { width, height } = size;
@@ -221,7 +221,7 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
 /** The frames in the mosaic, and their grid. */
 interface Fit {
   frames: number[];
-  /** Frames of the image. */
+  /** Number of frames of the image. */
   total: number;
   grid: Grid;
   options: ResolvedOptions;
@@ -288,7 +288,7 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
     quadsToIdx,
     frames,
     framesToIdx,
-    // Adding 0 makes a plain zero of a negative one.
+    // Adding 0 turns a negative zero into a plain one.
     minLevel: Math.ceil(Math.log2(Math.min(usedWidth / metadata.tileWidth, usedHeight / metadata.tileHeight))) + 0,
   };
 }

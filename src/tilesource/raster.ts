@@ -1,7 +1,7 @@
-/** Names of the sample types a tile source may deliver, as on the wire (`dtype`). */
+/** Names of the sample types of tile sources, as in answers (`dtype`). */
 export type SampleType = 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'float32' | 'float64';
 
-/** The typed array that holds samples of each type. */
+/** The typed array for each sample type. */
 interface SampleArrays {
   uint8: Uint8Array;
   int8: Int8Array;

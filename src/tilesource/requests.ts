@@ -9,7 +9,7 @@ import type { RequestOf } from './picture-parameters.js';
 /** Color correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
-/** Parameters of the encoding. They are not checked before they are used, because they come directly from requests. */
+/** Parameters of the encoding, not checked yet, because they come directly from requests. */
 export type EncodingRequest = RequestOf<'encoding' | 'jpegQuality' | 'jpegSubsampling' | 'tiffCompression'>;
 
 /** Options of every request for a picture. */
@@ -29,7 +29,7 @@ export interface TileRequest extends RenderRequest {
   edge?: string;
 }
 
-/** Wanted size or scale of a region, and how it is scaled: by default with Lanczos to shrink and bicubic to enlarge. */
+/** Requested size or scale of a region, and how to scale it: by default with Lanczos to shrink and bicubic to enlarge. */
 export type RegionOutput = RequestOf<'width' | 'height' | 'magnification' | 'mm_x' | 'mm_y' | 'exact' | 'resample'>;
 
 /** The rectangle of a region. */
@@ -38,7 +38,7 @@ type RegionPlace = RequestOf<'left' | 'top' | 'right' | 'bottom' | 'regionWidth'
 /** A rectangle of the image at a scale. */
 export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput, RequestOf<'fill'> {}
 
-/** The whole image in a box of at most `width` by `height`; 256 by 256 where neither is given. */
+/** The whole image in a box of at most `width` by `height`; 256 by 256 if neither is given. */
 export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill'> {}
 
 /** One position, or the same position in several frames. */
@@ -66,7 +66,7 @@ export interface HistogramRequest
   signal?: AbortSignal;
 }
 
-/** Facts of a band, over the image reduced to at most 2048 pixels a side. */
+/** Statistics of a band, over the image reduced to at most 2048 × 2048 pixels. */
 export interface BandFacts {
   interpretation: string;
   min: number;
@@ -78,7 +78,7 @@ export interface BandFacts {
 /** The same region of several frames side by side. An empty list of frames means all. */
 export interface TileFramesRequest extends RegionRequest, RequestOf<'frameList' | 'framesAcross'> {}
 
-/** An associated image, scaled into a box of at most `width` by `height` (it may get larger). */
+/** An associated image, scaled into a box of at most `width` by `height` (it can be enlarged). */
 export interface AssociatedImageRequest extends EncodingRequest, RequestOf<'width' | 'height'> {
   signal?: AbortSignal;
 }
@@ -93,20 +93,20 @@ export interface DziRequest {
   encoding?: string;
 }
 
-/** A tile of Deep Zoom. The extension of the name, where it is jpg, jpeg or png, wins over `encoding`. */
+/** A tile of Deep Zoom. If the extension of the name is jpg, jpeg or png, it takes precedence over `encoding`. */
 interface DziTileRequest extends DziRequest, Omit<RenderRequest, 'encoding'> {
   level: number;
   /** `<x>_<y>.<extension>` */
   name: string;
 }
 
-/** A complete picture. `bytes` is empty where the request selects nothing. */
+/** A complete picture. `bytes` is empty if the request selects nothing. */
 export interface EncodedPicture {
   kind: 'bytes';
   bytes: Uint8Array;
   /** Mime type. */
   type: string;
-  /** How many tiles are holes in the picture, because their bytes are corrupt. Such a picture is not to be kept. */
+  /** Number of tiles that are holes in the picture, because their bytes are corrupt. Such a picture must not be cached. */
   corruptTiles?: number;
 }
 
@@ -119,13 +119,13 @@ export interface StreamedPicture {
   size: number;
 }
 
-/** Raw tiles that were expensive to make (of levels that the file does not hold). Keys are unique within one opened image. */
+/** Raw tiles that were expensive to make (of levels that the file does not contain). Keys are unique within one opened image. */
 export interface RasterCache {
   get(key: string): Raster | undefined;
   set(key: string, raster: Raster): void;
 }
 
-/** How an image is served. */
+/** Options for serving an image. */
 export interface LargeImageOptions {
   /** Name of the tile source, for {@link LargeImage.internalMetadata}. */
   sourceName?: string;
@@ -133,11 +133,11 @@ export interface LargeImageOptions {
   minLevel?: number;
   /** Color correction where neither request nor style specifies one; default `true`. */
   icc?: IccOption;
-  /** Cache for tiles of missing levels. Default: a small least-recently-used cache of the image's own. */
+  /** Cache for tiles of missing levels. Default: a small least-recently-used cache for this image. */
   rasterCache?: RasterCache;
-  /** How many tiles of one request are read at the same time; default 4. */
+  /** Number of tiles of one request that are read at the same time; default 4. */
   readConcurrency?: number;
-  /** Largest output in pixels of everything but TILED; default {@link defaultMaxOutputPixels}. */
+  /** Maximum output in pixels of everything except TILED; default {@link defaultMaxOutputPixels}. */
   maxOutputPixels?: number;
   /** Directory in which TILED output is made; default the system's. */
   temporaryDirectory?: string;
@@ -148,16 +148,20 @@ export interface LargeImageOptions {
 /** Default of {@link LargeImageOptions.maxOutputPixels}: 134 million. */
 export const defaultMaxOutputPixels = 2 ** 27;
 
-/** An opened image, with everything that routes answer from it. Encoded pictures are not cached here, but by the caller. */
+/**
+ * An opened image, with everything that routes need for their answers. Encoded pictures are not cached here, but by the caller.
+ */
 export interface LargeImage {
-  /** Facts of the image as on the wire; with a projection those of the image in it. @throws BadValueError, TileSourceError */
+  /**
+   * Metadata of the image in the form of answers; with a projection, of the image in it. @throws BadValueError, TileSourceError
+   */
   metadata(projection?: string): LargeImageMetadata;
-  /** Facts of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
+  /** Metadata of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
   internalMetadata(): Promise<Record<string, unknown>>;
   /**
-   * One tile. The bytes stored in the file are returned without decoding when style, profile, edge and encoding allow it.
+   * One tile. The stored bytes are returned without decoding if style, profile, edge and encoding allow it.
    *
-   * @throws TileOutsideError where there is no such tile or frame.
+   * @throws TileOutsideError if there is no such tile or frame.
    */
   tile(request: TileRequest): Promise<EncodedPicture>;
   /** @throws BadValueError for sizes, units, colors, encodings that are not allowed. */
@@ -168,7 +172,7 @@ export interface LargeImage {
   pixels(request: PixelRequest, frameList: readonly number[]): Promise<(PixelValue & { frame: number })[]>;
   /** One entry per band. */
   histogram(request: HistogramRequest): Promise<HistogramBand[]>;
-  /** Facts by band number, from 1. */
+  /** Statistics by band number, from 1. */
   bands(request: { frame?: number; signal?: AbortSignal }): Promise<Record<string, BandFacts>>;
   tileFrames(request: TileFramesRequest): Promise<EncodedPicture | StreamedPicture>;
   /** How to cover the frames with few textures made by {@link LargeImage.tileFrames}. */
@@ -182,9 +186,11 @@ export interface LargeImage {
   /** The Deep Zoom description, XML. @throws BadParameterError */
   dzi(request: DziRequest): string;
   dziTile(request: DziTileRequest): Promise<EncodedPicture>;
-  /** The facts of the image for info.json of the IIIF Image API. */
+  /** The data of the image for info.json of the IIIF Image API. */
   iiifFacts(): IiifFacts;
-  /** @throws BadParameterError where the request breaks the rules of the IIIF Image API; TileOutsideError where there is no such frame. */
+  /**
+   * @throws BadParameterError if the request breaks the rules of the IIIF Image API; TileOutsideError if there is no such frame.
+   */
   iiifPlan(request: IiifRequest, frame: number): IiifPlan;
   iiifPicture(plan: IiifPlan, options: { frame: number; signal?: AbortSignal }): Promise<EncodedPicture>;
 }

@@ -1,9 +1,7 @@
 import type { GeoReference } from './geo/georeference.js';
 import type { Raster, SampleType } from './raster.js';
 
-/**
- * How strongly a tile source wants a file; the lowest number wins. `manual` sources are never chosen by themselves.
- */
+/** Priority of a tile source for a file; the lowest number wins. `manual` sources are never chosen automatically. */
 export const priorities = {
   named: 0,
   preferred: 1,
@@ -23,10 +21,10 @@ export const priorities = {
 /** One of the numbers of {@link priorities}. */
 export type Priority = (typeof priorities)[keyof typeof priorities];
 
-/** Options of reading bytes. */
+/** Options for reading bytes. */
 export interface ReadOptions {
   signal?: AbortSignal | undefined;
-  /** Memory into which the reader may put the bytes, from its beginning, if they fit. It saves allocating memory for each read. */
+  /** Memory into which the reader can put the bytes, from its start, if they fit. This saves allocating memory for each read. */
   into?: Uint8Array | undefined;
 }
 
@@ -35,8 +33,8 @@ export interface ByteReader {
   /** Length of the file in bytes. */
   readonly size: number;
   /**
-   * Reads `length` bytes from `offset`, or fewer where the file ends. Never reads outside the file, and never allocates more than the file has. The bytes
-   * belong to the caller, who may change them.
+   * Reads `length` bytes from `offset`, or fewer if the file ends. Never reads outside the file, and never allocates more than the
+   * size of the file. The bytes belong to the caller, who can change them.
    */
   read(offset: number, length: number, options?: ReadOptions): Promise<Uint8Array>;
   close(): Promise<void>;
@@ -46,51 +44,54 @@ export interface ByteReader {
 export interface SourceInput {
   /** File name with extension. */
   name: string;
-  /** Mime type, as far as it is known. */
+  /** Mime type, if it is known. */
   mimeType?: string;
-  /** Path of the file on this machine, or `null` where the bytes are elsewhere and only {@link SourceInput.open} reaches them. */
+  /** Path of the file on this machine, or `null` if the bytes are elsewhere and only {@link SourceInput.open} reaches them. */
   path: string | null;
   /** Opens the bytes for random access. The caller closes the reader. */
   open(): Promise<ByteReader>;
   /**
-   * The other files of the same item, for formats of several files. Absent where there can be none. Sources that call this declare
+   * The other files of the same item, for formats of several files. Absent if there can be none. Sources that call this declare
    * {@link TileSourceDefinition.readsCompanions}.
    */
   companions?(): Promise<readonly SourceInput[]>;
   /**
-   * The folder of the file, for images of several files. Absent where there is none. Sources that call this declare
-   * {@link TileSourceDefinition.readsFolder}.
+   * The folder of the file, for images of several files. Absent if there is none. Sources that call this declare {@link
+   * TileSourceDefinition.readsFolder}.
    */
   folder?(): SourceFolder;
 }
 
 /** A folder as seen from a file in it: the other files there and in its subfolders, and nothing above. */
 export interface SourceFolder {
-  /** The file at a path relative to this folder, with `/` between names; `null` where there is none. */
+  /** The file at a path relative to this folder, with `/` between names; `null` if there is none. */
   file(path: string): Promise<FolderFile | null>;
-  /** Sorted paths, relative to this folder, of the files directly in a folder; `''` is this folder. `null` where there is no such folder. */
+  /**
+   * Sorted paths, relative to this folder, of the files directly in a folder; `''` is this folder. `null` if there is no such
+   * folder.
+   */
   files(path: string): Promise<readonly string[] | null>;
   /**
-   * A folder with everything below it, for images whose files are read by their paths; `null` where there is no such folder.
+   * A folder with everything below it, for images whose files are read by their paths; `null` if there is no such folder.
    *
-   * @throws TileSourceError where there are too many folders in it.
+   * @throws TileSourceError if it contains too many folders.
    */
   tree(path: string): Promise<FileTree | null>;
   /**
-   * The file of the large image of an item of the host, in whatever folder the item is; `null` where there is none. The image that uses it is shown
-   * only to those who may read that item. Absent where there are no items.
+   * The file of the large image of an item of the host, in any folder; `null` if there is none. The image that uses it is shown
+   * only to those who can read that item. Absent if there are no items.
    */
   item?(id: string): Promise<FolderFile | null>;
 }
 
 /** Another file in the folder. */
 export interface FolderFile extends SourceInput {
-  /** Equal for the same file only. */
+  /** Equal only for the same file. */
   readonly id: string;
   /**
    * Opens the file as an image for one use. Others who use it at the same time or soon afterwards share the opened image.
    *
-   * @throws TileSourceError where it is no image, or is itself made of the image that borrows it.
+   * @throws TileSourceError if it is not an image, or is itself made from the image that borrows it.
    */
   borrow<R>(
     use: (image: BorrowedImage) => Promise<R> | R,
@@ -111,23 +112,23 @@ export interface BorrowedImage {
 
 /** A rectangle of a level, in its pixels, of one frame. */
 export interface FrameBox {
-  /** May be less than 0, for what is coarser than the coarsest level: each level less halves the size once more. */
+  /** Can be negative for levels coarser than the coarsest level; each halves the size again. */
   level: number;
   frame: number;
   box: { left: number; top: number; width: number; height: number };
-  /** Pixels of levels that the file does not hold are picked, and not mixed. */
+  /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
 }
 
 /** Default of {@link SourceOptions.maxDecodedPixels}. */
 export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
 
-/** Limits and switches that hold for every source. Pixels are counted as width times height of one frame. */
+/** Limits and options for every source. Pixels are counted as width times height of one frame. */
 export interface SourceOptions {
   signal?: AbortSignal;
-  /** Longest side, in pixels, of an image that is served as one single tile when it is not stored in tiles. */
+  /** Maximum side, in pixels, of an image that is served as a single tile if it is not stored in tiles. */
   maxSmallImageSize?: number;
-  /** Largest image, in pixels, that a source may decode as a whole. */
+  /** Largest image, in pixels, that a source can decode as a whole. */
   maxDecodedPixels?: number;
   /** Directory for temporary files of a source; default the system's. */
   temporaryDirectory?: string;
@@ -137,11 +138,11 @@ export interface SourceOptions {
 export interface FrameMetadata {
   /** Positions by axis name without the word Index: `{ C: 0, Z: 3 }`. */
   axes: Readonly<Record<string, number>>;
-  /** Name of the channel, where the file gives one. */
+  /** Name of the channel, if the file has one. */
   channel?: string;
   /** Color in which the channel is meant to be shown, as `#rrggbb`, where the file gives one. */
   color?: string;
-  /** Further members of the frame as the file gives them; sent as they are. */
+  /** Further members of the frame from the file, sent unchanged. */
   extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -154,29 +155,29 @@ export interface ImageMetadata {
   tileHeight: number;
   /** Number of levels; level 0 is the coarsest and `levels - 1` is full resolution. */
   levels: number;
-  /** Objective power, or `null` when the file does not give it. */
+  /** Objective power, or `null` if the file does not contain it. */
   magnification: number | null;
   /** Millimetres per base-layer pixel, or `null`. */
   mmX: number | null;
   mmY: number | null;
-  /** Type of the samples that {@link TileSource.readTile} delivers. */
+  /** Type of the samples returned by {@link TileSource.readTile}. */
   dtype: SampleType;
   /** Samples per pixel. */
   bandCount: number;
   /**
-   * The sample that is shown as white, when it is less than the largest of `dtype`: 1023 for samples of 10 bits. Black is 0, and −white − 1 for
-   * signed samples.
+   * The sample that is shown as white, if it is less than the largest of `dtype`: 1023 for samples of 10 bits. Black is 0, and
+   * −white − 1 for signed samples.
    */
   white?: number;
   /** One entry per frame, in frame order; absent or of length 1 for a single-frame image. */
   frames?: readonly FrameMetadata[];
-  /** Channel names in the order of axis C, when the file names them. */
+  /** Channel names in the order of axis C, if the file names them. */
   channels?: readonly string[];
-  /** The position of the image on the earth, when the file states it. */
+  /** The position of the image on the earth, if the file declares it. */
   geo?: GeoReference;
   /** Whether the image has a palette. Its colors must not be mixed then, because a color between two of the palette means nothing. */
   indexed?: boolean;
-  /** Bits of a sample that the file uses, where they are fewer than its type has: 12 of `uint16`. */
+  /** Number of bits of a sample that the file uses, if its type has more: 12 of `uint16`. */
   sampleBits?: number;
 }
 
@@ -188,30 +189,33 @@ export interface TileAddress {
   frame: number;
 }
 
-/** Encodings in which a tile may be stored in a file and sent as it is. */
+/** Encodings in which a tile can be stored in a file and sent unchanged. */
 export type StoredEncoding = 'JPEG' | 'PNG' | 'WEBP';
 
-/** A complete encoded picture, ready to be sent. */
+/** A complete encoded picture, ready to send. */
 export interface EncodedImage {
   encoding: StoredEncoding;
   bytes: Uint8Array;
   width: number;
   height: number;
-  /** Size of the part, from the upper left, that shows the image. Given where it is smaller than the part of the tile inside the image. */
+  /**
+   * Size of the part, from the upper left, that shows the image. Present if it is smaller than the part of the tile inside the
+   * image.
+   */
   content?: { width: number; height: number };
 }
 
-/** What the components of encoded tiles are, in the words of DICOM. */
+/** The color space of encoded tiles, in the terms of DICOM. */
 export type StoredColours = 'MONOCHROME2' | 'RGB' | 'YBR_FULL' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
 
-/** The tiles of a level of one frame as the file stores them: every one in the same encoding, and none missing. */
+/** The tiles of a level of one frame as stored in the file: all in the same encoding, and none missing. */
 export interface StoredLevel {
   /** `jpeg2000-lossless`: the code streams use the reversible transformation. */
   encoding: 'jpeg' | 'jpeg2000' | 'jpeg2000-lossless';
   colours: StoredColours;
-  /** Length in bytes of what {@link StoredLevel.read} returns for a tile. Tiles are numbered row by row, from 0. */
+  /** Length in bytes of the result of {@link StoredLevel.read} for a tile. Tiles are numbered row by row, from 0. */
   lengthOf(tile: number): number;
-  /** The stored bytes of a tile as a complete picture of full tile size. @throws TileSourceError where they are corrupt. */
+  /** The stored bytes of a tile as a complete picture of full tile size. @throws TileSourceError if they are corrupt. */
   read(tile: number, signal?: AbortSignal): Promise<Uint8Array>;
 }
 
@@ -226,13 +230,13 @@ export interface DicomJsonElement {
 /** A data set in the JSON of DICOM. */
 export type DicomJson = Record<string, DicomJsonElement>;
 
-/** A file of DICOM, as it is. */
+/** A DICOM file, unchanged. */
 export interface DicomFile {
   /** The attributes, without the samples. Long values have addresses below `bulkRoot`. */
   json(bulkRoot: string, signal?: AbortSignal): Promise<DicomJson>;
-  /** A long value by its path below `bulkRoot`; `null` where there is none. */
+  /** A long value by its path below `bulkRoot`; `null` if there is none. */
   value(path: readonly string[], signal?: AbortSignal): Promise<Uint8Array | null>;
-  /** Whether frames are encoded, each by itself. */
+  /** Whether frames are encoded, each separately. */
   isEncapsulated: boolean;
   transferSyntax: string;
   instanceUid: string;
@@ -241,22 +245,22 @@ export interface DicomFile {
   size: number;
   /** Bytes of the file. */
   bytes(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
-  /** The stored bytes of a frame, from 0. @throws TileSourceError where they are corrupt. */
+  /** The stored bytes of a frame, from 0. @throws TileSourceError if they are corrupt. */
   frame(number: number, signal?: AbortSignal): Promise<Uint8Array>;
-  /** The decoded samples of a frame, as they are stored: colors as RGB. @throws TileSourceError where they are corrupt. */
+  /** The decoded samples of a frame, as they are stored: colors as RGB. @throws TileSourceError if they are corrupt. */
   decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
 /** A small picture in the file besides its main image: label, macro, thumbnail. */
 export interface AssociatedImage {
   raster: Raster;
-  /** Codec the file stores it in, for information. */
+  /** Codec in which the file stores it, for information. */
   format?: string;
 }
 
 /**
- * An opened image file. Methods may be called at the same time from many requests; {@link TileSource.close} is called once, when
- * no other call is under way.
+ * An opened image file. Methods can be called at the same time by many requests; {@link TileSource.close} is called once, when no
+ * other call is running.
  */
 export interface TileSource {
   readonly metadata: ImageMetadata;
@@ -268,11 +272,11 @@ export interface TileSource {
   /** The number of parts of the file that make up a tile, if it is more than one: chunks or frames that are smaller than tiles. */
   readonly partsPerTile?: number;
   /**
-   * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right and bottom border.
-   * The address has been checked.
+   * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right
+   * and bottom border. The address has been checked.
    *
    * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels.
-   * @throws TileSourceError where the file is corrupt or its compression unsupported.
+   * @throws TileSourceError if the file is corrupt or its compression unsupported.
    */
   readTile(address: TileAddress, options?: { signal?: AbortSignal; nearest?: boolean }): Promise<Raster>;
   /**
@@ -282,26 +286,29 @@ export interface TileSource {
    * @param options `partial`: the tile may extend beyond the right and bottom border, where its pixels may be anything.
    */
   readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
-  /** The tiles of a populated level as they are stored; `null` where they are not all stored in one encoding that others read. */
+  /** The tiles of a populated level as stored; `null` unless they are all stored in one encoding that others can read. */
   storedLevel?(where: { level: number; frame: number }, options?: { signal?: AbortSignal }): Promise<StoredLevel | null>;
-  /** The files of the image, where it is DICOM. */
+  /** The files of the image, if it is DICOM. */
   readonly dicomFiles?: readonly DicomFile[];
   /** Names of the associated images, sorted. */
   readonly associatedImages?: readonly string[];
   /** Decodes an associated image; `null` for an unknown name. */
   readAssociatedImage?(name: string, options?: { signal?: AbortSignal }): Promise<AssociatedImage | null>;
-  /** Free-form facts from the file, for GET tiles/internal_metadata. */
+  /** Free-form metadata of the file, for GET tiles/internal_metadata. */
   internalMetadata?(): Promise<Record<string, unknown>>;
   /** ICC profile of the samples of a frame, or `null`. {@link TileSource.readTile} does not apply it. */
   iccProfile?(frame: number): Uint8Array | null;
   /** Memory in bytes that this source retains while open, if it is much. It counts towards the limit of the source cache. */
   readonly retainedBytes?: number;
-  /** Whether the samples are known to be lossy although the source gives no stored tiles. A conversion then compresses them with loss, too. */
+  /**
+   * Whether the samples are known to be lossy although the source has no stored tiles. Then a conversion also uses lossy
+   * compression.
+   */
   readonly isLossy?: boolean;
   close(): Promise<void>;
 }
 
-/** The definition of a tile source, of which the registry has a list. Authors of further sources write one. */
+/** The definition of a tile source, which the registry lists. Authors of further sources write one. */
 export interface TileSourceDefinition {
   /** Unique; stored as `largeImage.sourceName`. */
   readonly name: string;
@@ -322,10 +329,10 @@ export interface TileSourceDefinition {
    * Whether an image may include another file of its folder.
    *
    * @param name of the image's file.
-   * @param path of the other file, relative to the folder. Default: it may include every file.
+   * @param path of the other file, relative to the folder. Default: it can include every file.
    */
   mayHold?(name: string, path: string): boolean;
-  /** Whether files of this format are pictures that browsers show as they are, if they are JPEG or PNG. */
+  /** Whether files of this format are pictures that browsers show directly, if they are JPEG or PNG. */
   readonly readsWebPictures?: boolean;
   /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
   readonly opensInConversion?: boolean;
@@ -347,16 +354,16 @@ export interface TileSourceDefinition {
   /**
    * Opens a file.
    *
-   * @throws TileSourceError with a readable message when this is not a file for this source. Nothing stays open then.
+   * @throws TileSourceError with a readable message if this is not a file for this source. Then nothing stays open.
    */
   open(input: SourceInput, options?: SourceOptions): Promise<TileSource>;
 }
 
 /** Files by their paths, in an archive or in folders. */
 export interface FileTree {
-  /** Opens a file; `null` where there is none. It is closed with the tree. */
+  /** Opens a file; `null` if there is none. It is closed with the tree. */
   file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null>;
-  /** Whether files that are missing may still come, as into a folder that is being uploaded. */
+  /** Whether missing files may still arrive, as in a folder that is being uploaded. */
   readonly mayGrow?: boolean;
   /** Memory in bytes that the tree retains while open. */
   readonly retainedBytes: number;

@@ -1,7 +1,7 @@
 import { XMLParser } from 'fast-xml-parser';
 import { TileSourceError } from '../errors.js';
 
-/** An XML element as the parser gives it: attributes have the prefix `@`, text is `#text`, repeated children are arrays. */
+/** An XML element as returned by the parser: attributes have the prefix `@`, text is `#text`, repeated children are arrays. */
 export type XmlElement = Readonly<Record<string, unknown>>;
 
 const parser = new XMLParser({
@@ -10,15 +10,15 @@ const parser = new XMLParser({
   removeNSPrefix: true,
   parseAttributeValue: false,
   parseTagValue: false,
-  // Without a DOCTYPE, which is refused below, these are the five of XML and character references only.
+  // DOCTYPE is refused below, so these are only the five entities of XML and character references.
   processEntities: true,
 });
 
 /**
- * Parses XML that came in a file.
+ * Parses XML from a file.
  *
  * @param what names the file in messages.
- * @throws TileSourceError where it is not well formed, or has a DOCTYPE (entities can expand without end).
+ * @throws TileSourceError if it is not well formed, or has a DOCTYPE (entities can expand without end).
  */
 export function parseXml(text: string, what = 'this TIFF'): XmlElement {
   if (/<!\s*(?:doctype|entity)/i.test(text))
@@ -31,7 +31,7 @@ export function parseXml(text: string, what = 'this TIFF'): XmlElement {
 }
 
 function toElement(value: unknown): XmlElement | null {
-  // Any object that the parser makes is a plain one whose members are looked up by name.
+  // Every object that the parser makes is a plain one whose members are looked up by name.
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as XmlElement) : null;
 }
 

@@ -10,7 +10,7 @@ import { acceptedBy } from './answers/replies.js';
 import { streamOf } from './answers/streamed-file.js';
 import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serviceRoot, shared } from './context.js';
 
-/** Most frames of one answer. */
+/** Maximum number of frames of one answer. */
 const maxFrames = 5000;
 
 /** Numbers of frames, from 1, as a list in a path. @throws BadParameterError, NotFoundError */

@@ -25,7 +25,7 @@ export interface LinkDocument {
 /** The members of a link that can be changed. */
 export type LinkChange = Partial<Pick<LinkDocument, 'name' | 'opens' | 'associated' | 'expires'>>;
 
-/** Most links that a list shows. */
+/** Maximum number of links that a list shows. */
 const maxListed = 1000;
 
 /** The collection of links, and all queries on it. */

@@ -133,7 +133,7 @@ const quadInfo = defineRoute({
   },
 });
 
-/** Most textures that one answer reports on, and most characters that their parameters may have together. */
+/** Maximum number of textures that one answer reports on, and of characters that their parameters may have together. */
 const maxReported = 1000;
 const maxReportedCharacters = 1024 * 1024;
 
@@ -148,7 +148,9 @@ function requireFew(textures: number, characters: number): void {
   );
 }
 
-/** Most files that one job makes, and characters of their parameters together; a further request schedules the rest. */
+/**
+ * Maximum number of files that one job makes, and characters of their parameters together; a further request schedules the rest.
+ */
 const maxScheduled = 1000;
 const maxScheduledCharacters = 1024 * 1024;
 

@@ -16,11 +16,11 @@ export interface Measured {
 /** Reads samples of a level of the image, which may be less than 0. */
 export type ReadBox = (where: { frame: number; level: number; box: Box }) => Promise<Raster>;
 
-/** Most channels whose contrast is measured. The windows of others show the whole range. */
+/** Maximum number of channels whose contrast is measured. The windows of others show the whole range. */
 const maxMeasured = 64;
 /** The share of samples below and above a window. */
 const clipped = 0.001;
-/** Most samples that are sorted to find a window. */
+/** Maximum number of samples that are sorted to find a window. */
 const maxSorted = 2 ** 16;
 /** A coarse level that is more steps than this from the levels in the file is not made: that could read the whole image. */
 const maxSteps = 2;

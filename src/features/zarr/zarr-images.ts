@@ -18,7 +18,7 @@ import { below, documentNames, documentOf, type ZarrNode, type ZarrNodes } from 
 import { omeXml } from './ome-xml.js';
 import { chunkAt, replyWithChunk, replyWithText, type StoreRequest } from './store.js';
 
-/** Most images in a store. */
+/** Maximum number of images in a store. */
 export const maxImages = 500;
 
 /** Most images whose arrays and windows are remembered. */

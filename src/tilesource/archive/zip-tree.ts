@@ -4,10 +4,10 @@ import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } 
 import { TileSourceError } from '../../errors.js';
 import type { ByteReader, SourceInput, FileTree } from '../tile-source.js';
 
-/** Most files of an archive; each takes some 250 bytes of memory while it is open. */
+/** Maximum number of files of an archive; each takes some 250 bytes of memory while it is open. */
 const maxEntries = 2 ** 19;
 const bytesPerEntry = 250;
-/** Most bytes of a file that is compressed inside an archive: it is inflated as a whole. */
+/** Maximum number of bytes of a file that is compressed inside an archive: it is inflated as a whole. */
 const maxInflatedBytes = 2 ** 28;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
@@ -192,7 +192,7 @@ async function inflated(path: string, packed: Uint8Array, size: number): Promise
 /**
  * Opens a ZIP file, and calls `open` with its tree. Closing the tree closes the file. When either fails, nothing stays open.
  *
- * @throws TileSourceError where it is no ZIP file, or a damaged one; what `open` throws.
+ * @throws TileSourceError if it is no ZIP file, or a damaged one; what `open` throws.
  */
 export async function openInZip<Result>(
   input: Pick<SourceInput, 'open'>,

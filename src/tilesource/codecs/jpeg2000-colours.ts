@@ -1,12 +1,12 @@
 /** How the components of a JPEG 2000 code stream are transformed. */
 export interface Jpeg2000Coding {
-  /** Whether the first three components are mixed, as red, green and blue are. */
+  /** Whether the first three components are mixed, like red, green and blue. */
   mixed: boolean;
   /** Whether the wavelet is the reversible one. */
   reversible: boolean;
 }
 
-/** Reads the COD marker segment (ISO 15444-1 A.6.1) of the main header; `null` where there is none. */
+/** Reads the COD marker segment (ISO 15444-1 A.6.1) of the main header; `null` if there is none. */
 export function jpeg2000Coding(bytes: Uint8Array): Jpeg2000Coding | null {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = view.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));

@@ -22,7 +22,10 @@ function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
   return Buffer.concat([head, ...parts]);
 }
 
-/** A JP2 file that selects components: each of its channels is mapped directly to a component. A palette is required by the format but not used. */
+/**
+ * A JP2 file that selects components: each of its channels is mapped directly to a component. The format requires a palette, which
+ * is not used.
+ */
 function wrap(codeStream: Buffer, components: readonly number[]): Buffer {
   const unsigned = (at: number) => codeStream.readUInt32BE(at);
   const header = Buffer.alloc(14);

@@ -8,7 +8,7 @@ import { limitedWasm } from './threads/limited-wasm.js';
 export interface PictureTask {
   format: 'jpegxl' | 'heif';
   bytes: Uint8Array;
-  /** Largest number of pixels. `exactly`: the size that the picture must have, as for tiles. */
+  /** Maximum number of pixels. `exactly`: the size that the picture must have, as for tiles. */
   maxPixels: number;
   exactly?: { width: number; height: number };
 }
@@ -67,7 +67,7 @@ function optionalFile(path: string): string {
   }
 }
 
-/** A decoder. `memoryBytes` returns its present memory. */
+/** A decoder. `memoryBytes` returns its current memory. */
 export interface PictureDecoder {
   decode(task: PictureTask): Promise<WholePicture>;
   memoryBytes(): number;

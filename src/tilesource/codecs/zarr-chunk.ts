@@ -169,7 +169,10 @@ export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Ar
   };
 }
 
-/** Decodes a chunk to little-endian samples in the order of the axes. @throws Error if it is damaged or has another size than declared. */
+/**
+ * Decodes a chunk to little-endian samples in the order of the axes. @throws Error if it is corrupt or has another size than
+ * declared.
+ */
 export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries): Promise<Uint8Array<ArrayBuffer>> {
   const length = storedBytes(chunk);
   let { bytes } = chunk;

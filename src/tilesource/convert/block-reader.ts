@@ -21,8 +21,8 @@ export class BlockReader {
   ) {}
 
   /**
-   * Side of the blocks to read, in pixels: a multiple of two output tiles, and where possible of the source's tiles, so that no
-   * source tile is decoded for two blocks.
+   * Side of the blocks to read, in pixels: a multiple of two output tiles, and if possible of the source's tiles, so that no source
+   * tile is decoded for two blocks.
    */
   static blockSide({ tileWidth, tileHeight }: ImageMetadata, tileSide: number): number {
     const step = 2 * tileSide;

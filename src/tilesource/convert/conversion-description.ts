@@ -52,8 +52,8 @@ const imageDescription = 270;
 const resolutionTags = [282, 283, 296];
 
 /**
- * Gives the first directory of a little-endian TIFF a description. Removes its resolution if that is not known, because libvips always
- * writes one. The changed directory is appended to the file, and the header is made to refer to it.
+ * Gives the first directory of a little-endian TIFF a description. Removes its resolution if that is unknown, because libvips
+ * always writes one. The changed directory is appended to the file, and the header is updated to refer to it.
  */
 export async function redescribe(path: string, text: string, options: { keepsResolution: boolean }): Promise<void> {
   const file = await open(path, 'r+');

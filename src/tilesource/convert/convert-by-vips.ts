@@ -89,7 +89,7 @@ export async function convertByVips(
     return writeTiff({ ...withKnown(source, known, icc), internalMetadata: async () => internal ?? {} }, writing);
   }
   const icc = sampleForm(facts).converted ? null : (facts.icc ?? null);
-  // The intermediate file of a frame replaces that of the frame before.
+  // The intermediate file of a frame replaces that of the previous frame.
   const output = join(task.directory, 'base.tiff');
   const base = { kind: 'base', output, tileSide: baseTileSide, compression: 'none', predictor: false } as const;
   const openers = frames.map((page, index) => async () => {
@@ -100,7 +100,7 @@ export async function convertByVips(
   await writeTiff(openers, { ...writing, openingShare: baseShare });
 }
 
-/** Has libvips write the result, and describes the conversion in it. */
+/** Lets libvips write the result, and describes the conversion in it. */
 async function convertInOnePass(
   pass: VipsPass,
   { task, report, facts, known }: { task: ConversionTask; report: ConversionReport; facts: Metadata; known: KnownMetadata },

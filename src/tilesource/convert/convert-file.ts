@@ -28,7 +28,7 @@ export interface ConvertFileOptions {
  * Converts an image file to a tiled pyramid TIFF in a child process, which is killed when the signal is aborted.
  *
  * @param directory for the files of this conversion only; the caller removes it in any case.
- * @throws TileSourceError when the file cannot be read, BadValueError when an option does not suit it.
+ * @throws TileSourceError if the file cannot be read, BadValueError if an option does not suit it.
  */
 export async function convertFile(
   input: { path: string; name: string; mimeType: string },

@@ -16,7 +16,7 @@ import { writeTiff, type ConversionReport } from './write-tiff.js';
 /**
  * Converts an image file to a tiled pyramid TIFF.
  *
- * @throws TileSourceError when the file cannot be read; BadValueError when it does not have the frame that `onlyFrame` names.
+ * @throws TileSourceError if the file cannot be read; BadValueError if it does not have the frame that `onlyFrame` names.
  */
 export async function convert(task: ConversionTask, report: ConversionReport): Promise<void> {
   sharp.cache(false);
@@ -43,7 +43,7 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
   await writeTiff(tiff, { task, report, lossy });
 }
 
-/** Recognizes the format of a file that the TIFF source refused with this error, and checks that libvips may read it. */
+/** Recognizes the format of a file that the TIFF source refused with this error, and checks that libvips is allowed to read it. */
 async function recognize(path: string, refused: TileSourceError): Promise<VipsFile> {
   const reader = await openFileReader(path);
   try {

@@ -27,7 +27,7 @@ export interface Copying {
   progress(pixels: number): void;
 }
 
-/** Largest number of tiles that are read to find out whether the tiles of a level can be copied. */
+/** Maximum number of tiles that are read to find out whether the tiles of a level can be copied. */
 const probes = 64;
 /** Smallest number of tiles that are copied at the same time. Copying waits for the disk, so it gains from more than the processors. */
 const leastConcurrency = 8;

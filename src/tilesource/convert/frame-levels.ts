@@ -87,7 +87,7 @@ async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size
   const copied: (CopiedLevel | null)[] = [];
   let [done, share] = [0, 1];
   const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
-  // With `nearest`, reduced levels must hold unmixed pixels. How the source reduced its own is unknown, so they are not copied.
+  // With `nearest`, reduced levels must contain unmixed pixels. How the source reduced its own is unknown, so they are not copied.
   const wanted = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
   if (wanted.includes(false)) share = copyShare;
   const total = levels.reduce((sum, { width, height }, index) => sum + (wanted[index] ? width * height : 0), 0);

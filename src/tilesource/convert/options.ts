@@ -9,7 +9,7 @@ export const conversionPredictors = ['none', 'horizontal', 'float', 'yes'] as co
 export const conversionFormats = ['tiff', 'aperio'] as const;
 export const reductions = ['mean', 'nearest'] as const;
 
-/** Options of a conversion as a request gives them. Missing options get their defaults. */
+/** Options of a conversion as in a request. Missing options get their defaults. */
 export interface ConversionRequest {
   tileSize?: number | undefined;
   compression?: (typeof conversionCompressions)[number] | undefined;
@@ -39,7 +39,7 @@ export interface ConversionOptions {
   reduction: (typeof reductions)[number] | null;
   /** The frame to convert; `null`: all frames. */
   onlyFrame: number | null;
-  /** Number of threads. 0 or a negative number is added to the number of processors. `null`: one for each processor. */
+  /** Number of threads. 0 or a negative number is added to the number of processors. `null` means one for each processor. */
   concurrent: number | null;
 }
 

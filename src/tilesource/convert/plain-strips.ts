@@ -15,8 +15,8 @@ const plainCompressions: readonly number[] = [
 ];
 
 /**
- * Whether an opened TIFF is one large image in strips whose samples libvips reads identically, from the first row to the last. libvips
- * then converts it in one pass, and no tiles have to be made of its strips first.
+ * Whether an opened TIFF is one large image in strips whose samples libvips reads identically, from the first row to the last.
+ * libvips then converts it in one pass, and no tiles have to be made from its strips first.
  */
 export async function isPlainStrips(path: string, source: TileSource, maxUntiledSide: number): Promise<boolean> {
   const { metadata, associatedImages = [] } = source;

@@ -1,7 +1,7 @@
 import type { TileSource } from '../tile-source.js';
 import { createRaster, fullValue, leastValue, sampleBytes, type Raster, type SampleType } from '../raster.js';
 
-/** How samples of any type become the unsigned integers of 8 or 16 bits that are written. */
+/** How samples of any type become unsigned integers of 8 or 16 bits. */
 export interface SampleMapping {
   dtype: 'uint8' | 'uint16';
   /** Computes a new sample; `null` if samples stay unchanged. */

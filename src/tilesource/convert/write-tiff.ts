@@ -92,7 +92,10 @@ export async function writeTiff(input: TileSource | readonly (() => Promise<Tile
   }
 }
 
-/** Adds to the directories of a frame, finest first, what does not concern their tiles: resolution, profile and, to the first, a description. */
+/**
+ * Adds the tags that do not concern tiles to the directories of a frame, finest first: resolution, profile and, to the first, a
+ * description.
+ */
 function describedLevels(
   directories: readonly DirectoryPlan[],
   { metadata, icc, text }: { metadata: ImageMetadata; icc: Uint8Array | null; text: string },
@@ -108,7 +111,9 @@ function describedLevels(
   }));
 }
 
-/** XResolution, YResolution and ResolutionUnit (centimetres) of a level that was halved this often; none if the scale is not known. */
+/**
+ * XResolution, YResolution and ResolutionUnit (centimeters) of a level that was halved this often; none if the scale is unknown.
+ */
 function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
   if (mmX === null || mmY === null) return [];
   const scale = 2 ** level;
@@ -139,7 +144,7 @@ export function chosenFrames(only: number | null, frames: number): number[] {
   return [only];
 }
 
-/** How tiles are packed: as the options say, otherwise by their defaults. */
+/** How to pack tiles, according to the options or their defaults. */
 export function packingFor(
   options: ConversionOptions,
   source: { lossyTiff: boolean; dtype: ImageMetadata['dtype'] },

@@ -3,7 +3,7 @@ import type { ImageMetadata } from '../tile-source.js';
 import { fullValue, leastValue, type Raster } from '../raster.js';
 import type { MeasuredSamples } from '../measure/measured-samples.js';
 
-/** Number of samples that are processed between two looks at the clock. */
+/** Number of samples that are processed between two checks of the time. */
 const samplesAtOnce = 65_536;
 
 /** A band of the default style: its samples from `min` to `max` become the colors of the palette. */
@@ -16,8 +16,8 @@ interface StyleBand {
 }
 
 /**
- * Whether an image is displayed in the range of its samples if a request gives no style. This holds for georeferenced measurements, such as
- * elevations, of which the usual reduction to bytes would show little.
+ * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced measurements,
+ * such as elevations, of which the usual reduction to bytes would show little.
  */
 export function hasUsualStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';

@@ -12,9 +12,9 @@ export interface MapPosition {
   /** Size of its smallest pixel in meters on the map; `null` if no pixel is on the map. */
   metresPerPixel: number | null;
   /**
-   * Gives a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees, a
-   * position has a longitude for each revolution around the earth: that of the middle is chosen nearest to the image, and those of the
-   * other positions nearest to that of the middle.
+   * Returns a function from positions on the map near a middle one to pixels of the image. If the image's coordinates are degrees,
+   * a position has a longitude for each revolution around the earth: that of the middle is chosen nearest to the image, and those
+   * of the other positions nearest to that of the middle.
    */
   pixelsAround: (middle: Point) => Transformer;
   /** Distance in pixels between a position and the same position one revolution (360°) further east; `null` if coordinates are not degrees. */

@@ -88,10 +88,10 @@ export function projectionNamed(name: string): string | null {
   return known;
 }
 
-/** Turns coordinates of one projection into those of another; where there are none, they are not finite. */
+/** Converts coordinates from one projection to another; the result is not finite if there are none. */
 export type Transformer = (point: Point) => Point;
 
-/** @throws BadValueError for a definition that proj4 does not understand; TileSourceError where proj4 is not installed. */
+/** @throws BadValueError for a definition that proj4 does not understand; TileSourceError if proj4 is not installed. */
 export function transformer(from: string, to: string): Transformer {
   if (from === to) return (point) => point;
   const found = libraries();

@@ -59,7 +59,7 @@ export function positionInPixels<P extends { left?: number; top?: number; units?
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x < image.sizeX && y < image.sizeY;
   const { x, y } = found.find(isInside) ?? found[0]!;
   const { units: _units, ...rest } = position;
-  // A position that is not in the image becomes one just outside of it.
+  // A position that is not in the image becomes one just outside it.
   const at = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
   return { ...rest, left: at(x, image.sizeX), top: at(y, image.sizeY) } as P;
 }

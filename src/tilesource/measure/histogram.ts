@@ -43,7 +43,7 @@ export interface BandStatistics {
   count: number;
 }
 
-/** Largest number of bins of a band, and of all bands together. */
+/** Maximum number of bins of a band, and of all bands together. */
 const maxBins = 65_536;
 const maxBinsOfAll = 2 ** 19;
 

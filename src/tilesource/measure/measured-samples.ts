@@ -11,22 +11,22 @@ export interface MeasuredSamples {
   extremes: readonly Raster[];
 }
 
-/** Largest number of pixels that are read for statistics. A rectangle with more pixels is sampled. */
+/** Maximum number of pixels that are read for statistics. A rectangle with more pixels is sampled. */
 const measuredPixels = 2 ** 22;
 
-/** Largest number of samples that are read for statistics, over all bands. */
+/** Maximum number of samples that are read for statistics, over all bands. */
 const measuredSamples = 2 ** 26;
 
 /** Smallest number of tiles by which a large rectangle is sampled, even if these have more pixels than the limit. */
 const leastTiles = 4;
 
-/** Largest number of pixels of a stored coarser level that are searched for the positions of the extremes. */
+/** Maximum number of pixels of a stored coarser level that are searched for the positions of the extremes. */
 const searchedPixels = 2 ** 19;
 
-/** Number of samples that are processed between two looks at the clock. */
+/** Number of samples that are processed between two checks of the time. */
 const picksAtOnce = 65_536;
 
-/** Largest number of tiles that are read for the minimum and for the maximum of each band, and altogether. */
+/** Maximum number of tiles that are read for the minimum and for the maximum of each band, and altogether. */
 const extremeTiles = 3;
 const mostExtremeTiles = 24;
 

@@ -4,8 +4,8 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { SharedWork } from './shared-work.js';
 
 /**
- * Cost of a kept block in addition to its samples. An entry takes some hundred bytes, and time to remove. Without this, files with
- * blocks of single pixels would fill the memory with tens of millions of entries.
+ * Cost of a cached block in addition to its samples. An entry takes some hundred bytes, and time to remove. Without this, files
+ * with blocks of single pixels would fill the memory with tens of millions of entries.
  */
 const bytesPerEntry = 2048;
 
@@ -16,7 +16,7 @@ interface Kept {
 }
 
 /**
- * Decoded parts of files that are larger than a tile, kept for neighboring tiles. Shared by all files of a tile source, so that
+ * Decoded parts of files that are larger than a tile, cached for neighboring tiles. Shared by all files of a tile source, so that
  * their total memory is bounded.
  */
 export class DecodedBlocks {
@@ -68,7 +68,7 @@ export class DecodedBlocks {
 /** The decoded blocks of one file. */
 export interface FileBlocks {
   /**
-   * The block of this name, from memory or else decoded, once for all callers at the same time. It must not be changed.
+   * The block with this name, from memory or decoded, once for all simultaneous callers. It must not be changed.
    *
    * @param decode gets a signal that is aborted when no caller waits any more.
    */

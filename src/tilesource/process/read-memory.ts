@@ -1,4 +1,4 @@
-/** Length of a piece, and how many there are. When all are lent, new memory is allocated. */
+/** Length and number of pieces. When all are lent, new memory is allocated. */
 const bytes = 2 ** 20;
 const pieces = 4;
 
@@ -6,7 +6,7 @@ const free: Uint8Array[] = [];
 let made = 0;
 
 /**
- * Lends memory for bytes of a file that are not needed any more when the work is done, such as compressed bytes. If memory were allocated for each
+ * Lends memory for bytes of a file that are not needed after the work, such as compressed bytes. If memory were allocated for each
  * piece, the garbage collector would run some ten times a second, which takes a quarter of the time of reading tiles.
  */
 export async function withReadMemory<Result>(work: (into: Uint8Array | undefined) => Promise<Result>): Promise<Result> {

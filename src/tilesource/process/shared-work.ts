@@ -5,7 +5,7 @@ interface Shared<Result> {
   result: Promise<Result>;
   waiting: number;
   controller: AbortController;
-  /** Whether the work is finished, so that it cannot be aborted any more. */
+  /** Whether the work is finished, so that it can no longer be aborted. */
   done: boolean;
 }
 
@@ -14,7 +14,7 @@ export class SharedWork<Result> {
   readonly #underWay = new Map<string, Shared<Result>>();
 
   /**
-   * Joins the work of this name, or begins it.
+   * Joins the work with this name, or starts it.
    *
    * @param work gets a signal that is aborted when no caller waits any more.
    * @param signal ends only the waiting of this caller, with its reason.
@@ -43,7 +43,7 @@ export class SharedWork<Result> {
         shared.done = true;
         this.#forget(name, shared);
       },
-      // The callers that wait get the error. If there are none any more, it is ignored.
+      // The waiting callers get the error. If there are none left, it is ignored.
       () => this.#forget(name, shared),
     );
     return shared;

@@ -1,6 +1,6 @@
 /**
- * The reason of libvips for a failure, in one line. libvips has one text of errors for the process, not one for each picture, so another failure at
- * the same time may have taken it.
+ * The reason of a libvips failure, in one line. libvips has one text of errors for the process, not one for each picture, so
+ * another simultaneous failure may have taken it.
  */
 export function vipsReason(error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');

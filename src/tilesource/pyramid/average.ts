@@ -155,7 +155,7 @@ function ofAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans
   };
 }
 
-/** Most rows that are added in one piece, so that sums fit into 16 bits. */
+/** Maximum number of rows that are added in one piece, so that sums fit into 16 bits. */
 const packedRows = 256;
 
 /**

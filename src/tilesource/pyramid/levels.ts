@@ -9,7 +9,7 @@ export interface Level extends Size {
   lengths: Float64Array;
 }
 
-/** Largest number of bytes of uncompressed tiles that wait to be encoded and written. */
+/** Maximum number of bytes of uncompressed tiles that wait to be encoded and written. */
 const waitingBytes = 2 ** 25;
 
 /** A level of this size, none of whose tiles is written yet. */

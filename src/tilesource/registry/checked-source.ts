@@ -6,7 +6,7 @@ import { fullValue } from '../raster.js';
 const counts = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
 
 /**
- * Checks that the image that a source has opened is possible. With impossible sizes, the search for tiles would be endless.
+ * Checks the properties of an image that a source has opened. With impossible sizes, the search for tiles would be endless.
  *
  * @throws TileSourceError that names the fault, for the author of the source.
  */

@@ -11,9 +11,9 @@ interface PluginDescription {
 }
 
 /**
- * Finds the tile sources of installed packages: of those in the `node_modules` folders at and above a place whose `plugin.json` says
- * `"extends": "express-large-image"` and names as `tileSources` a module that exports a list `tileSources`. One that cannot be loaded is left out,
- * and the logger is told why.
+ * Finds the tile sources of installed packages: of those in the `node_modules` folders at and above a path whose `plugin.json` says
+ * `"extends": "express-large-image"` and names as `tileSources` a module that exports a list `tileSources`. One that cannot be
+ * loaded is left out, and the reason is logged.
  *
  * @param from a folder, or `import.meta.url` of a module.
  */

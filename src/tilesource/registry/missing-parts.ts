@@ -1,13 +1,13 @@
 import { MissingPartsError } from '../../errors.js';
 
-/** Most missing files that a message names. */
+/** Maximum number of missing files that a message names. */
 const maxNamed = 20;
 
 /**
- * The error for an image of several files of which some are missing.
+ * The error for an image of several files, some of which are missing.
  *
- * @param what beginning of the message: `Files of the slide are not there`.
- * @param missing paths relative to the file that names them.
+ * @param what start of the message: `Files of the slide are not there`.
+ * @param missing paths relative to the file that refers to them.
  */
 export function missingParts(what: string, missing: readonly string[]): MissingPartsError {
   const rest = missing.length > maxNamed ? ` and ${missing.length - maxNamed} more` : '';

@@ -10,7 +10,7 @@ import {
   type TileSourceDefinition,
 } from '../tile-source.js';
 
-/** The facts on which the order depends in which sources try a file. */
+/** The properties of a file that determine in which order sources try it. */
 export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;
 
 /** An opened file and the source that reads it. */
@@ -20,24 +20,24 @@ export interface OpenedSource {
   source: TileSource;
 }
 
-/** A source as GET large_image/sources lists it. */
+/** A source as listed by GET large_image/sources. */
 export interface SourceListing {
   extensions: Record<string, number>;
   mimeTypes: Record<string, number>;
   version?: string;
 }
 
-/** Switches of a registry. */
+/** Options of a registry. */
 export interface RegistryOptions {
-  /** Regular expression, of any case: files of these names are only tried by sources that know their extension or mime type. */
+  /** Regular expression, ignoring case: files with such names are only tried by sources that know their extension or mime type. */
   ignoredNames?: string;
-  /** Regular expressions, of any case, by the name of a source: files of these names are not opened by it. */
+  /** Regular expressions, ignoring case, by the name of a source, which does not open files with such names. */
   sourceIgnoredNames?: Readonly<Record<string, string>>;
   /** Logs sources that fail with unexpected errors. */
   logger?: { warn(fields: object, event: string): void };
 }
 
-/** A source that may read a file, and how much it wants to. */
+/** A source that may read a file, and its priority. */
 interface Candidate {
   definition: TileSourceDefinition;
   priority: Priority;
@@ -62,17 +62,17 @@ export class TileSourceRegistry {
     this.#options = options;
   }
 
-  /** A registry that also has these sources. A source replaces an existing one of the same name. */
+  /** A registry that also has these sources. A source replaces an existing one with the same name. */
   register(...definitions: TileSourceDefinition[]): TileSourceRegistry {
     return new TileSourceRegistry(this.#options, [...this.#definitions.values(), ...definitions]);
   }
 
-  /** The source of that name. */
+  /** The source with this name. */
   get(name: string): TileSourceDefinition | undefined {
     return this.#definitions.get(name);
   }
 
-  /** Sources whose images may be made of other files of a folder, by name. */
+  /** Sources whose images can be combined from other files of a folder, by name. */
   readingFolders(): ReadonlyMap<string, TileSourceDefinition> {
     return new Map([...this.#definitions].filter(([, { readsFolder }]) => readsFolder !== undefined));
   }
@@ -129,9 +129,9 @@ export class TileSourceRegistry {
   }
 
   /**
-   * Opens a file with the first source that can read it, or with the one that is named.
+   * Opens a file with the first source that can read it, or with the named one.
    *
-   * @throws TileSourceError that says what is wrong with the file; its cause is why each source that was tried refused it.
+   * @throws TileSourceError that says what is wrong with the file; its cause says why each source refused it.
    */
   async open(input: SourceInput, options: SourceOptions & { sourceName?: string } = {}): Promise<OpenedSource> {
     const { sourceName, ...sourceOptions } = options;
@@ -175,7 +175,7 @@ export class TileSourceRegistry {
     return given === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, given);
   }
 
-  /** The failure as a client may read it. Errors thrown on purpose explain themselves; others are logged. */
+  /** The failure as a text for clients. Errors thrown on purpose explain themselves; others are logged. */
   #explained(definition: TileSourceDefinition, input: SourceInput, error: unknown): TileSourceError {
     if (error instanceof TileSourceError) return error;
     this.#options.logger?.warn({ sourceName: definition.name, file: input.name, error }, 'TileSource:Open:Crashed');
@@ -183,7 +183,7 @@ export class TileSourceRegistry {
   }
 }
 
-/** An error that only says that the file cannot be read at the moment, even if a source has wrapped it into another one. */
+/** An error which only means that the file cannot be read at the moment, even if a source has wrapped it. */
 function outageIn(error: unknown): LargeImageError | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
     if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;
@@ -195,7 +195,7 @@ function isListed(table: Readonly<Record<string, Priority>>, key: string): boole
   return key !== 'default' && Object.hasOwn(table, key);
 }
 
-/** Extensions of a name, in lower case, the text before a blank: `a.ome.tif` has `ome` and `tif`. */
+/** Extensions of a name, in lower case, without text after a blank: `a.ome.tif` has `ome` and `tif`. */
 function extensionsOf(name: string): string[] {
   return name
     .split('.')

@@ -12,22 +12,22 @@ import { createRaster, sampleBytes, type Raster } from '../raster.js';
 import type { RasterCache } from '../requests.js';
 import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js';
 
-/** Largest mosaic, in bytes of samples, from which a tile of a missing level is made in one step. */
+/** Maximum mosaic, in bytes of samples, from which a tile of a missing level is made in one step. */
 const maxMosaicBytes = 2 ** 26;
 
-/** Most stored tiles, or parts of them, that one picture is made of: reading so many takes a minute. */
+/** Maximum number of stored tiles, or parts of them, in one picture. Reading this many takes a minute. */
 const maxStoredTiles = 2 ** 18;
 
-/** Fewest stored tiles that are worth decoding together, and most bytes of them. */
+/** Minimum number of stored tiles that are worth decoding together, and maximum of their bytes. */
 const leastMosaic = 4;
 const maxEncodedBytes = 2 ** 28;
 /** Stored tiles read at the same time: they are neither decoded nor large, and each read waits for a turn of the event loop. */
 const storedReads = 32;
 
-/** Most corrupt tiles that are remembered for each image. */
+/** Maximum number of corrupt tiles that are remembered for each image. */
 const maxCorrupt = 1000;
 
-/** Bytes of composed tiles kept per image where the caller brings no cache. */
+/** Bytes of composed tiles that are cached per image if the caller has no cache. */
 const ownCacheBytes = 2 ** 24;
 /** Per-entry overhead, so that tiny tiles cannot fill the cache with millions of entries. */
 const bytesPerEntry = 1024;
@@ -43,11 +43,11 @@ function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
 
 /** A rectangle of a level, in its pixels, of one frame. */
 export interface LevelBox {
-  /** May be less than 0, for what is coarser than the coarsest level: each level less halves the size once more. */
+  /** Can be negative for levels coarser than the coarsest level; each halves the size again. */
   level: number;
   frame: number;
   box: Box;
-  /** Pixels of levels that the file does not hold are picked, and not averaged. */
+  /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
   /** Samples that mean no value to the picture, of each band: see {@link AverageOptions}. */
   bandNodata?: readonly (number | null)[];
@@ -58,13 +58,13 @@ export interface LevelBox {
 /** A tile as it is read: see {@link LevelBox}. */
 type WantedTile = TileAddress & Pick<LevelBox, 'nearest' | 'bandNodata' | 'corrupt'>;
 
-/** Reads decoded tiles of every level, also of those that the file does not hold, and rectangles of any level. */
+/** Reads decoded tiles of every level, including those that the file does not contain, and rectangles of any level. */
 export class TileReader {
   readonly #source: TileSource;
   readonly #cache: RasterCache;
   readonly #concurrency: number;
   readonly #reading: WorkQueue;
-  /** Corrupt tiles that were met so far, by their key. */
+  /** The corrupt tiles found so far, by their key. */
   readonly #corrupt = new Map<string, CorruptTileError>();
   readonly #readingStored = new WorkQueue({ name: 'tiles', running: storedReads });
 
@@ -75,7 +75,7 @@ export class TileReader {
     this.#reading = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
-  /** The corrupt tiles that were met so far; of very many only the first. */
+  /** The corrupt tiles found so far; if there are very many, only the first. */
   get corruptTiles(): readonly CorruptTileError[] {
     return [...this.#corrupt.values()];
   }
@@ -92,7 +92,7 @@ export class TileReader {
     if (cached) return cached;
     const before = corrupt?.met;
     const made = await this.#compose(address, signal);
-    // Others may not want holes. While this tile was made, another one of the picture may have met them.
+    // Other callers may not want holes. While this tile was made, another tile of the picture may have found them.
     if (before === corrupt?.met) this.#cache.set(key, made);
     return made;
   }
@@ -121,8 +121,8 @@ export class TileReader {
   }
 
   /**
-   * A rectangle of a level, undecoded, where the file holds all of it as JPEG tiles; else `null`. A damaged tile shows when the
-   * picture is used: reading the box tells then which it is.
+   * A rectangle of a level, undecoded, if the file contains all of it as JPEG tiles; otherwise `null`. A corrupt tile is noticed
+   * when the picture is used; reading the box then tells which it is.
    */
   async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
     const mosaic = await this.#storedMosaic(where, signal);
@@ -154,7 +154,7 @@ export class TileReader {
     return { tiles, columns: last.x - first.x + 1, offset };
   }
 
-  /** @throws TileSourceError where a picture would be made of too many stored tiles of tiles of this level. */
+  /** @throws TileSourceError if a picture would be made from too many stored tiles for tiles of this level. */
   #checkCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
     const { metadata, populatedLevels, partsPerTile = 1 } = this.#source;
     const stored = populatedLevels.find((candidate) => candidate >= level) ?? level;
@@ -168,7 +168,7 @@ export class TileReader {
     );
   }
 
-  /** Decodes stored tiles together where the file has them as JPEG; `missing` are the others. */
+  /** Decodes stored tiles together if the file has them as JPEG; `missing` are the others. */
   async #readMosaic(
     where: LevelBox,
     signal: AbortSignal | undefined,
@@ -187,12 +187,12 @@ export class TileReader {
       return { raster: fitBorder(raster, where.box), missing };
     } catch {
       signal?.throwIfAborted();
-      // A damaged tile: reading one by one tells which, and what is wrong with it.
+      // A tile is corrupt. Reading one by one tells which, and what is wrong with it.
       return null;
     }
   }
 
-  /** The JPEG tiles that the file holds of a box, undecoded; `null` where the first of them is none. */
+  /** The JPEG tiles of a box, undecoded; `null` if the first of them is not one. */
   async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
     const { metadata, populatedLevels } = this.#source;
     const isBytes = metadata.dtype === 'uint8' && metadata.white === undefined;
@@ -315,7 +315,7 @@ async function copyEveryNth(target: Raster, tile: Raster, at: { left: number; to
   blit(target, await decimate(part, step), { left: (at.left + skipX) / step, top: (at.top + skipY) / step });
 }
 
-/** How much of a mosaic of stored tiles shows the image: files may end a pixel before the level does. */
+/** The part of a mosaic of stored tiles that shows the image. Files may end a pixel before the level does. */
 function shownPart(stored: readonly (EncodedImage | null)[], columns: number, tile: Size): Size {
   const rows = stored.length / columns;
   const shown = { width: columns * tile.width, height: rows * tile.height };

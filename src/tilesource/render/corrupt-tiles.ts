@@ -4,17 +4,17 @@ import { levelScale, type Box, type PyramidShape, type Window } from '../geometr
 import type { TileAddress } from '../tile-source.js';
 import type { Picture } from './pixels.js';
 
-/** Tiles that a picture should show and whose bytes are corrupt. They are passed on while the picture is read, and drawn as holes in the end. */
+/** Corrupt tiles of a picture. They are collected while the picture is read, and drawn as holes at the end. */
 export class CorruptTiles {
   readonly #errors = new Map<string, CorruptTileError>();
-  /** How many other tiles were read. */
+  /** Number of other tiles that were read. */
   #good = 0;
 
   get count(): number {
     return this.#errors.size;
   }
 
-  /** How often a corrupt tile was met; the same one may be met again. */
+  /** How often a corrupt tile was found; the same one may be found again. */
   met = 0;
 
   add(error: CorruptTileError): void {
@@ -26,16 +26,16 @@ export class CorruptTiles {
     this.#good += count;
   }
 
-  /** @throws the first error, if there is nothing to be shown next to the corrupt tiles. */
+  /** @throws the first error, if the picture would contain nothing but corrupt tiles. */
   check(): void {
     const [first] = this.#errors.values();
     if (first !== undefined && this.#good === 0) throw first;
   }
 
   /**
-   * Draws the holes, in place: opaque and hatched, so that nobody takes them for a part of the image.
+   * Draws the holes, in place: opaque and hatched, so that nobody mistakes them for a part of the image.
    *
-   * @param shown what the picture shows, in pixels of full resolution.
+   * @param shown the area of the picture, in pixels of full resolution.
    */
   async draw(picture: Picture, shape: PyramidShape, shown: Window): Promise<void> {
     const across = picture.width / shown.width;
@@ -72,24 +72,24 @@ async function hatch({ data, width, bands }: Picture, box: Box): Promise<void> {
   });
 }
 
-/** A name that is equal for the same tile only. */
+/** A name that is equal only for the same tile. */
 export function tileKey({ level, x, y, frame }: Readonly<TileAddress>): string {
   return `${frame}/${level}/${x}/${y}`;
 }
 
 /**
- * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the error as it is,
- * because a read that failed may succeed the next time.
+ * The error for a tile that a source could not read: a {@link CorruptTileError} if its bytes cannot be decoded, otherwise the error
+ * unchanged, because a failed read may succeed the next time.
  */
 export function tileError(error: unknown, tile: TileAddress): unknown {
   return error instanceof TileSourceError && !isFailedRead(error) ? new CorruptTileError(tile, error) : error;
 }
 
-/** Whether reading failed, and not decoding. Sources may have wrapped the error. */
+/** Whether reading failed, rather than decoding. Sources may have wrapped the error. */
 function isFailedRead(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof FailedReadError || cause instanceof MissingPartsError || cause.name === 'AbortError') return true;
-    // Full queues, unreachable hosts, missing files.
+    // These are full queues, unreachable hosts and missing files.
     if (cause instanceof LargeImageError && !(cause instanceof TileSourceError)) return true;
     // Errors of the operating system name their call; those of libraries, such as zlib, do not.
     if ('syscall' in cause) return true;

@@ -43,7 +43,7 @@ export function dziMaxLevel(shape: PyramidShape): number {
 }
 
 /**
- * Position and encoding from the name of a tile, `<x>_<y>.<extension>`; `encoding` is `null` where the extension says none.
+ * Position and encoding from the name of a tile, `<x>_<y>.<extension>`; `encoding` is `null` if the extension says none.
  *
  * @throws BadParameterError
  */
@@ -58,7 +58,7 @@ export function parseDziName(name: string): { x: number; y: number; encoding: 'J
 /**
  * The region of a tile in base-layer pixels, and the tile's size.
  *
- * @throws BadParameterError when there is no such level or tile.
+ * @throws BadParameterError if there is no such level or tile.
  */
 export function dziTileRegion(
   shape: PyramidShape,

@@ -28,7 +28,7 @@ const mimeTypes: Record<Encoding, string> = {
   TGA: 'image/x-tga',
 };
 
-/** Longest side in pixels that can be written. The format JPEG has 65 535, and the libraries that write and read it have less. */
+/** Maximum side in pixels of each encoding. The format JPEG has 65,535, and the libraries that write and read it have less. */
 const longestSides: Partial<Record<Encoding, number>> = {
   JPEG: 65_500,
   JFIF: 65_500,
@@ -41,7 +41,7 @@ const longestSides: Partial<Record<Encoding, number>> = {
 /** Encodings that keep an alpha band. */
 const keepAlpha: ReadonlySet<Encoding> = new Set(['PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'TGA']);
 
-/** Compressions of TIFF by every name they have on the wire. */
+/** Compressions of TIFF, by every name that requests can use. */
 const compressionNames = {
   raw: 'none',
   none: 'none',
@@ -73,7 +73,7 @@ export interface EncodingOptions {
 }
 
 /**
- * Checks encoding options and fills in defaults. Quality is brought into its range, as the peer does.
+ * Checks encoding options and fills in defaults. As in Girder, a quality outside its range is moved into it.
  *
  * @throws BadValueError for an unknown encoding or compression.
  */
@@ -108,15 +108,15 @@ function parseCompression(name: string | undefined, encoding: Encoding): TiffCom
   throw new BadValueError(`Invalid tiffCompression '${name}'. Allowed values: ${allowed.join(', ')}.`);
 }
 
-/** Whether the options are those that hold when a request says nothing about quality. */
+/** Whether the quality options are the defaults. */
 export function hasDefaultQuality(options: EncodingOptions): boolean {
   return options.quality === pictureDefaults.jpegQuality && options.subsampling === pictureDefaults.jpegSubsampling;
 }
 
 /**
- * Checks that a picture of this size may be made.
+ * Checks that a picture of this size can be made.
  *
- * @throws BadValueError naming the limit.
+ * @throws BadValueError that names the limit.
  */
 export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels: number): void {
   if (options.encoding === 'TILED') return;
@@ -135,7 +135,7 @@ export function longestSide({ encoding, compression }: Pick<EncodingOptions, 'en
   return longestSides[isJpegInside ? 'JPEG' : encoding] ?? Infinity;
 }
 
-/** @throws BadValueError if the format cannot hold a picture of this size. */
+/** @throws BadValueError if the format cannot contain a picture of this size. */
 function checkFormat(size: Size, options: EncodingOptions): void {
   const limit = longestSide(options);
   if (Math.max(size.width, size.height) <= limit) return;
@@ -149,11 +149,11 @@ export interface EncodingSteps {
   resize?: Size & { kernel: Kernel };
   /** Completes the picture to this size. */
   extend?: Size & { left: number; top: number; color: Rgba };
-  /** Scale of the result, for formats that say it; absent where it is unknown. */
+  /** Scale of the result, for formats that can contain it; absent if it is unknown. */
   pixelsPerMm?: { x: number; y: number } | undefined;
   /** Color under transparent pixels where the format has no alpha; default white. */
   background?: Rgba;
-  /** Aborted before it begins, nothing is done. */
+  /** If it is aborted before the work starts, nothing is done. */
   signal?: AbortSignal | undefined;
 }
 
@@ -163,16 +163,16 @@ function colorOf([r, g, b]: Rgba) {
   return { r, g, b };
 }
 
-/** Pixels that are moved before the time is looked at. */
+/** Number of pixels that are moved between checks of the time. */
 const pixelsAtOnce = 16_384;
 
-/** A picture that is decoded only when it is used, for one use. */
+/** A picture that is only decoded when it is used, for one use. */
 export interface OpenedPicture extends Size {
   image: Sharp;
   bands: Picture['bands'];
 }
 
-/** Encodes a picture. @throws Error of libvips where an opened one is damaged. */
+/** Encodes a picture. @throws Error of libvips if an opened one is corrupt. */
 export async function encodePicture(
   picture: Picture | OpenedPicture,
   options: EncodingOptions,
@@ -229,16 +229,16 @@ function scaled(image: Sharp, { width, height, kernel }: Size & { kernel: Kernel
   return image.resize(width, height, { fit: 'fill', kernel });
 }
 
-/** How a scale is best done when the request does not say: Lanczos to shrink, bicubic to enlarge. */
+/** The best method for scaling if the request does not say: Lanczos to shrink, bicubic to enlarge. */
 export function defaultKernel(from: Size, to: Size): Kernel {
   return to.width > from.width || to.height > from.height ? 'cubic' : 'lanczos3';
 }
 
-/** Scales a picture by libvips, for what libvips does well; keeps its bands. */
+/** Scales a picture with libvips, for the cases that libvips does well; keeps its bands. */
 export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
   if (sameSize(size, picture)) return picture;
   let image = scaled(openPicture(picture), size);
-  // libvips gives gray back as one band only on demand, and gray with alpha as four.
+  // libvips returns gray as one band only on request, and gray with alpha as four.
   if (picture.bands === 1) image = image.toColourspace('b-w');
   const resized = image.raw();
   const { data, info } = await processed(() => resized.toBuffer({ resolveWithObject: true }), signal);
@@ -300,14 +300,14 @@ async function write(
 const [xResolution, yResolution, resolutionUnit] = [282, 283, 296];
 const resolutionTags: ReadonlySet<number> = new Set([xResolution, yResolution, resolutionUnit]);
 
-/** Where the entries of the first directory of a TIFF begin that libvips wrote, and where they end; `null` for one that it writes otherwise. */
+/** Start and end of the entries of the first directory of a TIFF that libvips wrote; `null` for one that it writes differently. */
 function entriesOf(tiff: Buffer): { start: number; end: number } | null {
   if (tiff.toString('latin1', 0, 4) !== 'II*\0') return null;
   const start = tiff.readUInt32LE(4) + 2;
   return { start, end: start + tiff.readUInt16LE(start - 2) * 12 };
 }
 
-/** Writes the resolution where libvips has put one: by itself it takes no scales of maps, nor of electron microscopes. */
+/** Replaces the resolution that libvips has written, because it does not accept the scales of maps and electron microscopes. */
 function withResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Buffer {
   const { start, end } = entriesOf(tiff) ?? { start: 0, end: 0 };
   for (let entry = start; entry < end; entry += 12) {
@@ -321,7 +321,7 @@ function withResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Bu
 
 const centimetre = 3;
 
-/** Takes the resolution, which libvips makes up where it knows none, out of the first directory of a TIFF that it wrote. */
+/** Removes the resolution from the first directory of a TIFF written by libvips, which invents one if it knows none. */
 function withoutResolution(tiff: Buffer): Buffer {
   const entries = entriesOf(tiff);
   if (entries === null) return tiff;
@@ -332,7 +332,7 @@ function withoutResolution(tiff: Buffer): Buffer {
     tiff.copyWithin(to, entry, entry + 12);
     to += 12;
   }
-  // The offset of the next directory follows the entries: there is none.
+  // The offset of the next directory follows the entries; it is 0.
   tiff.fill(0, to, end + 4);
   tiff.writeUInt16LE((to - start) / 12, start - 2);
   return tiff;
@@ -347,7 +347,7 @@ function ppm({ data, width, height }: RawPicture): Uint8Array {
   return Buffer.concat([Buffer.from(`P6\n${width} ${height}\n255\n`, 'latin1'), data]);
 }
 
-/** 24-bit bitmap: rows from the bottom, blue first, rows padded to four bytes. */
+/** A 24-bit bitmap: rows from the bottom, blue first, rows padded to four bytes. */
 async function bmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
   const headerLength = 54;
   const rowLength = Math.ceil((width * 3) / 4) * 4;

@@ -2,11 +2,11 @@ import sharp from 'sharp';
 import { processed } from '../process/processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 
-/** Entries of a profile that are looked through, and bytes of a name: profiles have some twenty, and a line. */
+/** Maximum number of entries of a profile that are read, and of bytes of a name. Profiles have some twenty entries, and a line. */
 const maxTags = 1000;
 const maxNameBytes = 4096;
 
-/** Name that a color profile gives itself; `null` where it gives none. */
+/** Name that a color profile gives itself; `null` if it gives none. */
 export function profileDescription(profile: Uint8Array): string | null {
   const view = Buffer.from(profile.buffer, profile.byteOffset, profile.byteLength);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
@@ -45,7 +45,7 @@ export function isSrgbProfile(profile: Uint8Array): boolean {
 
 let srgb: Promise<Uint8Array> | null = null;
 
-/** The profile of sRGB, as libvips brings it. */
+/** The profile of sRGB that is part of libvips. */
 export function srgbProfile(): Promise<Uint8Array> {
   srgb ??= (async () => {
     const pixel = sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } });
@@ -56,10 +56,10 @@ export function srgbProfile(): Promise<Uint8Array> {
 }
 
 /**
- * Converts a picture to sRGB (gray stays gray). libvips converts what it reads from a file with a profile, so the samples
- * are handed over as an uncompressed TIFF. libvips always uses the perceptual intent.
+ * Converts a picture to sRGB (gray stays gray). libvips converts pictures that it reads from a file with a profile, so the samples
+ * are passed as an uncompressed TIFF. libvips always uses the perceptual intent.
  *
- * @throws Error when libvips cannot use the profile.
+ * @throws Error if libvips cannot use the profile.
  */
 export async function convertToSrgb(picture: Picture, profile: Uint8Array): Promise<Picture> {
   let image = sharp(asTiff(picture, profile), { limitInputPixels: false, failOn: 'warning' }).toColourspace(
@@ -78,7 +78,7 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
   return { ...picture, data };
 }
 
-/** The samples as an uncompressed TIFF of one strip that carries the profile. */
+/** The samples as an uncompressed TIFF of one strip with the profile. */
 function asTiff(picture: Picture, profile: Uint8Array): Buffer {
   const { width, height, bands } = picture;
   const entries: [tag: number, type: 3 | 4 | 7, values: number[] | number, offset?: number][] = [];

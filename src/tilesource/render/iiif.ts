@@ -4,7 +4,7 @@ import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '.
 import { longestSide, parseEncoding } from './encode.js';
 import type { Transform } from './pixels.js';
 
-/** A request of the IIIF Image API 3, by the segments of its path. */
+/** A request of the IIIF Image API 3, as the segments of its path. */
 export interface IiifRequest {
   region: string;
   size: string;
@@ -17,17 +17,17 @@ export interface IiifRequest {
 export interface IiifPlan {
   /** The region, in base-layer pixels. */
   box: Box;
-  /** Its size before it is turned. */
+  /** Its size before rotation. */
   output: Size;
   transform: Transform;
   encoding: string;
-  /** The tile that this is, where it is one of those that the pyramid consists of. */
+  /** The tile of the pyramid that this is, if it is one. */
   tile: { level: number; x: number; y: number } | null;
   /** The end of the canonical address of this picture: `region/size/rotation/quality.format`. */
   canonical: string;
 }
 
-/** Technical properties of an image, as info.json has them. */
+/** Technical properties of an image, as in info.json. */
 export interface IiifFacts extends Size {
   maxWidth: number;
   maxHeight: number;
@@ -36,24 +36,24 @@ export interface IiifFacts extends Size {
   tiles: { width: number; height: number; scaleFactors: number[] }[];
   /** Qualities other than `default`. */
   extraQualities: string[];
-  /** Formats other than those that level 2 asks for, which can hold the largest picture of the image. */
+  /** Formats other than those that level 2 requires, which can contain the largest picture of the image. */
   extraFormats: string[];
 }
 
 /** Formats by their extension, those of level 2 first. */
 const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GIF' } as const;
 
-/** Formats that level 2 does not ask for. */
+/** Formats that level 2 does not require. */
 const extraFormats: readonly Format[] = ['webp', 'tif', 'gif'];
 
-/** Longest side of a picture in pixels, which is that of JPEG, because level 2 demands JPEG. */
+/** Maximum side of a picture in pixels, which is that of JPEG, because level 2 requires JPEG. */
 const mostPixels = sideLimit('jpg');
 
 function sideLimit(format: Format): number {
   return longestSide(parseEncoding({ encoding: encodings[format], tiffCompression: 'lzw' }));
 }
 
-/** Facts of an image for info.json. */
+/** Properties of an image for info.json. */
 export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
   const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
   const every = Array.from({ length: levels }, (_, level) => level);
@@ -72,9 +72,9 @@ export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
 }
 
 /**
- * Understands a request.
+ * Parses a request.
  *
- * @throws BadParameterError for what the API does not have, or this image not.
+ * @throws BadParameterError for requests that the API, or this image, does not support.
  */
 export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea: number): IiifPlan {
   const box = parseRegion(request.region, metadata);
@@ -134,7 +134,7 @@ function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
   throw new BadParameterError(`The region "${region}" has no pixel inside the image, which is ${sizeX} x ${sizeY}.`);
 }
 
-/** First pixel of a region and the one after its last, within the image; the same pixel where it is outside or empty. */
+/** First pixel of a region and the one after its last, within the image; equal if it is outside or empty. */
 function side(from: number, length: number, size: number, isPercent: boolean): [from: number, to: number] {
   const unit = isPercent ? size / 100 : 1;
   const start = Math.round(from * unit);
@@ -169,13 +169,13 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
 interface WantedSize {
   percent: string | undefined;
   isConfined: boolean;
-  /** Digits, or nothing. */
+  /** Digits, or empty. */
   wide: string;
   high: string;
   enlarges: boolean;
 }
 
-/** `null` for what is no size. */
+/** `null` for an invalid size. */
 function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }: WantedSize): Size | null {
   if (percent !== undefined) {
     if (!decimal.test(percent)) return null;
@@ -201,7 +201,7 @@ function atLeastOne(product: number, divisor: number): number {
   return product === 0 ? 0 : Math.max(1, Math.round(product / divisor));
 }
 
-/** The largest size with the aspect of a region that is allowed. */
+/** The largest allowed size with the aspect of a region. */
 function largest({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
   const scale = Math.min(mostPixels / width, mostPixels / height, Math.sqrt(maxArea / (width * height)));
   if (!enlarges && scale >= 1) return { width, height };
@@ -233,7 +233,7 @@ function parseFile(file: string, hasColour: boolean): { quality: Quality; format
   return { quality: isDefault ? 'default' : quality, format: format as Format };
 }
 
-/** Text of a request in a message. */
+/** Text of a request, as shown in a message. */
 function shown(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
@@ -251,7 +251,10 @@ function canonicalSize(box: Box, output: Size, maxArea: number): string {
   return is(largest(box, maxArea, true)) ? '^max' : `^${output.width},${output.height}`;
 }
 
-/** The tile of the pyramid that shows just this region at just this size; those at the border, which are padded, do not count. */
+/**
+ * The tile of the pyramid that shows exactly this region at exactly this size. Tiles at the border are padded, so they do not
+ * count.
+ */
 function tileOf(shape: ImageMetadata, box: Box, output: Size): IiifPlan['tile'] {
   const { tileWidth, tileHeight } = shape;
   if (output.width !== tileWidth || output.height !== tileHeight) return null;

@@ -4,14 +4,14 @@ import { type Rgba, luma } from '../color.js';
 import type { Box, Size, Window } from '../geometry.js';
 import { bitsOf, createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 
-/** A raster of bytes with 1 to 4 bands: gray, gray and alpha, RGB, RGB and alpha. What can be encoded. */
+/** A raster of bytes with 1 to 4 bands, which can be encoded: gray, gray and alpha, RGB, RGB and alpha. */
 export interface Picture extends Raster {
   data: Uint8Array;
   dtype: 'uint8';
   bands: 1 | 2 | 3 | 4;
 }
 
-/** Whether a raster is a {@link Picture} as it is. */
+/** Whether a raster is a {@link Picture} without conversion. */
 export function isPicture(raster: Raster): raster is Picture {
   return isShown(raster);
 }
@@ -27,29 +27,32 @@ export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
 }
 
 /**
- * Maps samples to bytes. The range from black to white is divided into 256 equal parts: of 16 bits the high byte is taken, of 10 bits the upper eight.
- * Floats are cut off below 0 and above 255, and NaN is 0.
+ * Maps samples to bytes. The range from black to white is divided into 256 equal parts: the high byte of 16 bits, the upper eight
+ * of 10 bits. Floats are clipped to 0 to 255, and NaN is 0.
  *
- * @param white the sample that is shown as white, when it is not the largest of the type.
+ * @param white the sample that is shown as white, if it is not the largest of the type.
  */
 export function displayByte(dtype: SampleType, white?: number): (sample: number) => number {
   if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
   const most = white ?? fullValue(dtype);
   const least = leastValue(dtype) === 0 ? 0 : -most - 1;
-  // Of fewer than 256 samples the largest is white, too.
+  // If there are fewer than 256 samples, the largest is white too.
   if (most - least < 255) {
     return (sample) => Math.max(0, Math.min(255, Math.round(((sample - least) * 255) / (most - least))));
   }
   const factor = 256 / (most - least + 1);
-  // A larger sample than white, and a smaller one than black, can only occur where white is stated.
+  // Samples larger than white or smaller than black can only occur if the file declares white.
   if (white === undefined) return (sample) => Math.floor((sample - least) * factor);
   return (sample) => Math.max(0, Math.min(255, Math.floor((sample - least) * factor)));
 }
 
-/** Pixels that are changed between two checks of the time. */
+/** Number of pixels that are changed between two checks of the time. */
 const pixelsAtOnce = 16_384;
 
-/** A raster as {@link displayByte} shows it: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
+/**
+ * A raster converted by {@link displayByte}: 8 bits, the first three bands as RGB if there are more than four. No copy if nothing
+ * changes.
+ */
 export async function toPicture(raster: Raster, white?: number): Promise<Picture> {
   if (isPicture(raster) && white === undefined) return raster;
   const { width, height } = raster;
@@ -65,7 +68,7 @@ export async function toPicture(raster: Raster, white?: number): Promise<Picture
   return { data: out, width, height, bands, dtype: 'uint8' };
 }
 
-/** Copies a part of one raster into another of the same type and bands; what does not fit either is left out. */
+/** Copies a part of one raster into another with the same type and bands; parts outside either are left out. */
 export function blit(target: Raster, source: Raster, to: { left: number; top: number }, from?: Box): void {
   const { left = 0, top = 0 } = from ?? {};
   const startX = Math.max(0, -to.left);
@@ -91,7 +94,7 @@ export function crop<R extends Raster>(raster: R, size: Size): R {
   return { ...raster, ...out };
 }
 
-/** Cuts a raster to a size, or completes it by repeating its last row and column. */
+/** Crops a raster to a size, or extends it by repeating its last row and column. */
 export function fitBorder(raster: Raster, size: Size): Raster {
   if (raster.width === size.width && raster.height === size.height) return raster;
   if (raster.width === 0 || raster.height === 0) return createRaster({ ...raster, ...size });
@@ -125,7 +128,7 @@ export async function decimate(raster: Raster, step: number): Promise<Raster> {
   );
 }
 
-/** Scales a window of a raster (all of it, if none is given) by taking the nearest pixel; works for every sample type. */
+/** Scales a window of a raster (by default all of it) by picking the nearest pixel; works for every sample type. */
 export async function resizeNearest<R extends Raster>(raster: R, size: Size, window?: Window): Promise<R> {
   const { width, height } = size;
   if (window === undefined && width === raster.width && height === raster.height) return raster;
@@ -173,13 +176,13 @@ export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): 
   if (samples.every((sample) => sample === samples[0])) data.fill(samples[0] ?? 0);
   else {
     data.set(samples);
-    // Existing content is copied after itself, twice as much each time: much faster than pixel by pixel.
+    // Existing content is copied after itself, twice as much each time, which is much faster than pixel by pixel.
     for (let filled = bands; filled < data.length; filled *= 2) data.copyWithin(filled, 0, filled);
   }
   return { data, ...size, bands, dtype: 'uint8' };
 }
 
-/** Adds an opaque alpha band where there is none. */
+/** Adds an opaque alpha band unless there is one. */
 export async function withAlpha(picture: Picture): Promise<Picture> {
   if (hasAlpha(picture)) return picture;
   const { width, height } = picture;
@@ -238,9 +241,9 @@ export async function completeBlock(
   return block;
 }
 
-/** How a picture is mirrored, rotated and made gray or bitonal after it has been scaled. */
+/** How to mirror, rotate and make a picture gray or bitonal after scaling. */
 export interface Transform {
-  /** Whether left and right are exchanged, before the rotation. */
+  /** Whether left and right are exchanged before the rotation. */
   mirror: boolean;
   /** Clockwise. */
   degrees: 0 | 90 | 180 | 270;

@@ -34,10 +34,10 @@ const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
 /** Maximum number of pixels of a nearest-neighbor region that is read at full resolution. */
 const pickedPixels = 2 ** 24;
 
-/** Side in pixels of the box of a thumbnail when a request gives none. */
+/** Default side of the box of a thumbnail, in pixels. */
 const thumbnailSide = 256;
 
-/** Understands `resample`; `null` leaves the choice to the direction of scaling. @throws BadValueError */
+/** Parses `resample`; `null` leaves the choice to the direction of scaling. @throws BadValueError */
 function parseResample(value: number | boolean | undefined): Kernel | null {
   if (value === undefined || value === true) return null;
   const kernel = kernels[value === false ? 0 : value];
@@ -47,7 +47,7 @@ function parseResample(value: number | boolean | undefined): Kernel | null {
   );
 }
 
-/** A region ready to be read: where, how large, and what it is completed with. */
+/** A region that is ready to be read: its position, size, and padding. */
 export interface PreparedRegion {
   plan: RegionPlan;
   frame: number;
@@ -56,9 +56,9 @@ export interface PreparedRegion {
   scaling: Scaling;
   level: number;
   fill: Fill | null;
-  /** Size of the picture with what it is completed with. */
+  /** Size of the picture with its padding. */
   canvas: Size;
-  /** Whether samples are kept as the source has them, with more than 8 bits. */
+  /** Whether samples stay unchanged, with more than 8 bits. */
   keepsSamples: boolean;
 }
 
@@ -108,7 +108,7 @@ export class RegionMaker {
     });
   }
 
-  /** A rectangle of base-layer pixels scaled to exactly a size; `finish` may change it before it is encoded. */
+  /** A rectangle of base-layer pixels scaled to exactly a size; `finish` can change it before it is encoded. */
   async exactBox(
     wanted: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
@@ -134,9 +134,9 @@ export class RegionMaker {
   }
 
   /**
-   * Checks a request and finds out what to read; `null` where it selects nothing.
+   * Checks a request and determines what to read; `null` if it selects nothing.
    *
-   * @param encoding where it may keep samples.
+   * @param encoding the encoding, if it can keep samples.
    * @throws BadValueError, TileSourceError
    */
   async prepare(request: RegionRequest, encoding?: EncodingOptions): Promise<PreparedRegion | null> {
@@ -157,7 +157,7 @@ export class RegionMaker {
       holdsSamples(encoding) &&
       !isShown({ ...metadata, bands: metadata.bandCount });
     const wanted = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
-    // Values that are picked are those of full resolution, as far as that can be read: a coarser level may hold others.
+    // Picked values are those of full resolution, if that is not too large to read, because a coarser level may contain others.
     const isFinest = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
     const level = isFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
@@ -186,7 +186,7 @@ export class RegionMaker {
     return this.#drawn(prepared, corrupt, signal);
   }
 
-  /** A rectangle of a level, scaled, with holes where tiles are corrupt. */
+  /** A rectangle of a level, scaled, with holes in place of corrupt tiles. */
   async #drawn(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
     return this.#withHoles(await this.#scaled(drawing, corrupt, signal), drawing, corrupt);
   }
@@ -203,13 +203,13 @@ export class RegionMaker {
       width: window.width * scale,
       height: window.height * scale,
     };
-    // The source may cache its raster, so that is not changed.
+    // The source may cache its raster, so it is copied before it is changed.
     const copy = { ...picture, data: picture.data.slice() };
     await corrupt.draw(copy, metadata, shown);
     return copy;
   }
 
-  /** @throws BadValueError when a picture of that size may not be made in that encoding. */
+  /** @throws BadValueError if a picture of this size cannot be made in this encoding. */
   checkSize(size: Size, encoding: EncodingOptions): void {
     checkOutputSize(size, encoding, this.#maxPixels);
   }
@@ -221,7 +221,7 @@ export class RegionMaker {
     return streamTiledTiff({ width, height, bands, dtype, read }, { encoding, ...this.#streaming(signal) });
   }
 
-  /** A pyramid may be as large as the image is; more than that would fill the disk with nothing new. */
+  /** A pyramid can be as large as the image. A larger one would fill the disk without new information. */
   #checkEnlarged({ canvas, plan: { base } }: PreparedRegion): void {
     const pixels = canvas.width * canvas.height;
     if (pixels <= this.#maxPixels || pixels <= base.width * base.height) return;
@@ -238,7 +238,7 @@ export class RegionMaker {
     };
   }
 
-  /** Draws and encodes a rectangle of a level: in one pass of libvips where the file holds it in a form that libvips reads. */
+  /** Draws and encodes a rectangle of a level: in one pass of libvips if the file contains it in a form that libvips reads. */
   async #encode(
     drawing: Drawing,
     encoding: EncodingOptions,
@@ -252,7 +252,7 @@ export class RegionMaker {
     const opened = isPainted || !isDirect ? null : await this.#renderer.open(where, appearance, signal);
     signal?.throwIfAborted();
     const steps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
-    // Where that fails, drawing tile by tile tells which one is damaged, or does without this pass.
+    // If this fails, drawing tile by tile tells which tile is corrupt, or succeeds without this pass.
     const bytes = opened && (await encodePicture(opened, encoding, steps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
@@ -283,7 +283,7 @@ export class RegionMaker {
       return streamTiledTiff({ ...canvas, bands, dtype, read, ...scale }, streaming);
     }
     const readBlock = (box: Box) => this.#scaledPart(prepared, box, signal);
-    // The number of bands shows only in a picture.
+    // The number of bands is only known from a picture.
     const probe = await this.#renderer.box(corner, appearance, signal);
     const padded = !sameSize(canvas, plan.output);
     return streamTiledTiff(
@@ -301,7 +301,7 @@ export class RegionMaker {
     );
   }
 
-  /** Scale of the picture of a region, as far as that of the image is known. */
+  /** Scale of the picture of a region, if that of the image is known. */
   #pixelsPerMm({ plan: { base, output } }: PreparedRegion): { x: number; y: number } | undefined {
     const { mmX, mmY } = this.#renderer.metadata;
     if (!mmX) return undefined;
@@ -314,7 +314,7 @@ export class RegionMaker {
     return this.#scaled({ ...prepared, scaling: partial }, undefined, signal);
   }
 
-  /** A block of the region as the source has it, each pixel the nearest one. */
+  /** A block of the region with the samples of the source, each pixel the nearest one. */
   async #pickedSamples(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Raster> {
     const partial = this.#partOf(prepared, block);
     const samples = await this.#renderer.samples(placed({ ...prepared, scaling: partial }), prepared.appearance, signal);
@@ -340,14 +340,14 @@ export function withCorrupt({ count }: CorruptTiles): { corruptTiles?: number } 
   return count > 0 ? { corruptTiles: count } : {};
 }
 
-/** The part of a level that is drawn. */
+/** The part of a level to draw. */
 type Drawing = Pick<PreparedRegion, 'level' | 'frame' | 'appearance' | 'scaling'>;
 
 function placed({ level, frame, scaling: { box, kernel } }: Drawing): LevelBox {
   return { level, frame, box, ...(kernel === 'nearest' && { nearest: true }) };
 }
 
-/** Whether it can hold samples of more than a byte. */
+/** Whether an encoding can contain samples of more than a byte. */
 function holdsSamples({ encoding, compression }: EncodingOptions): boolean {
   return encoding === 'TILED' && compression !== 'jpeg' && compression !== 'webp';
 }

@@ -25,20 +25,22 @@ import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../styl
 
 /** How samples become visible: a style, or as they are; with corrected colors or without. */
 export interface Appearance {
-  /** `null`: the image as it is. */
+  /** `null` for no style. */
   style: Style | null;
   correct: boolean;
-  /** Alpha is of no use to the caller: a picture that is opaque everywhere may come without it. */
+  /** Whether the caller does not need alpha. A picture that is opaque everywhere can then be returned without it. */
   opaque?: boolean;
 }
 
-/** Samples as the source delivers them. */
+/** Samples as returned by the source. */
 export const asStored: Appearance = { style: null, correct: false };
 
-/** How many tiles are read at the same time to measure histograms and facts. */
+/** Number of tiles that are read at the same time to measure histograms and statistics. */
 const factsConcurrency = 2;
 
-/** Many frames are mixed in strips of this many pixels, those of all frames counted together, but of no fewer rows than `leastRows`. */
+/**
+ * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `leastRows` rows.
+ */
 const mixedPixels = 2 ** 25;
 const leastRows = 16;
 
@@ -69,7 +71,7 @@ export class Renderer {
   readonly #measured: Renderer | undefined;
   #warned = false;
 
-  /** @param measured the image of which ranges are measured, where this one shows its samples elsewhere. */
+  /** @param measured the image whose ranges are measured, if this one shows its samples in other positions. */
   constructor(source: TileSource, options: LargeImageOptions, measured?: Renderer) {
     this.#source = source;
     this.#measured = measured;
@@ -83,7 +85,7 @@ export class Renderer {
     });
   }
 
-  /** The corrupt tiles that were met so far. */
+  /** The corrupt tiles found so far. */
   get corruptTiles(): readonly CorruptTileError[] {
     return this.#reader.corruptTiles;
   }
@@ -93,13 +95,13 @@ export class Renderer {
     return Math.max(1, this.metadata.frames?.length ?? 1);
   }
 
-  /** @throws TileOutsideError for tiles, else TileSourceError, when there is no such frame. */
+  /** @throws TileOutsideError for tiles, otherwise TileSourceError, if there is no such frame. */
   checkFrame(frame: number, forTile = false): void {
     if (Number.isInteger(frame) && frame >= 0 && frame < this.frameCount) return;
     throw forTile ? new TileOutsideError('Frame does not exist') : new TileSourceError('Frame does not exist');
   }
 
-  /** Understands a style. @throws TileSourceError, BadValueError */
+  /** Parses a style. @throws TileSourceError, BadValueError */
   async appearanceOf(style: string | object | undefined): Promise<Appearance> {
     if (style === undefined || style === '') return { style: null, correct: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
@@ -115,10 +117,9 @@ export class Renderer {
   }
 
   /**
-   * {@link Renderer.appearanceOf} a picture of a frame for viewing: without a style, georeferenced measurements are shown in their
-   * range.
+   * Like {@link Renderer.appearanceOf}, for viewing a frame: without a style, georeferenced measurements are shown in their range.
    *
-   * @param encoding encoding of the picture; those of TIFF keep samples as they are.
+   * @param encoding encoding of the picture; those of TIFF keep samples unchanged.
    */
   async shownAs(
     { style, encoding }: { style?: string | object | undefined; encoding?: string | undefined },
@@ -132,7 +133,7 @@ export class Renderer {
     return this.appearanceOf(bands === null ? style : withOpacity(bands, this.metadata));
   }
 
-  /** How the bands of a frame are usually shown; another image of the same samples may show them alike. */
+  /** The default bands of a frame, so that another image of the same samples can show them the same way. */
   async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof defaultStyle> {
     if (this.#measured) return this.#measured.defaultBands(frame, signal);
     const kept = this.#defaultStyles.get(frame);
@@ -144,7 +145,7 @@ export class Renderer {
     return found;
   }
 
-  /** The profile that has to be applied to a frame for this appearance; `null` when there is none or it changes nothing. */
+  /** The profile to apply to a frame for this appearance; `null` if there is none or it changes nothing. */
   profileFor(frame: number, appearance: Appearance): Uint8Array | null {
     if (!appearance.correct) return null;
     const profile = this.#source.iccProfile?.(frame) ?? this.#source.iccProfile?.(0) ?? null;
@@ -228,7 +229,7 @@ export class Renderer {
     const rows = this.#stripRows(where, style);
     if (rows >= box.height) return this.#styledBox(where, appearance, signal);
     return this.#inStrips(box, rows, (strip) =>
-      // Whether a strip is opaque must not depend on which it is.
+      // Opacity must not differ between strips.
       this.#styledBox({ ...where, level, box: strip }, { ...appearance, opaque: false }, signal),
     );
   }
@@ -245,7 +246,7 @@ export class Renderer {
     return whole;
   }
 
-  /** A box with as much around it as the functions of its style look at. */
+  /** A box with the margin that the functions of its style need. */
   async #styledBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
     const { box, level } = where;
     const margin = functionReach(appearance.style?.functions ?? []);
@@ -272,8 +273,8 @@ export class Renderer {
   }
 
   /**
-   * A rectangle of a level, to be decoded on its way into an encoding; `null` where it has to be drawn: {@link Renderer.box}. What
-   * is damaged shows when it is used.
+   * A rectangle of a level that is decoded while it is encoded; `null` if it has to be drawn with {@link Renderer.box}. Corrupt
+   * tiles are noticed when it is used.
    */
   async open(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<OpenedPicture | null> {
     if (appearance.style !== null || this.profileFor(where.frame, appearance) !== null) return null;
@@ -286,7 +287,7 @@ export class Renderer {
     return isPicture(raster) ? this.#correct(raster, where.frame, appearance) : raster;
   }
 
-  /** Where a region is read and how large it gets; `null` where it selects nothing. @throws BadValueError */
+  /** Determines from which level a region is read and its size; `null` if it selects nothing. @throws BadValueError */
   plan(request: RegionBounds & RegionOutput, readLimit?: number): RegionPlan | null {
     return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), readLimit);
   }
@@ -347,7 +348,7 @@ export class Renderer {
     return rasters;
   }
 
-  /** Facts about a frame that ranges of styles rest on; measured once. */
+  /** Statistics of a frame that determine ranges of styles; measured once. */
   async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
     const name = `${frame}/${appearance.correct}`;
     const kept = this.#surveys.get(name);

@@ -8,7 +8,7 @@ export type Scale = Kernel | 'average';
 
 /** Rows of a picture to be made out of rows of another. */
 export interface ResampleTask {
-  /** 1 to 4 bands; the last of 2 and 4 is alpha. */
+  /** 1 to 4 bands; the last one of 2 and 4 is alpha. */
   data: Uint8Array;
   width: number;
   height: number;
@@ -44,7 +44,7 @@ interface Mixtures {
   firsts: Int32Array;
   counts: Int32Array;
   weights: Float32Array;
-  /** Weights kept for each pixel. */
+  /** Number of weights for each pixel. */
   taps: number;
 }
 
@@ -75,7 +75,7 @@ function mixtures(
     let sum = 0;
     for (let position = low; position <= high; position += 1) {
       const weight = kernels[kernel](Math.abs(position + 0.5 - centre) / stretch);
-      // The border goes on beyond the picture.
+      // The border is repeated beyond the picture.
       made.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
       sum += weight;
     }
@@ -86,7 +86,7 @@ function mixtures(
   return made;
 }
 
-/** About how many products making a picture takes. */
+/** Approximate number of products for making a picture. */
 export function resampleCost({ width, bands, window, output, kernel }: Omit<ResampleTask, 'data' | 'from' | 'to'>): number {
   const down = 2 * reach(kernel, window.height / output.height);
   const across = 2 * reach(kernel, window.width / output.width);

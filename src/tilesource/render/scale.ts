@@ -9,16 +9,16 @@ import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type
 /** Maximum error of an edge's position, in pixels of the result, when libvips scales whole pixels only. */
 const tolerance = 0.02;
 
-/** Products that are worked out on the event loop, and in one piece of work of a thread. */
+/** Number of products that are computed on the event loop, and in one task of a thread. */
 const fewProducts = 2 ** 20;
 const pieceProducts = 2 ** 25;
 
-/** Pieces that are worked on at the same time. */
+/** Number of tasks at the same time. */
 const pieceConcurrency = 2;
 
-/** How a part of a level becomes a picture. */
+/** How to make a picture from a part of a level. */
 export interface Scaling {
-  /** Pixels of the level to be read. */
+  /** Pixels of the level to read. */
   box: Box;
   /** The window of the picture, in pixels of the box. */
   window: Window;
@@ -28,7 +28,7 @@ export interface Scaling {
   isWhole: boolean;
 }
 
-/** A rectangle of base-layer pixels in those of a level. */
+/** A rectangle of base-layer pixels, in those of a level. */
 export function windowAtLevel(shape: PyramidShape, base: Box, level: number): Window {
   const scale = levelScale(shape, level);
   return { left: base.left / scale, top: base.top / scale, width: base.width / scale, height: base.height / scale };

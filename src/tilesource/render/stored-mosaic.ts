@@ -10,11 +10,11 @@ interface JpegForm {
   /** Sampling factors of the first component. */
   horizontal: number;
   vertical: number;
-  /** Whether the components are red, green and blue as they are. */
+  /** Whether the components are plain red, green and blue. */
   plainColor: boolean;
 }
 
-/** Reads the form of a JPEG out of its markers; `null` where it is none that a TIFF can hold. */
+/** Reads the form of a JPEG from its markers; `null` if a TIFF cannot contain it. */
 export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let transform: number | null = null;
@@ -48,21 +48,22 @@ export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
   return null;
 }
 
-/** Stored JPEG tiles side by side, row by row; `null` where there is none. */
+/** Stored JPEG tiles side by side, row by row; `null` for missing ones. */
 export interface StoredMosaic {
   tiles: readonly (Uint8Array | null)[];
   columns: number;
   tile: Size;
   bands: number;
-  /** How much of the mosaic, from its upper left, shows the image. */
+  /** The part of the mosaic, from its upper left, that shows the image. */
   shown: Size;
 }
 
 /**
  * Opens a rectangle of a mosaic of JPEG tiles as one input of libvips, which is several times as fast as one for each tile: the
- * tiles become a TIFF in memory. Where a tile is missing, some other tile shows. A damaged tile shows when the picture is used.
+ * tiles become a TIFF in memory. In place of a missing tile, some other tile is shown. A corrupt tile is noticed when the picture
+ * is used.
  *
- * @returns `null` where the tiles do not fit into one TIFF.
+ * @returns `null` if the tiles do not fit into one TIFF.
  */
 export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null {
   const present = mosaic.tiles.find((tile) => tile !== null);
@@ -75,14 +76,14 @@ export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null
     if (!other || JSON.stringify(other) !== JSON.stringify(form)) return null;
   }
   if (form.width !== mosaic.tile.width || form.height !== mosaic.tile.height) return null;
-  // TIFF wants tile sides in multiples of 16.
+  // TIFF requires tile sides that are multiples of 16.
   if (form.width % 16 !== 0 || form.height % 16 !== 0) return null;
   const input = sharp(asTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
   const image = input.extract(box);
   return { image: bands === 1 ? image.toColourspace('b-w') : image, width: box.width, height: box.height, bands };
 }
 
-/** The pixels of such a rectangle. @throws Error of libvips when a tile is damaged. */
+/** The pixels of such a rectangle. @throws Error of libvips if a tile is corrupt. */
 export async function decodeMosaic(mosaic: StoredMosaic, box: Box, signal?: AbortSignal): Promise<Raster | null> {
   const opened = openMosaic(mosaic, box);
   if (opened === null) return null;

@@ -8,12 +8,12 @@ import type { RegionMaker } from './region.js';
 import { backgroundOf, type Renderer } from './renderer.js';
 import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
 
-/** Frames that are read at the same time. */
+/** Number of frames that are read at the same time. */
 const frameConcurrency = 2;
-/** Most frames of one picture. */
+/** Maximum number of frames of one picture. */
 const maxCells = 16_384;
 
-/** Understands a list of frame numbers: comma separated, optionally in brackets. @throws BadValueError */
+/** Parses a list of frame numbers, separated by commas, optionally in brackets. @throws BadValueError */
 export function parseFrameList(text: string | undefined): number[] | undefined {
   const inner = text
     ?.trim()
@@ -59,7 +59,7 @@ export async function tileFrames(
   if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
   const cell = prepared.canvas;
   const size = { width: cell.width * columns, height: cell.height * rows };
-  // The sprite is put together in memory, also for TILED.
+  // The sprite is assembled in memory, also for TILED.
   regions.checkSize(size, { ...encoding, encoding: encoding.encoding === 'TILED' ? 'TIFF' : encoding.encoding });
   const { fill, plan } = prepared;
   const centered = fill?.anchor === 'center';
@@ -101,7 +101,7 @@ export async function tileFrames(
   return { kind: 'bytes', bytes, type: encoding.type, ...(holes > 0 && { corruptTiles: holes }) };
 }
 
-/** Frames of one image have the same bands; where a file breaks that rule, the others follow the first. */
+/** Frames of one image have the same bands. If a file breaks this rule, the others are converted to those of the first. */
 async function likeBands(picture: Picture, bands: Picture['bands']): Promise<Picture> {
   let out = picture;
   if (bands >= 3) out = await withColor(out);

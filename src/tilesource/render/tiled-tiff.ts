@@ -12,7 +12,7 @@ import { temporaryPath, unlinkOpenFile } from '../../core/temporary-files.js';
 const tileSide = 256;
 const blockSide = 1024;
 
-/** Most pixels that a pyramid may have: a bound for the disk, far above any image. */
+/** Maximum number of pixels of a pyramid, to protect the disk; far above any image. */
 const maxPixels = 2 ** 37;
 
 /** The picture to write: samples that can be read block by block; for JPEG and WebP, a picture. */
@@ -22,10 +22,10 @@ export interface BlockPicture extends BlockImage {
 }
 
 /**
- * Writes a pyramid of tiles as a BigTIFF into a temporary file and streams it. The file has no name any more when the stream
- * starts (where the system allows that), so nothing is left behind whatever happens.
+ * Writes a pyramid of tiles as a BigTIFF into a temporary file and streams it. The file has no name any more when the stream starts
+ * (if the system allows that), so nothing is left behind whatever happens.
  *
- * @throws BadValueError when the picture is larger than any pyramid may be.
+ * @throws BadValueError if the picture is larger than the limit.
  */
 export async function streamTiledTiff(
   picture: BlockPicture,
@@ -61,7 +61,7 @@ async function writePyramid(
   const levels = await new PyramidWriter(container, picture, {
     tileSide,
     blockSide,
-    // Lossless output keeps the values that are there; label images must not get mixed ones.
+    // Lossless output keeps existing values, because label images must not get mixed ones.
     nearest: compression === 'lzw' || compression === 'none',
     encode: (tile) => packTile(tile, packing),
     signal,

@@ -2,10 +2,10 @@ import { processed } from '../process/processing.js';
 import { openPicture } from './encode.js';
 import { hasAlpha, type Picture, type Transform } from './pixels.js';
 
-/** Gray values from this one on are white in two tones. */
+/** Gray values from here on are white in bitonal pictures. */
 const whiteFrom = 128;
 
-/** A turned picture. Gray and two tones have one band: what was transparent is white. */
+/** A rotated picture. Gray and bitonal pictures have one band, in which transparent pixels are white. */
 export async function transformPicture(
   picture: Picture,
   { mirror, degrees, tone }: Transform,
@@ -18,7 +18,7 @@ export async function transformPicture(
     image = tone === 'bitonal' ? image.threshold(whiteFrom) : image.greyscale();
     bands = 1;
   }
-  // sharp mirrors before it turns, whatever the order of the calls.
+  // sharp mirrors before it rotates, whatever the order of the calls.
   if (mirror) image = image.flop();
   if (degrees !== 0) image = image.rotate(degrees);
   if (bands <= 2) image = image.toColourspace('b-w');

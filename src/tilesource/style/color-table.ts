@@ -59,9 +59,9 @@ export interface ColorTable {
   offset: number;
   /** Colors as bytes, red in the lowest one. */
   words: Int32Array;
-  /** Values of each channel, 0 to 255 with fractions. Only for what is multiplied or multiplies. */
+  /** Values of each channel, 0 to 255 with fractions. Only for bands that are multiplied. */
   planes: readonly Float32Array[];
-  /** Least and greatest byte of each channel. */
+  /** Minimum and maximum byte of each channel. */
   lows: readonly number[];
   highs: readonly number[];
 }
@@ -74,7 +74,7 @@ const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: numbe
   int16: { offset: -32_768, size: 65_536 },
 };
 
-/** Number of colors in a table for samples of a type; `null` where there are too many for one. */
+/** Number of colors in a table for samples of a type; `null` if there are too many for one. */
 export function tableSize(dtype: Raster['dtype']): number | null {
   return tableRanges[dtype]?.size ?? null;
 }
@@ -109,12 +109,12 @@ export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTab
 /** Bytes of color tables that one image keeps: some of 16 bits, or thousands of 8. */
 const keptTableBytes = 2 ** 23;
 
-/** Pairs of bands, of 256 KiB each, that one image keeps. */
+/** Number of pairs of bands, of 256 KiB each, that are cached for one image. */
 const keptPairs = 8;
 
 /** Cached results for the styles of one image: measured ranges, and tables of colors. */
 export class StyleMemo {
-  /** By band of a style, then by frame. Entries go when the style does. */
+  /** By band of a style, then by frame. Entries are dropped with the style. */
   readonly #ranges = new WeakMap<BandStyle, Map<number, Promise<SampleRange>>>();
   readonly #tables = new LRUCache<string, ColorTable>({
     maxSize: keptTableBytes,
@@ -124,7 +124,7 @@ export class StyleMemo {
   readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Int32Array }[] = [];
   #next = 0;
 
-  /** The range of a band in a frame, worked out once. */
+  /** The range of a band in a frame, computed once. */
   range(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
     const frames = this.#ranges.get(band) ?? new Map<number, Promise<SampleRange>>();
     this.#ranges.set(band, frames);

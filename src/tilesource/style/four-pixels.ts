@@ -4,10 +4,10 @@ import type { ColorTable, StyleMemo } from './color-table.js';
 /** Colors the pixels from a multiple of four up to another one. */
 type FourPixelPass = (first: number, end: number) => void;
 
-/** Pairs of two bytes. */
+/** Number of pairs of two bytes. */
 const bytePairs = 2 ** 16;
 
-/** Lifts products that are a hair below a whole number, before fractions are cut off. */
+/** Corrects products that are slightly below a whole number, before fractions are cut off. */
 const hair = 1e-5;
 
 /** Colors of every pair of bytes. */
@@ -113,7 +113,7 @@ function sumTriples(
 /** A band whose samples are few enough for a table of all their colors. */
 export interface FusedLayer {
   data: Samples;
-  /** Samples from one pixel to the next. */
+  /** Number of samples from one pixel to the next. */
   stride: number;
   band: number;
   table: ColorTable;

@@ -10,11 +10,11 @@ import type { Raster } from '../raster.js';
 export type StyleFunction =
   /** Adds `weight` times the difference from the median of `kernel` by `kernel` pixels: sharpens. */
   | { name: 'medianFilter'; kernel: number; weight: number }
-  /** Shows where the samples of the image are among some values. */
+  /** Shows which pixels of the image have one of some values. */
   | { name: 'maskPixelValues'; values: readonly (number | readonly number[])[]; positive: Rgba; negative: Rgba };
 
 const names = ['medianFilter', 'maskPixelValues'];
-/** Clients of the peer name the library, too. */
+/** The prefix of large_image, which its clients send. */
 const library = /^large_image\.tilesource\.stylefuncs\./;
 
 const maxFunctions = 4;
@@ -22,10 +22,10 @@ const maxKernel = 15;
 const maxValues = 4096;
 const maxSamples = 64;
 
-/** Pixels that are changed before the time is looked at. */
+/** Number of pixels that are changed between checks of the time. */
 const pixelsAtOnce = 16_384;
 
-/** Understands the `function` of a style: a name, `{ name, parameters }`, or a list of them. @throws BadValueError */
+/** Parses the `function` of a style: a name, `{ name, parameters }`, or a list of them. @throws BadValueError */
 export function parseFunctions(value: unknown): StyleFunction[] {
   if (value === undefined || value === null) return [];
   const listed: unknown[] = Array.isArray(value) ? value : [value];
@@ -94,12 +94,12 @@ function parseColor(value: unknown, byDefault: Rgba): Rgba {
   );
 }
 
-/** How many pixels around what is shown the functions look at. */
+/** Number of pixels around the visible ones that the functions need. */
 export function functionReach(functions: readonly StyleFunction[]): number {
   return functions.reduce((sum, each) => sum + (each.name === 'medianFilter' ? Math.ceil(each.kernel / 2) : 0), 0);
 }
 
-/** @param source samples of what the picture shows, as styles see them. */
+/** @param source samples of the pixels in the picture, as styles use them. */
 export async function applyFunctions(
   functions: readonly StyleFunction[],
   picture: Picture,
@@ -120,7 +120,7 @@ async function sharpened(
 ): Promise<Picture> {
   const { data, width, height, bands } = picture;
   if (kernel === 1 || weight === 0) return picture;
-  // libvips refuses pictures that are smaller than what it looks at; beyond their borders it sees their last rows and columns.
+  // libvips refuses pictures that are smaller than the kernel; beyond their borders their last rows and columns are repeated.
   const wide = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
   const raw = { width: wide.width, height: wide.height, channels: bands };
   // Bands that libvips takes for no colors come back as they are.
@@ -155,7 +155,7 @@ async function masked(
   { values, positive, negative }: Extract<StyleFunction, { name: 'maskPixelValues' }>,
   signal: AbortSignal | undefined,
 ): Promise<Picture> {
-  // A number is a single sample, or blue, green and red; bands that are not named are 255.
+  // A number is a single sample, or blue, green and red; missing bands are 255.
   const wanted = values.map((value) => {
     const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
     return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);

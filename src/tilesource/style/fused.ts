@@ -20,7 +20,7 @@ type Lookup = (first: number, count: number, to: Int32Array, at: number) => void
  * A single pass over the pixels that does everything for the usual styles: one band, bands whose colors share no channel, and a
  * band multiplied by another. `null` for other styles.
  *
- * @param target bands of the result: red, green and blue, or with alpha; `memo` keeps tables.
+ * @param target bands of the result: red, green and blue, or with alpha; `memo` caches tables.
  */
 export function fusedPass(layers: readonly FusedLayer[], out: Uint8Array, { bands, memo }: Target): FusedPass | null {
   const lookup = lookupOf(layers, memo);
@@ -55,7 +55,10 @@ function lookupOf(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | null
   };
 }
 
-/** Puts the red, green and blue of words side by side: those of four pixels are three words, which takes a third of the time of their bytes. */
+/**
+ * Puts the red, green and blue of words side by side. Those of four pixels are three words, which takes a third of the time of
+ * copying bytes.
+ */
 function packTriples(
   colors: Int32Array,
   count: number,
@@ -87,7 +90,7 @@ const nothingFor = ({ offset }: ColorTable): ColorTable => ({
   highs: [0, 0, 0, 0],
 });
 
-/** Whether the larger of the bytes of all layers is their union, in each channel: all but one are 0, or one is 255. */
+/** Whether the maximum of the bytes of all layers is their union, in each channel: all but one are 0, or one is 255. */
 function shareNothing(layers: readonly FusedLayer[]): boolean {
   return [0, 1, 2, 3].every(
     (channel) =>
@@ -119,8 +122,8 @@ function addLookedUp({ data, stride, band, table }: FusedLayer, { first, count }
 }
 
 /**
- * Three bands of bytes of one raster that share no channel: with all tables in one, the loop holds what it needs in registers, which takes a
- * third of the time. `null` for other bands.
+ * Three bands of bytes of one raster that share no channel. With all tables in one, the loop has everything it needs in registers,
+ * which takes a third of the time. `null` for other bands.
  */
 function sumOfBytes(layers: readonly [FusedLayer, FusedLayer, FusedLayer]): Lookup | null {
   const [{ data, stride }] = layers;
@@ -151,7 +154,7 @@ function sum({ data, stride, bands, colors, starts }: Sum, { first, count }: Run
   }
 }
 
-/** A band of bytes multiplied with another: looked up for both together. */
+/** A band of bytes multiplied by another: both are looked up together. */
 function product(a: FusedLayer, b: FusedLayer, memo: StyleMemo): Lookup | null {
   if (a.table.words.length !== 256 || b.table.words.length !== 256) return null;
   const colors = pairColors(a.table, b.table, memo);

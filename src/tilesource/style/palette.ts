@@ -6,7 +6,7 @@ import { tryParseColor, type Rgba } from '../color.js';
 /** Colors into which a continuous palette is cut when its name does not say a number. */
 const defaultSteps = 256;
 
-/** Most colors of a list or a named palette. */
+/** Maximum number of colors of a list or a named palette. */
 const maxColors = 4096;
 
 /** Continuous palettes that the library does not have, by equally spaced colors. */
@@ -60,7 +60,7 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
   return colors.every((color) => color !== null) ? colors : null;
 }
 
-/** Recently parsed palettes; bands share them. */
+/** Recently parsed palettes, which bands share. */
 const known = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
 
 function textPalette(text: string): readonly Rgba[] | null {

@@ -14,7 +14,7 @@ export type StyleBound =
 
 /** How one band is colored and added. */
 export interface BandStyle {
-  /** Number from 1, name, or `null` for the usual one. */
+  /** Number from 1, name, or `null` for the default one. */
   band: number | string | null;
   frame?: number;
   framedelta: number;
@@ -38,23 +38,24 @@ export interface Style {
   bands: readonly BandStyle[];
   /** The functions applied to the colored picture, in order. */
   functions: readonly StyleFunction[];
-  /** `null`: fractions of bytes. */
+  /** `null` for fractions of bytes. */
   dtype: StyleType | null;
-  /** Output channel that alone is kept. */
+  /** The only output channel to keep. */
   axis: number | null;
   icc: IccOption | undefined;
 }
 
-/** Most bands that a style may combine, most colors of all their palettes, and characters of its text. */
+/** Maximum number of bands that a style may combine, most colors of all their palettes, and characters of its text. */
 const maxBands = 256;
 const maxColors = maxBands * 256;
 const maxLength = 256 * 1024;
 
 /**
- * Parses a style that a client has sent, in slices.
+ * Parses a style from a client, in slices.
  *
- * @returns `null` where there is no style.
- * @throws TileSourceError when it is no JSON object; BadValueError for a value in it that is not allowed; LargeImageError `too-large`.
+ * @returns `null` if there is no style.
+ * @throws TileSourceError if it is not a JSON object; BadValueError for a value in it that is not allowed; LargeImageError
+ * `too-large`.
  */
 export async function parseStyle(style: string | object | undefined): Promise<Style | null> {
   if (style === undefined || style === '') return null;
@@ -165,7 +166,7 @@ function oneOf<const V extends string>(value: unknown, allowed: readonly V[], na
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. Allowed values: ${allowed.join(', ')}.`);
 }
 
-/** The bound that a text or number names; anything else counts as `auto`. */
+/** The bound given as a text or number; anything else counts as `auto`. */
 function parseBound(value: unknown): StyleBound {
   if (typeof value === 'number' && Number.isFinite(value)) return { kind: 'number', value };
   if (typeof value !== 'string') return { kind: 'auto' };

@@ -25,29 +25,30 @@ interface SampleSpread {
   counts: readonly number[];
 }
 
-/** Whole numbers are counted, each for itself, if they are among so many; other samples are sorted. */
+/** Whole numbers are counted individually if their range is at most this; other samples are sorted. */
 const countedSpan = 65_536;
 
-/** Most counters of all bands that are counted together. */
+/** Maximum number of counters of all bands that are counted together. */
 const countedTogether = 2 ** 22;
 
-/** Most samples of a band that are sorted. */
+/** Maximum number of samples of a band that are sorted. */
 const mostSorted = 2 ** 22;
 
-/** Samples that are processed between two looks at the clock. */
+/** Number of samples that are processed between two checks of the time. */
 const samplesAtOnce = 65_536;
 
-/** A group of different samples is smaller than this part of the samples on either side of it. */
+/** A group of different samples is smaller than this share of the samples on either side of it. */
 const groupPart = 1 / 256;
 
-/** Samples at which the palette of a band begins and ends. */
+/** Samples at which the palette of a band starts and ends. */
 export type SampleRange = readonly [min: number, max: number];
 
 /**
  * The range that a style gives to a band.
  *
- * @param index band of the raster, or -1 for the constant alpha of an image that has none; `white` is the sample that is shown as white.
- * @param survey called only where something has to be measured.
+ * @param index band of the raster, or -1 for the constant alpha of an image that has none; `white` is the sample that is shown as
+ * white.
+ * @param survey called only if something has to be measured.
  */
 export async function resolveRange(
   band: BandStyle,
@@ -85,7 +86,7 @@ export function thresholdRange({ statistics, spreads }: FrameSurvey, index: numb
   if (min !== max) return [min, max];
   // Nearly all samples are equal. They are shown in the middle between zero and twice their value, instead of at the dark end.
   if (min !== 0) return [min - Math.abs(min), max + Math.abs(max)];
-  // Nearly all are 0, as around a few spots or labels: the others have the range for themselves.
+  // Nearly all samples are 0, as around a few spots or labels, so the others determine the range.
   const others = withoutZeros(spread);
   if (others.counts.length === 0) return [0, 0];
   return [Math.min(0, quantile(others, below, true)), Math.max(0, quantile(others, above, false))];
@@ -146,7 +147,7 @@ function countRun(run: Float64Array, bands: number, { band, low, counts }: Count
   for (let at = band; at < run.length; at += bands) counts[run[at]! - low]! += 1;
 }
 
-/** The samples of a band that have a value; of very many evenly picked ones. */
+/** The samples of a band that have a value; if there are very many, evenly picked ones. */
 async function samplesOf(rasters: readonly Raster[], band: number, nodata: number | null): Promise<Float64Array<ArrayBuffer>> {
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
   const step = Math.max(1, Math.ceil(pixels / mostSorted));
@@ -186,7 +187,7 @@ class SpreadMaker {
   readonly #lows: number[] = [];
   readonly #highs: number[] = [];
   readonly #counts: number[] = [];
-  /** Samples below the last group. */
+  /** Number of samples below the last group. */
   #below = 0;
 
   constructor(readonly total: number) {}

@@ -8,7 +8,7 @@ import type { BandStyle, Style } from './parse.js';
 import { borrowBytes } from './reused-bytes.js';
 import { resolveRange, type FrameSurvey } from './range.js';
 
-/** Where a band gets its samples: a band of the image, or constant 255 for the alpha of an image that has none. */
+/** The samples of a band: from a band of the image, or constant 255 for the alpha of an image that has none. */
 interface Channel {
   raster: Raster;
   /** -1 for the constant. */
@@ -25,7 +25,7 @@ interface Layer {
 
 type TableLayer = Layer & { table: ColorTable };
 
-/** Rasters by frame number, and what the ranges of a style need to know. */
+/** Rasters by frame number, and the data that determine the ranges of a style. */
 export interface StyleInputs {
   /** The requested frame. */
   frame: number;
@@ -33,9 +33,9 @@ export interface StyleInputs {
   rasters: ReadonlyMap<number, Raster>;
   /** Called only for frames whose range has to be measured. */
   survey(frame: number): Promise<FrameSurvey>;
-  /** The sample that is shown as white, when it is not the largest of its type. */
+  /** The sample that is shown as white, if it is not the largest of its type. */
   white?: number | undefined;
-  /** Belongs to one image: frames of another have other ranges. */
+  /** For one image only, because frames of another have other ranges. */
   memo: StyleMemo;
 }
 
@@ -67,7 +67,7 @@ function frameOf(band: BandStyle, frame: number): number {
 
 /** Pixels colored without a pause, times the number of layers. */
 const chunkWork = 2 ** 16;
-/** Fewest pixels of a chunk, however many layers there are. */
+/** Minimum number of pixels of a chunk, however many layers there are. */
 const leastChunk = 2 ** 10;
 
 /**
@@ -112,7 +112,10 @@ export async function styleRaster(
   return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
 }
 
-/** A layer as {@link fusedPass} takes it. A constant becomes a plane whose stride is 0, so that every pixel reads its one sample. */
+/**
+ * A layer in the form for {@link fusedPass}. A constant becomes a plane whose stride is 0, so that every pixel reads its one
+ * sample.
+ */
 function fusedLayer({ channel: { raster, band }, colors, table }: TableLayer): FusedLayer {
   if (band >= 0) return { data: raster.data, stride: raster.bands, band, table, multiply: colors.multiply };
   return { data: Uint8Array.of(255), stride: 0, band: 0, table, multiply: colors.multiply };
@@ -139,11 +142,11 @@ interface Work {
   /** Four bytes for each pixel, and the same as words. */
   bytes: Uint8Array;
   words: Int32Array;
-  /** Places in tables. */
+  /** Positions in tables. */
   indexes: Uint16Array;
 }
 
-/** Where in the table the samples of a layer are. */
+/** Finds the positions in the table for the samples of a layer. */
 function findIndexes({ channel, table }: TableLayer, { first, count }: Span, indexes: Uint16Array): void {
   const { raster, band } = channel;
   const { offset } = table;
@@ -155,12 +158,15 @@ function findIndexes({ channel, table }: TableLayer, { first, count }: Span, ind
   for (let pixel = 0, at = first * bands + band; pixel < count; pixel += 1, at += bands) indexes[pixel] = data[at]! - offset;
 }
 
-/** Combines layers that only lighten: the larger value counts. So fractions may be cut off before values are compared. */
+/**
+ * Combines layers that only lighten, so that the larger value counts. Therefore fractions can be cut off before values are
+ * compared.
+ */
 function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, indexes }: Work): void {
   const { count } = span;
   const [base] = layers;
   if (!base) return;
-  // Greatest byte that each channel may hold already, and whether it is 255 in any case.
+  // Maximum byte that each channel may already have, and whether it is always 255.
   const present = [...base.table.highs];
   const full = base.table.lows.map((low) => low === 255);
   for (const layer of layers) {
@@ -171,7 +177,7 @@ function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, inde
     findIndexes(layer, span, indexes);
     if (layer === base) for (let pixel = 0; pixel < count; pixel += 1) words[pixel] = colors[indexes[pixel]!]!;
     else if (active.every((channel) => present[channel] === 0)) {
-      // The larger of a byte and nothing, and of anything and 255, is their union.
+      // The maximum of a byte and 0, and of anything and 255, is their union.
       for (let pixel = 0; pixel < count; pixel += 1) words[pixel]! |= colors[indexes[pixel]!]!;
     } else {
       const parts = new Uint8Array(colors.buffer);
@@ -189,7 +195,7 @@ function lighten(layers: readonly TableLayer[], span: Span, { bytes, words, inde
 /** One channel of a run of pixels: the same value everywhere, or one for each pixel. */
 interface Plane {
   constant: number | null;
-  /** Only meaningful where there is no constant. */
+  /** Only valid if there is no constant. */
   values: Float32Array;
 }
 
@@ -197,7 +203,7 @@ function makePlanes(length: number): Plane[] {
   return channels.map(() => ({ constant: 0, values: new Float32Array(length) }));
 }
 
-/** The values of a plane for each pixel, ready to be changed. */
+/** The values of a plane for each pixel, as a copy that can be changed. */
 function expand(plane: Plane, count: number): Float32Array {
   if (plane.constant !== null) plane.values.fill(plane.constant, 0, count);
   plane.constant = null;
@@ -261,7 +267,7 @@ function blendComputed({ channel, colors }: Layer, { first, count }: Span, plane
   }
 }
 
-/** Puts planes side by side as bytes. */
+/** Interleaves planes as bytes. */
 function pack(planes: readonly Plane[], { first, count }: Span, { bands, from }: OutputShape, data: Uint8Array): void {
   for (let band = 0; band < bands; band += 1) {
     const { constant, values } = planes[bands === 1 ? from : band]!;
@@ -296,7 +302,7 @@ interface OutputShape {
   width: number;
   height: number;
   bands: 1 | 3 | 4;
-  /** Channel that a single band takes. */
+  /** The channel that a single band uses. */
   from: number;
 }
 

@@ -1,4 +1,7 @@
-/** Buffers kept for the next pictures, of each length, and the longest that is kept. Together they take 8 MiB for each length. */
+/**
+ * Number of buffers that are kept for the next pictures, for each length, and the longest length. Together they take 8 MiB for each
+ * length.
+ */
 const mostKept = 8;
 const longestKept = 2 ** 20;
 const keptLengths = 4;
@@ -17,7 +20,9 @@ export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Takes the bytes of a picture back that nobody looks at any more; those that were not borrowed here, or are a part of such, are left alone. */
+/**
+ * Returns the bytes of a picture that is no longer used. Bytes that were not borrowed here, or are a part of such, are ignored.
+ */
 export function returnBytes({ buffer, byteLength }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength || !lent.delete(buffer) || byteLength > longestKept)
     return;
@@ -25,6 +30,6 @@ export function returnBytes({ buffer, byteLength }: Uint8Array): void {
   if (kept.length < mostKept) kept.push(new Uint8Array(buffer));
   free.delete(byteLength);
   free.set(byteLength, kept);
-  // The length that was not used for the longest time goes.
+  // The length that was not used for the longest time is dropped.
   if (free.size > keptLengths) for (const oldest of free.keys()) return void free.delete(oldest);
 }

@@ -1,9 +1,9 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 
-/** Values that are processed between two looks at the clock. */
+/** Number of values that are processed between two checks of the time. */
 const valuesAtOnce = 32_768;
 
-/** Digits by which values are sorted: 2048 positions to write to are as many as fit the fast memory. */
+/** Bits of a digit by which values are sorted: 2048 positions to write to are as many as fit the fast memory. */
 const digitBits = 11;
 const lastDigit = 2 ** digitBits - 1;
 
@@ -22,7 +22,7 @@ export async function sortInSlices(values: Float64Array<ArrayBuffer>): Promise<F
       const positions = new Uint32Array(lastDigit + 1);
       const digit = { word, shift };
       await inSlices((first, end) => countDigits({ from, first, end }, digit, positions));
-      // Most numbers have many bits in common, such as the last ones of whole numbers.
+      // Most numbers have many bits in common, such as the last ones of whole numbers, so their digits are skipped.
       if (positions.includes(values.length)) continue;
       let before = 0;
       for (const [at, count] of positions.entries()) {
@@ -37,22 +37,23 @@ export async function sortInSlices(values: Float64Array<ArrayBuffer>): Promise<F
   return new Float64Array(from.buffer, from.byteOffset, values.length);
 }
 
-/** Some words of doubles, the lower one of each first. */
+/** The words of some doubles, the lower one of each first. */
 interface Words {
   from: Uint32Array;
   first: number;
   end: number;
 }
 
-/** Where a digit is in a double: the bits from `shift` on of the lower word (0) or the higher one (1). */
+/** Position of a digit in a double: the bits from `shift` on of the lower word (0) or the higher one (1). */
 interface Digit {
   word: number;
   shift: number;
 }
 
 /**
- * The bits of positive doubles are in the order of their values, those of negative ones in the opposite order and behind them: the highest bit of all, and
- * all others of negative ones, are flipped before they are sorted, and flipped back afterwards.
+ * Makes bits sortable. The bits of positive doubles are in the order of their values, those of negative ones in the opposite order
+ * and behind them. So the highest bit of all, and all other bits of negative ones, are flipped before sorting, and flipped back
+ * afterwards.
  */
 function flip({ from, first, end }: Words, isSortable: boolean): void {
   for (let at = first; at < end; at += 2) {

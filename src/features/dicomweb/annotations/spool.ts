@@ -4,10 +4,10 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 import { LargeImageError } from '../../../errors.js';
 import { graphicType, shapeLength, writeShape, type GraphicType } from './shapes.js';
 
-/** Most groups of shapes of an annotation, and most measurements of a group. */
+/** Maximum number of groups of shapes of an annotation, and of measurements of a group. */
 const maxGroups = 256;
 const maxMeasurements = 16;
-/** Most columns of an annotation: each takes memory while they are filled. */
+/** Maximum number of columns of an annotation: each takes memory while they are filled. */
 const maxColumns = 1024;
 /** Bytes of a column that wait in memory, at first and at most. */
 const [firstBytes, mostBytes] = [512, 65_536];

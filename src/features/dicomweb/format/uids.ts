@@ -31,7 +31,7 @@ export function uidOf(base: string, kind: UidKind, major = 0, minor = 0): string
   return `${prefix}${withVersion(bits)}`;
 }
 
-/** Most values of the two numbers of {@link uidOf}. */
+/** Maximum number of values of the two numbers of {@link uidOf}. */
 export const maxMajor = 2 ** 16 - 1;
 export const maxMinor = 2 ** 12 - 1;
 

@@ -5,7 +5,7 @@ import type { BorrowedImage, DicomJson, ImageMetadata, StoredLevel } from '../..
 import type { SampleType } from '../../../tilesource/raster.js';
 import type { Images } from '../../images/images.js';
 
-/** Most planes of an image that is offered, and most files of one that is DICOM. */
+/** Maximum number of planes of an image that is offered, and of files of one that is DICOM. */
 const maxPlanes = 4000;
 const maxDicomFiles = 1000;
 

@@ -43,7 +43,7 @@ export interface SeriesPlan {
   instances: readonly InstancePlan[];
 }
 
-/** Most bytes of native samples that the length of an element can say. */
+/** Maximum number of bytes of native samples that the length of an element can say. */
 export const maxNativeBytes = 2 ** 32 - 2;
 
 const flavors: Readonly<Record<string, 'LABEL' | 'OVERVIEW' | 'THUMBNAIL'>> = {

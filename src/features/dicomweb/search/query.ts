@@ -23,7 +23,7 @@ export interface SearchQuery {
 
 /** Results of one answer, when the request names no number, and at most. */
 export const maxResults = 1000;
-/** Most conditions of a search, values of one, and characters of a value. */
+/** Maximum number of conditions of a search, values of one, and characters of a value. */
 const maxMatches = 100;
 const maxValues = 1000;
 const maxValueLength = 1024;

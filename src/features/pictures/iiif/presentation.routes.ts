@@ -11,7 +11,7 @@ import { maxListed, readableFolders, readableImages } from './readable-contents.
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
 
-/** Most images in the manifest of a folder. Each of them is opened. */
+/** Maximum number of images in the manifest of a folder. Each of them is opened. */
 const maxCanvases = 100;
 
 async function presented({ images, records }: PictureContext, item: ItemRecord, signal?: AbortSignal): Promise<PresentedImage> {

@@ -5,7 +5,7 @@ import { identifierOf } from './identifier.js';
 /** The JSON-LD context of documents of the Presentation API. */
 export const presentationContext = 'http://iiif.io/api/presentation/3/context.json';
 
-/** Most frames that a manifest lists. */
+/** Maximum number of frames that a manifest lists. */
 const maxFrames = 1000;
 /** Longest side of thumbnails in pixels. */
 const thumbnailSide = 256;

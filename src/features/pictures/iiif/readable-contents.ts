@@ -3,7 +3,7 @@ import type { Caller } from '../../../host.js';
 import type { PictureContext } from '../context.js';
 import { foldersIn, imagesIn } from './folder-contents.model.js';
 
-/** Most images, and most folders, that a collection lists. */
+/** Maximum number of images, and of folders, that a collection lists. */
 export const maxListed = 1000;
 
 type Services = Pick<PictureContext, 'records' | 'access'>;

@@ -19,7 +19,7 @@ import { ranksOf, type Ranks } from './ranks.js';
 import { paintLabel, type LabelPixels, type LabelView } from './rasterize.js';
 import { chunkAt, replyWithChunk, type ChunkAddress, type StoreRequest } from '../store.js';
 
-/** Most annotations that are listed as labels. */
+/** Maximum number of annotations that are listed as labels. */
 const maxLabels = 500;
 /** Lists of groups, and tables of ranks, that are remembered. */
 const maxKnown = 1000;

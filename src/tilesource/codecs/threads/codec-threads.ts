@@ -10,7 +10,7 @@ import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './task
 const timeoutMs = 30_000;
 /** Largest heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much. */
 const memoryMiB = 512;
-/** Largest number of threads. */
+/** Maximum number of threads. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
 /** Copies the bytes to a separate buffer. Sending a view of a larger buffer to a thread would copy the whole buffer. */

@@ -20,7 +20,7 @@ import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 const require = createRequire(import.meta.url);
 
-/** The present memory of a module made by Emscripten. */
+/** The current memory of a module made by Emscripten. */
 interface WithMemory {
   HEAPU8: Uint8Array;
 }

@@ -33,7 +33,7 @@ async function end(message: ChildMessage): Promise<void> {
   process.exit(0);
 }
 
-/** Has the parent run a pass of libvips in another child. Only one pass runs at a time. */
+/** Asks the parent to run a pass of libvips in another child. Only one pass runs at a time. */
 function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const receive = (message: PassMessage): void => {
@@ -97,7 +97,7 @@ function describe(error: unknown): ChildMessage {
 
 leaveSignalsToParent();
 process.once('message', (task: ChildTask) => {
-  // The parent has ended, so nobody wants the result, and this process must remove the files of it.
+  // The parent has ended, so the result is not needed, and this process must remove its files.
   process.once('disconnect', () => {
     if (task.kind === 'convert') rmSync(task.task.directory, { recursive: true, force: true });
     process.exit(1);

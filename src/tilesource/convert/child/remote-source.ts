@@ -49,7 +49,7 @@ export async function describeRemote({ source }: OpenedSource): Promise<RemoteIm
   };
 }
 
-/** Reads what another process asks for. */
+/** Reads the part that another process requests. */
 export async function answer({ source }: OpenedSource, question: Question, signal: AbortSignal): Promise<Answer> {
   switch (question.method) {
     case 'tile':
@@ -61,7 +61,7 @@ export async function answer({ source }: OpenedSource, question: Question, signa
   }
 }
 
-/** A tile source that has another process read the image. */
+/** A tile source whose image is read by another process. */
 export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
   const expected = async <T extends Answer>(question: Question, is: (given: Answer) => given is T): Promise<T> => {
     const given = await ask(question);

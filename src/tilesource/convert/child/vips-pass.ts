@@ -30,7 +30,7 @@ function storedForm(form: SampleForm, compression: VipsPass['compression']): Sam
   return compression === 'jpeg' ? { ...form, dtype: 'uint8' } : form;
 }
 
-/** Runs the pass. It has a process to itself because libvips prints the progress on the process's output. */
+/** Runs the pass. It has a separate process because libvips prints the progress on the process's output. */
 export async function runVipsPass(pass: VipsPass): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(pass.threads);

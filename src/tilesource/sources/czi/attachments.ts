@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 import { positionAt, textAt, type CziBytes } from './segments.js';
 
-/** Most entries of the attachment directory that are read. Ordinary files have fewer than ten. */
+/** Maximum number of entries of the attachment directory that are read. Ordinary files have fewer than ten. */
 const maxAttachments = 1000;
 const entryBytes = 128;
 const headerBytes = 256;
@@ -17,7 +17,10 @@ export interface Attachment {
   position: number;
 }
 
-/** The attached pictures by the names of associated images. When the directory of attachments is damaged, none are returned, and the image can be read. */
+/**
+ * The attached pictures by the names of associated images. If the directory of attachments is corrupt, none are returned, and the
+ * image can still be read.
+ */
 export async function readAttachments(file: CziBytes, position: number): Promise<Map<string, Attachment>> {
   const found = new Map<string, Attachment>();
   if (position === 0) return found;
@@ -39,7 +42,7 @@ export async function readAttachments(file: CziBytes, position: number): Promise
   return found;
 }
 
-/** Position and length of the bytes of an attachment. @throws TileSourceError when they exceed the file. */
+/** Position and length of the bytes of an attachment. @throws TileSourceError if they exceed the file. */
 export async function attachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
   const segment = await file.segment(position, 'ZISRAWATTACH');
   const length = positionAt(await file.exactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');

@@ -9,10 +9,13 @@ import { pixelBytes, pixelTypeOf, type PixelType } from './pixel-types.js';
 import { checkSegment, positionAt, type CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 
-/** Most bytes of a decoded sub-block. */
+/** Maximum number of bytes of a decoded sub-block. */
 const maxDecodedBytes = 2 ** 28;
 
-/** Bytes at the beginning of a sub-block that say where its data are: segment header, lengths, and the fixed part of the directory entry. */
+/**
+ * Bytes at the start of a sub-block that say where its data are: segment header, lengths, and the fixed part of the directory
+ * entry.
+ */
 const headBytes = 32 + 16 + 32;
 
 const compressionNames: Readonly<Record<number, string>> = {
@@ -123,7 +126,7 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
   }
   const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
   const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
-  // The type that the picture really has. `fitted` compares it with the type in the directory entry.
+  // The real type of the picture. `fitted` compares it with the type in the directory entry.
   const actual: PixelType = { ...type, dtype, stored: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
   if (info.componentCount !== actual.bands) throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
   return asRaster(data, actual, info.width, info.height);
@@ -132,7 +135,7 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
 /**
  * Decodes a sub-block, or some of its rows when they can be read without the others.
  *
- * @throws TileSourceError when it is corrupt, too large, or has a compression that is not supported.
+ * @throws TileSourceError if it is corrupt, too large, or has a compression that is not supported.
  */
 export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | null, signal?: AbortSignal): Promise<Raster> {
   const type = pixelTypeOf(block.pixelType);

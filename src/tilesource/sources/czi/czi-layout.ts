@@ -5,17 +5,17 @@ import type { SampleType } from '../../raster.js';
 import { commonType, pixelTypeOf } from './pixel-types.js';
 import type { SubBlock, SubBlocks } from './sub-blocks.js';
 
-/** Most frames of an image. */
+/** Maximum number of frames of an image. */
 const maxFrames = 100_000;
 /** The order of axes in the numbers of frames, the one that varies fastest first. Axes that are missing here follow in alphabetical order. */
 const axisOrder = ['C', 'Z', 'T'];
 /** The axis of scenes, which exists when scenes overlap. */
 const sceneAxis = 'XY';
-/** Most comparisons of sub-blocks. When they find no overlap, the scenes count as disjoint, as the format demands. */
+/** Maximum number of comparisons of sub-blocks. When they find no overlap, the scenes count as disjoint, as the format demands. */
 const maxComparisons = 5_000_000;
-/** How many sub-blocks are handled before other work on the event loop may run. */
+/** Number of sub-blocks that are processed before other work on the event loop can run. */
 const blocksAtOnce = 256;
-/** How many pixels beyond those that it shows may be read for one tile, because scenes lack a reduced layer. */
+/** Maximum number of extra pixels that are read for one tile, because scenes lack a reduced layer. */
 const sparePixels = 2 ** 20;
 
 /** The sub-blocks of one plane, one scene and one reduction, in the order in which they are drawn. */
@@ -48,9 +48,7 @@ export interface CziLayout {
   sceneFrames: boolean;
 }
 
-/**
- * Pixels of full resolution per stored pixel: a power of two or three, where the sizes, which are rounded, allow it.
- */
+/** Pixels of full resolution per stored pixel: a power of two or three, if the rounded sizes allow it. */
 function scaleOf({ width, height, storedWidth, storedHeight }: SubBlock): number {
   if (width === storedWidth && height === storedHeight) return 1;
   const [size, stored] = storedWidth >= storedHeight ? [width, storedWidth] : [height, storedHeight];
@@ -187,7 +185,7 @@ async function ofFrames(
   return found;
 }
 
-/** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError when they form no image. */
+/** Arranges the sub-blocks as frames, scenes and reductions. @throws TileSourceError if they form no image. */
 export async function layOut(found: SubBlocks): Promise<CziLayout> {
   const extents = await extentsOf(found.blocks);
   const origin = { left: extents.image.left, top: extents.image.top };
@@ -235,8 +233,8 @@ export function groupFor(scene: SceneGroups, scale: number): BlockGroup | undefi
 }
 
 /**
- * Whether a level can be drawn from the file at little cost. At least one scene must have a layer for it, and scenes without one must be small.
- * Only the first frame is examined, because all frames have the same layers.
+ * Whether a level can be drawn from the file cheaply. At least one scene must have a layer for it, and scenes without one must be
+ * small. Only the first frame is examined, because all frames have the same layers.
  */
 export function isPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
   const scenes = (frames.find((frame) => frame.scenes.length > 0) ?? frames[0])?.scenes ?? [];

@@ -1,18 +1,18 @@
 import { attribute, children, childText, parseXml, type XmlElement } from '../../xml.js';
 
-/** Facts about the image from the XML of a file. */
+/** Metadata of the image from the XML of a file. */
 export interface CziFacts {
   /** Millimetres per pixel. */
   mmX: number | null;
   mmY: number | null;
   magnification: number | null;
-  /** Channels by their number, or by their order where they have none. */
+  /** Channels by their number, or by their order if they have none. */
   channels: { number: number; name: string | null; color: string | null }[];
   /** Properties by their names. The names are those of OpenSlide. */
   properties: Record<string, string>;
 }
 
-/** Parts of the metadata that are shown. The others are long descriptions of the experiment. */
+/** Parts of the metadata to show. The others are long descriptions of the experiment. */
 const shownParts = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scaling'];
 const maxProperties = 4000;
 const maxValueLength = 1024;
@@ -22,7 +22,10 @@ function positive(text: string | undefined): number | null {
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** The descendant of an element along a path of names, of elements that occur once. It is an empty element when one of them is missing. */
+/**
+ * The descendant of an element along a path of names, of elements that occur once. It is an empty element if one of them is
+ * missing.
+ */
 function at(element: XmlElement, ...path: string[]): XmlElement {
   return path.reduce((found, name) => children(found, name)[0] ?? {}, element);
 }
@@ -92,7 +95,7 @@ function readChannels(metadata: XmlElement): CziFacts['channels'] {
   });
 }
 
-/** Reads the facts from XML. @throws TileSourceError when it is not well formed. */
+/** Reads the facts from XML. @throws TileSourceError if it is not well formed. */
 export function readCziFacts(xml: string): CziFacts {
   const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
   const distances = children(at(metadata, 'Scaling', 'Items'), 'Distance');

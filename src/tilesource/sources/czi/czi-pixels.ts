@@ -9,9 +9,9 @@ import { paint } from './paint-blocks.js';
 import type { CziBytes } from './segments.js';
 import type { SubBlock } from './sub-blocks.js';
 
-/** How many sub-blocks of a rectangle are decoded at the same time. */
+/** Number of sub-blocks of a rectangle that are decoded at the same time. */
 const sideBySide = 4;
-/** Most sub-blocks that one tile is drawn from. */
+/** Maximum number of sub-blocks that one tile is drawn from. */
 const maxBlocks = 10_000;
 
 /** A rectangle of a frame at a scale. The scale is in pixels of full resolution per pixel. */
@@ -30,7 +30,7 @@ export class CziPixels {
     private readonly blocks: FileBlocks,
   ) {}
 
-  /** Draws a rectangle. Pixels that no sub-block covers are zero. @throws TileSourceError when a sub-block cannot be decoded. */
+  /** Draws a rectangle. Pixels that no sub-block covers are zero. @throws TileSourceError if a sub-block cannot be decoded. */
   async read({ frame, scale, box }: CziRegion, signal?: AbortSignal): Promise<Raster> {
     const { dtype, bands } = this.layout;
     const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
@@ -56,7 +56,7 @@ export class CziPixels {
     const isThere =
       own.left === wanted.left && own.top === wanted.top && block.storedWidth >= width && block.storedHeight >= height;
     if (!isThere) return null;
-    // No other tile needs a sub-block that is a tile.
+    // A sub-block that is one tile is not needed by any other tile.
     const isTile = block.storedWidth === width && block.storedHeight === height;
     const raster =
       isTile && isQuicklyDecoded(block)
@@ -97,7 +97,7 @@ export class CziPixels {
     }
   }
 
-  /** Decodes a sub-block. When its rows can be read separately, only those that the rectangle needs are decoded. */
+  /** Decodes a sub-block. If its rows can be read separately, only those that the rectangle needs are decoded. */
   async #picture(
     block: SubBlock,
     scale: number,

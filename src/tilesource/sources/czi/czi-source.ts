@@ -24,16 +24,16 @@ import { CziBytes, type CziHeader } from './segments.js';
 import { readSubBlocks } from './sub-blocks.js';
 
 const tileSide = 512;
-/** Most bytes of decoded sub-blocks that are cached, for all open files together. */
+/** Maximum number of bytes of decoded sub-blocks that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
-/** Most bytes of XML that are read, and most that are parsed on the main thread. */
+/** Maximum number of bytes of XML that are read, and of that are parsed on the main thread. */
 const maxXmlBytes = 2 ** 26;
 const shortXmlBytes = 2 ** 16;
-/** Most pixels of an associated image. */
+/** Maximum number of pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
 /** Bytes of memory for each sub-block of an open file, measured. */
 const bytesPerSubBlock = 130;
-/** Most scenes that the internal metadata list. */
+/** Maximum number of scenes that the internal metadata list. */
 const shownScenes = 1000;
 
 const noFacts: CziFacts = {
@@ -158,7 +158,7 @@ class CziTileSource implements TileSource {
   }
 }
 
-/** Reads the facts from the XML of a file. A file without XML has none. */
+/** Reads the metadata from the XML of a file, if there is any. */
 async function readFacts(file: CziBytes, position: number, signal: AbortSignal | undefined): Promise<CziFacts> {
   if (position === 0) return noFacts;
   const segment = await file.segment(position, 'ZISRAWMETADATA', signal);

@@ -7,7 +7,7 @@ export interface PixelType {
   dtype: SampleType;
   /** Samples of one pixel in the file. Colors are stored blue first. */
   stored: number;
-  /** Samples of one pixel that are shown. */
+  /** Number of visible samples of one pixel. */
   bands: 1 | 3;
 }
 
@@ -27,7 +27,7 @@ const pixelTypes: Readonly<Record<number, PixelType>> = {
 /** Types of samples from narrow to wide. An image whose planes differ has the widest of their types. */
 const widths: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', 'float64'];
 
-/** The pixel type of its number in the file. @throws TileSourceError for complex numbers and unknown types. */
+/** The pixel type for its number in the file. @throws TileSourceError for complex numbers and unknown types. */
 export function pixelTypeOf(number: number): PixelType {
   const found = pixelTypes[number];
   if (found !== undefined) return found;
@@ -35,7 +35,7 @@ export function pixelTypeOf(number: number): PixelType {
   throw new TileSourceError(`The CZI has pixels of type ${name}, which is not supported.`);
 }
 
-/** The type of samples and the number of bands that can hold pixels of all these types. */
+/** The type of samples and the number of bands that can represent pixels of all these types. */
 export function commonType(types: Iterable<PixelType>): { dtype: SampleType; bands: number } {
   let dtype: SampleType = 'uint8';
   let bands = 1;

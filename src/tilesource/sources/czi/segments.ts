@@ -1,7 +1,7 @@
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 
-/** Bytes of the header of every segment, which holds its name and two lengths. */
+/** Bytes of the header of every segment, which contains its name and two lengths. */
 const segmentHeaderBytes = 32;
 /** Bytes of the file header that are read. */
 const fileHeaderBytes = 80;
@@ -36,7 +36,7 @@ export class CziBytes {
     return this.#reader.size;
   }
 
-  /** Reads exactly `length` bytes from `offset`. @throws TileSourceError when the file ends before. */
+  /** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
   async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
     if (offset + length > this.size) {
       throw new TileSourceError(
@@ -48,13 +48,13 @@ export class CziBytes {
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The segment at a position. @throws TileSourceError when there is no segment of that name, or it exceeds the file. */
+  /** The segment at a position. @throws TileSourceError if there is no segment of that name, or it exceeds the file. */
   async segment(position: number, name: string, signal?: AbortSignal): Promise<Segment> {
     const header = await this.exactly(position, segmentHeaderBytes, `the segment ${name}`, signal);
     return checkSegment({ header, position, name, size: this.size });
   }
 
-  /** @throws TileSourceError when this is not the beginning of a CZI file. */
+  /** @throws TileSourceError if this is not the beginning of a CZI file. */
   async header(): Promise<CziHeader> {
     const wanted = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
     const view = await this.exactly(0, wanted, 'the file header');
@@ -72,7 +72,7 @@ export class CziBytes {
   }
 }
 
-/** Checks the header of a segment. @throws TileSourceError when it has another name, or the segment exceeds the file. */
+/** Checks the header of a segment. @throws TileSourceError if it has another name, or the segment exceeds the file. */
 export function checkSegment(found: { header: DataView; position: number; name: string; size: number }): Segment {
   const { header, position, name, size } = found;
   const actual = segmentName(header);
@@ -88,7 +88,7 @@ export function checkSegment(found: { header: DataView; position: number; name: 
   return { start: position + segmentHeaderBytes, length };
 }
 
-/** Reads a length or position of 64 bits. @throws TileSourceError when it is negative or larger than any file. */
+/** Reads a length or position of 64 bits. @throws TileSourceError if it is negative or larger than any file. */
 export function positionAt(view: DataView, at: number, what: string): number {
   const value = view.getBigInt64(at, true);
   if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt CZI: ${what} is ${value}.`);
@@ -106,7 +106,7 @@ function segmentName(view: DataView): string {
   return textAt(view, 0, Math.min(16, view.byteLength));
 }
 
-/** A GUID as Windows writes it: the first three groups are little-endian numbers. */
+/** A GUID in the form of Windows: the first three groups are little-endian numbers. */
 function guidText(view: DataView, at: number): string {
   const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
   const bytes = Array.from({ length: 8 }, (_, i) => hex(view.getUint8(at + 8 + i), 2));

@@ -2,9 +2,9 @@ import { TileSourceError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { positionAt, type CziBytes } from './segments.js';
 
-/** Most sub-blocks of a file; each takes some 130 bytes of memory while the file is open. */
+/** Maximum number of sub-blocks of a file; each takes some 130 bytes of memory while the file is open. */
 const maxSubBlocks = 2 ** 20;
-/** Most planes of a file. */
+/** Maximum number of planes of a file. */
 const maxPlanes = 100_000;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
@@ -13,12 +13,12 @@ const directoryHeaderBytes = 128;
 /** Bytes of the fixed part of an entry, and of each of its dimensions. */
 const entryBytes = 32;
 const dimensionBytes = 20;
-/** Most dimensions of an entry. The format has fewer than 20. */
+/** Maximum number of dimensions of an entry. The format has fewer than 20. */
 const maxDimensions = 40;
-/** How many entries are read before other work on the event loop may run. */
+/** Number of entries that are read before other work on the event loop can run. */
 const entriesAtOnce = 256;
 
-/** A plane: its position on every axis but X, Y, M (tile) and S (scene). */
+/** A plane: its position on every axis except X, Y, M (tile) and S (scene). */
 type PlanePosition = ReadonlyMap<string, number>;
 
 /** A sub-block: the pixels of a rectangle of a plane, of full resolution or reduced. */
@@ -105,7 +105,7 @@ class Collector {
   }
 }
 
-/** Reads the directory of sub-blocks. @throws TileSourceError when it is corrupt, empty, or too large. */
+/** Reads the directory of sub-blocks. @throws TileSourceError if it is corrupt, empty, or too large. */
 export async function readSubBlocks(file: CziBytes, position: number, signal?: AbortSignal): Promise<SubBlocks> {
   if (position === 0) throw new TileSourceError('The CZI has no directory of sub-blocks: it was not written to its end.');
   const segment = await file.segment(position, 'ZISRAWDIRECTORY', signal);

@@ -23,7 +23,7 @@ import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
 import { findDescription, readDescription, type DeepZoomDescription } from './dzi-description.js';
 
-/** Most bytes of a stored tile. */
+/** Maximum number of bytes of a stored tile. */
 const maxTileBytes = 2 ** 27;
 
 /** Properties that all tiles share. They are read from the first tile. */

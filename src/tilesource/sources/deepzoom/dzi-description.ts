@@ -3,7 +3,7 @@ import type { ArchiveTree } from '../../archive/zip-tree.js';
 import type { ByteReader } from '../../tile-source.js';
 import { attribute, children, parseXml } from '../../xml.js';
 
-/** Most bytes of a description. */
+/** Maximum number of bytes of a description. */
 const maxBytes = 2 ** 16;
 
 /** A parsed description of a Deep Zoom image. */
@@ -24,7 +24,7 @@ function integer(text: string | undefined, least: number, most: number, what: st
   throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it has to be from ${least} to ${most}.`);
 }
 
-/** Finds the description among the files, and reads it. @throws TileSourceError when there is none, or it contradicts itself. */
+/** Finds the description among the files, and reads it. @throws TileSourceError if there is none, or it contradicts itself. */
 export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
   let found: string | null = null;
   for (const path of tree.paths()) {
@@ -36,7 +36,7 @@ export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): 
   return readDescription(file, `${found.slice(0, -4)}_files/`, signal);
 }
 
-/** Parses a description. @throws TileSourceError when it contradicts itself. */
+/** Parses a description. @throws TileSourceError if it contradicts itself. */
 export async function readDescription(
   file: Pick<ByteReader, 'size' | 'read'>,
   folder: string,

@@ -2,13 +2,13 @@ import dicomParser, { type DataSet } from 'dicom-parser';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import { longTags, shortTags, shownTags } from './shown-tags.js';
 
-/** The facts of the header of a DICOM file (one instance) that are needed to read the image. */
+/** The parts of the header of a DICOM file (one instance) that are needed to read the image. */
 export interface DicomFacts {
   transferSyntax: string;
   seriesUid: string;
   instanceUid: string;
   instanceNumber: number;
-  /** The third value of Image Type: VOLUME, LABEL, OVERVIEW, THUMBNAIL …. It is empty for images that are no slides. */
+  /** The third value of Image Type: VOLUME, LABEL, OVERVIEW, THUMBNAIL …. It is empty for images that are not slides. */
   flavor: string;
   isSlide: boolean;
   rows: number;
@@ -22,13 +22,16 @@ export interface DicomFacts {
   isFloat: boolean;
   isPlanar: boolean;
   photometric: string;
-  /** Size of the whole image when the frames are its tiles; otherwise the size of a frame. */
+  /** Size of the whole image if the frames are its tiles; otherwise the size of a frame. */
   matrixColumns: number;
   matrixRows: number;
   focalPlanes: number;
   /** Number of the first frame of this file among those of all files of one image. */
   frameOffset: number;
-  /** Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` when these follow from the order of frames. */
+  /**
+   * Four numbers for each frame: x and y of its upper left pixel, optical path, focal plane. `null` if these follow from the order
+   * of frames.
+   */
   positions: Int32Array | null;
   opticalPaths: string[];
   mmX: number | null;
@@ -37,7 +40,7 @@ export interface DicomFacts {
   icc: Uint8Array | null;
   /** The palettes of red, green and blue of PALETTE COLOR, each of at most 256 entries of 8 bits; `null` for other images. */
   palette: { first: number; colors: Uint8Array } | null;
-  /** Position of the element that holds the samples. */
+  /** Position of the element that contains the samples. */
   pixelStart: number;
   /** Position and length of the samples. The length is `null` for encapsulated frames. */
   pixelOffset: number;
@@ -52,21 +55,21 @@ export interface DicomFacts {
   attributes: Record<string, string | number | (string | number)[]>;
 }
 
-/** The elements that hold samples: integers or encoded frames, floats, doubles. A file has one of them, at its end. */
+/** The elements that contain samples: integers or encoded frames, floats, doubles. A file has one of them, at its end. */
 const pixelTags = ['x7fe00010', 'x7fe00008', 'x7fe00009'] as const;
 const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 const maxFrames = 10_000_000;
 const explicitBigEndian = '1.2.840.10008.1.2.2';
 /** The transfer syntax of files that are deflated as a whole, as bytes of the file. */
 const deflated = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
-/** How many bytes at the beginning of a file are searched for the transfer syntax. */
+/** Number of bytes at the start of a file in which the transfer syntax is searched. */
 const metaBytes = 4096;
 
 function text(dataSet: DataSet | undefined, tag: string): string {
   return dataSet?.string(tag)?.trim() ?? '';
 }
 
-/** One value of an attribute that may have several. */
+/** One value of an attribute that can have several. */
 function textAt(dataSet: DataSet | undefined, tag: string, index: number): string {
   return text(dataSet, tag).split('\\')[index]?.trim() ?? '';
 }
@@ -130,7 +133,7 @@ function readPalette(dataSet: DataSet, order: { bigEndian: boolean; isSigned: bo
   const colors = new Uint8Array(count * 3);
   for (const [band, table] of tables.entries()) {
     const wide = table!.length >= count * 2;
-    // Entries are words, or bytes two to a word; of words of 16 bits the high byte is shown.
+    // Entries are words, or bytes two to a word; the high byte of words of 16 bits is shown.
     const high = (bits === 16) === order.bigEndian ? 0 : 1;
     for (let i = 0; i < count; i++)
       colors[i * 3 + band] = (wide ? table![i * 2 + high] : table![order.bigEndian ? i ^ 1 : i]) ?? 0;
@@ -153,7 +156,7 @@ function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
   return found;
 }
 
-/** The library does not know the type OV of extended offset tables; OW is written alike. */
+/** The library does not know the type OV of extended offset tables; OW is encoded the same way. */
 function withKnownTypes(bytes: Uint8Array): Uint8Array {
   let known = bytes;
   for (const number of [1, 2]) {
@@ -181,17 +184,17 @@ function parse(bytes: Uint8Array): DataSet | null {
       const dataSet = dicomParser.parseDicom(known, { untilTag: tag });
       if (dataSet.elements[tag] !== undefined) return dataSet;
     } catch {
-      // The library throws texts, not errors. Ordinarily it throws because the bytes end, within the header or within samples that have another of
-      // the tags.
+      // The library throws texts, not errors. Usually the reason is that the bytes end within the header, or within samples that
+      // have another of the tags.
     }
   }
   return null;
 }
 
-/** The class of the files that list other files. */
+/** The class of files that list other files. */
 const directoryClass = '1.2.840.10008.1.3.10';
 
-/** Plans, reports, waveforms and the like are sound files without an image. @throws TileSourceError for such files. */
+/** Plans, reports, waveforms and similar files are valid but contain no image. @throws TileSourceError for such files. */
 function refuseWithoutImage(bytes: Uint8Array): void {
   let dataSet: DataSet;
   try {
@@ -233,8 +236,8 @@ function pixelModule(
  * Reads the header of a DICOM file.
  *
  * @param isWhole whether these are all bytes of the file.
- * @returns `null` when the samples begin after these bytes.
- * @throws TileSourceError when it is no DICOM file, contradicts itself or holds no image.
+ * @returns `null` if the samples begin after these bytes.
+ * @throws TileSourceError if it is no DICOM file, contradicts itself or holds no image.
  */
 export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts | null {
   const dataSet = parse(bytes);
@@ -286,7 +289,7 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     magnification: positive(number(optical[0], 'x00480112')),
     icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
     palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,
-    // The representations of explicit syntaxes that hold samples have four more bytes for themselves and their length.
+    // In explicit syntaxes, the representations that contain samples have four more bytes for themselves and their length.
     pixelStart: element.dataOffset - (element.vr === undefined ? 8 : 12),
     pixelOffset: element.dataOffset,
     pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,

@@ -4,18 +4,18 @@ import { TileSourceError } from '../../../errors.js';
 import type { DicomInstance } from './instance.js';
 import { sampleShape } from './dicom-pixels.js';
 
-/** Most frames (planes) of an image. */
+/** Maximum number of frames (planes) of an image. */
 const maxPlanes = 100_000;
-/** Most tiles of one level whose positions are listed in the file. */
+/** Maximum number of tiles of one level whose positions are listed in the file. */
 const maxListedTiles = 10_000_000;
-/** Frames that are listed before the time is looked at. */
+/** Number of frames that are listed between checks of the time. */
 const listedAtOnce = 1024;
-/** Most frames of which one tile is made: levels may have frames of single pixels. */
+/** Maximum number of frames of which one tile is made: levels may have frames of single pixels. */
 const maxFramesOfTile = 4096;
 /** Names of associated images by the flavor of their instances. */
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
-/** The frame that holds a tile: the instance, and the number of the frame in it. */
+/** The frame with a tile: the instance, and the number of the frame in it. */
 interface FramePosition {
   instance: DicomInstance;
   frame: number;
@@ -27,7 +27,7 @@ export interface DicomLevel {
   height: number;
   tileWidth: number;
   tileHeight: number;
-  /** The tiles that meet a rectangle of one plane, and the upper left pixel of each. */
+  /** The tiles that overlap a rectangle of one plane, and the upper left pixel of each. */
   tilesIn(
     plane: number,
     box: { left: number; top: number; width: number; height: number },
@@ -39,7 +39,9 @@ export interface DicomLayout {
   base: DicomInstance;
   /** Levels by the power of two by which they are reduced. */
   levels: ReadonlyMap<number, DicomLevel>;
-  /** Positions of the planes along optical path (C) and focal plane (Z). Frames of images that are no slides are planes along Z. */
+  /**
+   * Positions of the planes along optical path (C) and focal plane (Z). Frames of images that are not slides are planes along Z.
+   */
   planes: readonly Readonly<Record<string, number>>[];
   channels: readonly string[];
   associated: ReadonlyMap<string, DicomInstance>;
@@ -85,16 +87,16 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   };
 }
 
-/** @throws TileSourceError when a tile would be made of too many frames. */
+/** @throws TileSourceError if a tile would be made of too many frames. */
 function requireFewFrames(count: number): void {
   if (count > maxFramesOfTile)
     throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesOfTile}.`);
 }
 
-/** A level whose frames state their positions. */
+/** A level whose frames declare their positions. */
 async function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Promise<DicomLevel> {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
-  // Frames need not be aligned. They are indexed by the cell of a grid that holds their upper left pixel.
+  // Frames need not be aligned. They are indexed by the grid cell that contains their upper left pixel.
   const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
   for (const instance of parts) {
     const { positions } = instance.facts;
@@ -142,7 +144,7 @@ function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
   return [...groups.values()].toSorted((a, b) => area(b) - area(a));
 }
 
-/** A slide: its volume in levels, its other pictures as associated images. */
+/** A slide: its volume in levels, and its other pictures as associated images. */
 async function slideLayout(instances: readonly DicomInstance[]): Promise<DicomLayout> {
   const associated = new Map<string, DicomInstance>();
   for (const instance of instances) {
@@ -190,7 +192,10 @@ function sameSamples(a: DicomInstance, b: DicomInstance): boolean {
   return one.dtype === other.dtype && one.bands === other.bands;
 }
 
-/** The layout of an image that is no slide. The frames of all files with the same size are planes along Z, in the order of their numbers. */
+/**
+ * The layout of an image that is not slide. The frames of all files with the same size are planes along Z, in the order of their
+ * numbers.
+ */
 function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
   const alike = instances.filter(
     (each) => each.facts.rows === opened.facts.rows && each.facts.columns === opened.facts.columns && sameSamples(each, opened),
@@ -212,7 +217,7 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Puts the files of one series in order. @throws TileSourceError where they make up no image. */
+/** Puts the files of one series in order. @throws TileSourceError if they make up no image. */
 export async function layOut(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
   const { isSlide } = opened.facts;
   const seen = new Set<string>();

@@ -11,7 +11,7 @@ import { photometrics } from '../tiff/file/tags.js';
 import type { DicomFacts } from './dicom-header.js';
 import type { DicomInstance } from './instance.js';
 
-/** Most bytes of the samples of one frame. */
+/** Maximum number of bytes of the samples of one frame. */
 const maxDecodedBytes = 2 ** 28;
 
 type Codec = 'native' | 'rle' | 'jpeg' | 'jpegls' | 'jpeg2000';
@@ -67,7 +67,7 @@ export function whiteOf(facts: DicomFacts): { white?: number } {
 }
 
 /**
- * Looks at the header of the first frame, so that an image whose frames cannot be decoded is refused when it is opened.
+ * Checks the header of the first frame, so that an image whose frames cannot be decoded is refused when it is opened.
  *
  * @throws TileSourceError that names the kind of JPEG.
  */
@@ -183,14 +183,14 @@ function withOwnColours(bytes: Uint8Array, { rows, columns }: DicomFacts): Uint8
   return out;
 }
 
-/** Converts samples to RGB, in place, when they are YCbCr. */
+/** Converts samples from YCbCr to RGB in place, if necessary. */
 function toRgb(data: Samples, { photometric, bitsStored, samples }: DicomFacts): void {
   const isYCbCr = samples === 3 && (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422');
   if (isYCbCr && (data instanceof Uint8Array || data instanceof Uint16Array || data instanceof Uint32Array))
     yCbCrToRgb(data, bitsStored);
 }
 
-/** Replaces the bits above those that are stored, which are no part of the sample, by the sign. */
+/** Replaces the bits above the stored ones, which are not part of the sample, by the sign. */
 function masked(data: Samples, { bitsAllocated, isSigned }: DicomFacts, bitsStored: number): void {
   if (bitsStored === bitsAllocated) return;
   const shift = 32 - bitsStored;
@@ -256,12 +256,13 @@ async function decodePicture(
   const count = rows * columns * samples;
   const found = samplesOf(data, stored, count);
   const out = typed(found, integerType(facts), count);
-  // Writers of signed samples often give the codec unsigned ones of the same bits. Their sign is the highest bit that the codec knows.
+  // Writers of signed samples often pass unsigned ones with the same bits to the codec. Their sign is the highest bit that the
+  // codec knows.
   masked(out, facts, Math.min(bitsStored, info.bitsPerSample));
   return out;
 }
 
-/** Whole numbers as another type of them. Samples of the same size keep their bits. */
+/** Whole numbers as another integer type. Samples of the same size keep their bits. */
 function typed(data: Samples, dtype: SampleType, count: number): Samples {
   const constructor = sampleArrays[dtype];
   if (data instanceof constructor) return data;
@@ -294,7 +295,7 @@ export function areQuicklyDecoded(facts: DicomFacts): boolean {
   return codecOf(facts) === 'jpeg';
 }
 
-/** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError when it is corrupt or too large. */
+/** Decodes a frame of an instance. Frames are counted from 0. @throws TileSourceError if it is corrupt or too large. */
 export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
   const { facts } = instance;
   const { rows, columns, samples, bitsAllocated, bitsStored, photometric } = facts;

@@ -23,10 +23,10 @@ import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './dicom-layout.js';
 import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, storedJpeg, whiteOf } from './dicom-pixels.js';
 
-/** Most files of one item that are searched for instances of the series, and how many of them at the same time. */
+/** Maximum number of files of one item that are searched for instances of the series, and how many of them at the same time. */
 const maxCompanions = 5000;
 const sideBySide = 4;
-/** Most bytes of decoded frames that are cached, for all open files together. */
+/** Maximum number of bytes of decoded frames that are cached, for all open files together. */
 const keptBytes = 2 ** 26;
 /**
  * Whether a file may be part of a series, judged by its name. The name must have an extension of DICOM or no extension, or consist of digits and
@@ -142,7 +142,7 @@ class DicomTileSource implements TileSource {
     const rasters = await mapConcurrently(tiles, sideBySide, (tile) => {
       const isTile =
         level.tileWidth === tileWidth && level.tileHeight === tileHeight && tile.left === box.left && tile.top === box.top;
-      // No other tile needs such a frame. Frames that are kept live so long that only the slowest collection of garbage frees them.
+      // No other tile needs such a frame. Cached frames live so long that only the slowest garbage collection frees them.
       if (isTile && areQuicklyDecoded(tile.instance.facts)) return readFrame(tile.instance, tile.frame, signal);
       return this.#frame(tile, signal);
     });
@@ -209,7 +209,7 @@ class DicomTileSource implements TileSource {
   }
 }
 
-/** What {@link headerTask} makes of a header. */
+/** Input of {@link headerTask}. */
 type HeaderTask = { bytes: Uint8Array; bulkRoot: string } | { bytes: Uint8Array; path: readonly string[] };
 
 /** Reads a header in a thread: large ones describe each of many frames. */
@@ -221,7 +221,7 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
   await Promise.all(instances.map(({ reader }) => reader.close()));
 }
 
-/** The instances in other files of the item that belong to the same series. Files that are no DICOM are ignored. */
+/** The instances in other files of the item that belong to the same series. Files that are not DICOM are ignored. */
 async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
   const all = (await input.companions?.()) ?? [];
   const likely = all.filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom').slice(0, maxCompanions);

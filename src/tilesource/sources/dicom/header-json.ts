@@ -6,7 +6,7 @@ async function parse(bytes: Uint8Array): Promise<Record<string, Element>> {
   return DicomMessage.readFile(Uint8Array.from(bytes).buffer, { ignoreErrors: true }).dict;
 }
 
-/** An element as the library reads it. */
+/** An element in the form of the library. */
 interface Element {
   vr: string;
   Value?: unknown[];
@@ -15,14 +15,15 @@ interface Element {
 const binary: ReadonlySet<string> = new Set(['OB', 'OW', 'OF', 'OD', 'OL', 'OV', 'UN']);
 const numeric: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
 
-/** Longest value that metadata hold themselves, in bytes. */
+/** Longest value that is included in metadata, in bytes. */
 const maxInline = 4096;
 
 /**
  * The header of a file as JSON.
  *
- * @param bytes from the preamble up to the samples, which are not among them.
- * @param bulkRoot address of the long values: a name below it is made of the tags, and of the numbers of items, that lead to the value, with dots between.
+ * @param bytes from the preamble up to the samples, which are excluded.
+ * @param bulkRoot address of the long values: a name below it consists of the tags, and of the numbers of items, that lead to the
+ * value, separated by dots.
  */
 export async function headerToJson(bytes: Uint8Array, bulkRoot: string): Promise<DicomJson> {
   return readJson(await parse(bytes), `${bulkRoot}/`);
@@ -51,7 +52,7 @@ function readElement({ vr, Value: values = [] }: Element, path: string): DicomJs
   return { vr, Value: present.map((value) => (numeric.has(vr) && value !== '' ? Number(value) : value)) };
 }
 
-/** A long value of a header by the path that {@link headerToJson} has given it; `null` where there is none. */
+/** A long value of a header by the path that {@link headerToJson} has given it; `null` if there is none. */
 export async function headerValue(bytes: Uint8Array, path: readonly string[]): Promise<Uint8Array | null> {
   let at: unknown = await parse(bytes);
   for (const [index, name] of path.entries()) {

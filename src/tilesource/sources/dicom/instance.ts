@@ -5,18 +5,18 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import type { ByteReader, ReadOptions, SourceInput } from '../../tile-source.js';
 import { readDicomFacts, type DicomFacts } from './dicom-header.js';
 
-/** How many bytes of a header are read first, and how many at most. Large headers describe each of many frames. */
+/** Number of bytes of a header that are read first, and maximum. Large headers describe each of many frames. */
 const firstHeaderBytes = 2 ** 16;
 const maxHeaderBytes = 2 ** 26;
-/** Most fragments of a file without a table of offsets. The header of each fragment has to be read. */
+/** Maximum number of fragments of a file without a table of offsets. The header of each fragment has to be read. */
 const maxFragments = 1_000_000;
-/** How many bytes are read at a time when fragments are searched. */
+/** Number of bytes that are read at a time when searching fragments. */
 const windowBytes = 2 ** 12;
-/** How many bytes of the first fragment are searched for the header of a JPEG, which may follow a profile or a preview. */
+/** Number of bytes of the first fragment that are searched for the header of a JPEG, which may follow a profile or a preview. */
 const fragmentHeadBytes = 2 ** 16;
-/** Fragments that are put together before the time is looked at. */
+/** Number of fragments that are joined between checks of the time. */
 const fragmentsAtOnce = 1024;
-/** Most bytes of one frame. */
+/** Maximum number of bytes of one frame. */
 const maxFrameBytes = 2 ** 28;
 
 const itemTag = 0xff_fe_e0_00;
@@ -42,7 +42,7 @@ export class DicomInstance {
     readonly reader: ByteReader,
   ) {}
 
-  /** Opens a file and reads its header. @throws TileSourceError when it is no DICOM file with pixels; it is then closed again. */
+  /** Opens a file and reads its header. @throws TileSourceError if it is no DICOM file with pixels; it is then closed again. */
   static async open(input: SourceInput, signal?: AbortSignal): Promise<DicomInstance> {
     const reader = await input.open();
     try {
@@ -66,9 +66,9 @@ export class DicomInstance {
     }
   }
 
-  /** The bytes of the file up to the element of the samples. @throws TileSourceError where the file has become shorter. */
+  /** The bytes of the file up to the element of the samples. @throws TileSourceError if the file has become shorter. */
   header(signal?: AbortSignal): Promise<Uint8Array> {
-    // The element has a header of 8 or 12 bytes. What is left of it behind the attributes before it would be read as another attribute.
+    // The element has a header of 8 or 12 bytes. The rest of it after the preceding attributes would be read as another attribute.
     return this.#exactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
   }
 
@@ -90,7 +90,10 @@ export class DicomInstance {
     return isDeclared && pixelLength !== null && pixelLength < rows * columns * 3 * frames;
   }
 
-  /** Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError when they exceed the file. */
+  /**
+   * Reads the stored bytes of a frame, possibly into `into`. Frames are counted from 0. @throws TileSourceError if they exceed the
+   * file.
+   */
   async frame(number: number, { signal, into }: ReadOptions = {}): Promise<Uint8Array> {
     const range = this.isEncapsulated ? (await this.#encapsulated())(number) : this.#plain(number);
     if (range === undefined || range.length > maxFrameBytes) {
@@ -101,7 +104,7 @@ export class DicomInstance {
     return range.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`, signal) : bytes;
   }
 
-  /** Bytes of a range in their order in words of two, which a frame of an odd length begins or ends in the middle of. */
+  /** Bytes of a range with the bytes of each word swapped. A frame of odd length begins or ends in the middle of a word. */
   async #swapped({ offset, length }: Range, what: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const skipped = (offset - this.facts.pixelOffset) % 2;
     const words = Math.ceil((skipped + length) / 2);
@@ -149,7 +152,7 @@ export class DicomInstance {
     return this.#ranges;
   }
 
-  /** Finds the fragments of each frame: by a table of offsets, or by looking at all of them. */
+  /** Finds the fragments of each frame: by a table of offsets, or by reading all of their headers. */
   async #findFrames(): Promise<FrameRanges> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.facts;
     const head = await this.#exactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
@@ -221,7 +224,7 @@ export class DicomInstance {
   }
 }
 
-/** The contents of consecutive fragments, put together; those of a single one are not copied. */
+/** The contents of consecutive fragments, joined; those of a single one are not copied. */
 async function withoutTags(bytes: Uint8Array, what: string, signal?: AbortSignal): Promise<Uint8Array> {
   const view = viewOf(bytes);
   const isFragment = (at: number) => at + 8 <= bytes.length && tagAt(view, at) === itemTag;

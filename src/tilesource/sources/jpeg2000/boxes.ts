@@ -2,11 +2,11 @@ import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 import { exactly, type Stretch } from './markers.js';
 
-/** Most boxes of a file, and most bytes of its header box and of a text. */
+/** Maximum number of boxes of a file, and of bytes of its header box and of a text. */
 const maxBoxes = 10_000;
 const maxHeaderBytes = 2 ** 24;
 const maxTextBytes = 2 ** 20;
-/** Most texts and most code streams that are read. */
+/** Maximum number of texts and of code streams that are read. */
 const maxTexts = 100;
 const maxCodeStreams = 10_000;
 
@@ -28,9 +28,9 @@ export interface ColourFacts {
   space: number | null;
   profile: Uint8Array | null;
   palette: Palette | null;
-  /** The component of each output channel; `null` when components and channels have the same order. */
+  /** The component of each output channel; `null` if components and channels have the same order. */
   order: readonly number[] | null;
-  /** Samples per metre. */
+  /** Number of samples per meter. */
   perMetreX: number | null;
   perMetreY: number | null;
 }
@@ -55,7 +55,7 @@ const noFacts: Omit<FileFacts, 'codeStreams'> = {
   brand: null,
 };
 
-/** Reads the header of a box; `null` when too few bytes are left for one. */
+/** Reads the header of a box; `null` if too few bytes are left for one. */
 function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
   if (head.length < 8) return null;
   const given = head.readUInt32BE(0);
@@ -146,12 +146,12 @@ function readHeader(bytes: Buffer): ColourFacts {
       facts.perMetreY = perMetre?.y ?? null;
     }
   }
-  // Without a component mapping the components are no indexes of a palette.
+  // Without a component mapping the components are not indexes of a palette.
   if (!isMapped) facts.palette = null;
   return facts;
 }
 
-/** Finds the code streams of a file and reads its boxes. @throws TileSourceError when it is no JPEG 2000 file. */
+/** Finds the code streams of a file and reads its boxes. @throws TileSourceError if it is not a JPEG 2000 file. */
 export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): Promise<FileFacts> {
   if (reader.size < 12) throw new OtherFormatError('Not a JPEG 2000 file: it is too short.');
   const start = await exactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);

@@ -12,13 +12,13 @@ import {
   type Stretch,
 } from './markers.js';
 
-/** Most tile-parts of a code stream; each takes some 40 bytes of memory while the file is open. */
+/** Maximum number of tile-parts of a code stream; each takes some 40 bytes of memory while the file is open. */
 const maxTileParts = 2 ** 20;
 /** The numbers of tiles have 16 bits. */
 const maxTiles = 65_535;
-/** Bytes of the segment SOT with its marker, and of the smallest tile-part. */
+/** Length of the segment SOT with its marker, and of the smallest tile-part, in bytes. */
 const sotBytes = 12;
-/** Most bytes of a code stream that is assembled from some tiles. */
+/** Maximum number of bytes of a code stream that is assembled from some tiles. */
 const maxCutBytes = 2 ** 28;
 
 /** A rectangle of tiles of the file, by columns and rows. The ends are exclusive. */
@@ -56,7 +56,7 @@ export class CodeStream {
     this.partCount = [...parts.values()].reduce((sum, each) => sum + each.length, 0);
   }
 
-  /** Reads the main header and finds the tile-parts. @throws TileSourceError when they are damaged. */
+  /** Reads the main header and finds the tile-parts. @throws TileSourceError if they are damaged. */
   static async open(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<CodeStream> {
     const { segments, end } = await readMainHeader(reader, stream, signal);
     const size = readGridSize(segments[0]!);
@@ -95,10 +95,11 @@ export class CodeStream {
   }
 
   /**
-   * Assembles a code stream of some tiles only. They keep their position on the reference grid, so that they are decoded to the same samples.
+   * Assembles a code stream with only some tiles. They keep their position on the reference grid, so that they are decoded to the
+   * same samples.
    *
-   * @returns `null` when the file has none of these tiles.
-   * @throws TileSourceError when there is no tile-part at its position.
+   * @returns `null` if the file has none of these tiles.
+   * @throws TileSourceError if there is no tile-part at its position.
    */
   async cut(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
     const wanted: { stretch: Stretch; tile: number; index: number }[] = [];
@@ -148,7 +149,7 @@ interface TilePart extends Stretch {
   tile: number;
 }
 
-/** The tile-parts from the optional list TLM; `null` when there is none, or it contradicts the file. */
+/** The tile-parts from the optional list TLM; `null` if there is none, or it contradicts the file. */
 async function listedParts(
   reader: ByteReader,
   segments: readonly MarkerSegment[],

@@ -8,7 +8,7 @@ import { blit } from '../../render/pixels.js';
 import type { ColourFacts } from './boxes.js';
 import type { CodeStream, TileRange } from './code-stream.js';
 
-/** Most samples that are decoded at once: the library takes four bytes for each, and some more. */
+/** Maximum number of samples that are decoded at once: the library takes four bytes for each, and some more. */
 export const maxDecodedSamples = 2 ** 26;
 
 /** Number of the enumerated color space sYCC. */

@@ -16,12 +16,15 @@ import { readFileFacts, type FileFacts } from './boxes.js';
 import { CodeStream } from './code-stream.js';
 import { CodeStreamPixels, maxDecodedSamples, type Shape } from './jpeg2000-pixels.js';
 
-/** Most bytes of decoded tiles that are cached, for all open files together. */
+/** Maximum number of bytes of decoded tiles that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
-/** Side up to which tiles of the file are served as they are. */
+/** Tiles of the file with at most this side are served unchanged. */
 const largestTile = 1024;
 const defaultTile = 512;
-/** Most tiles of the file that are decoded for one tile of a coarser level. Still coarser levels are computed from that level. */
+/**
+ * Maximum number of tiles of the file that are decoded for one tile of a coarser level. Still coarser levels are computed from that
+ * level.
+ */
 const maxTilesAtOnce = 64;
 /** Bytes of memory for each tile-part of an open file. */
 const bytesPerPart = 100;
@@ -37,7 +40,9 @@ interface Parts {
   blocks: FileBlocks;
 }
 
-/** The side of our tiles for the side of tiles of the file: the same, a multiple of it when it is small, or a default when it is large. */
+/**
+ * The side of our tiles for the side of tiles of the file: the same, a multiple of it if it is small, or a default if it is large.
+ */
 function tileSide(own: number): number {
   if (own > largestTile) return defaultTile;
   return own < defaultTile / 2 ? own * Math.ceil(defaultTile / 2 / own) : own;
@@ -221,7 +226,7 @@ function createJpeg2000Source(): TileSourceDefinition {
 }
 
 /**
- * Reads JPEG 2000 files and code streams: for a tile, only the tiles of the file that it shows are read and decoded, at the resolution that
- * is needed.
+ * Reads JPEG 2000 files and code streams: for a tile, only the tiles of the file that it shows are read and decoded, at the
+ * resolution that is needed.
  */
 export const jpeg2000Source: TileSourceDefinition = createJpeg2000Source();

@@ -17,12 +17,12 @@ export const markers = {
   eoc: 0xff_d9,
 } as const;
 
-/** Most segments of a main header. Ordinary files have few, and at most 256 with lengths of tile-parts. */
+/** Maximum number of segments of a main header. Ordinary files have few, and at most 256 with lengths of tile-parts. */
 const maxSegments = 2000;
-/** Most bytes of all segments of a main header together. */
+/** Maximum number of bytes of all segments of a main header together. */
 const maxHeaderBytes = 2 ** 25;
 
-/** The part of the file that holds a code stream. */
+/** The part of the file that contains a code stream. */
 export interface Stretch {
   offset: number;
   length: number;
@@ -41,7 +41,7 @@ export interface MainHeader {
   end: number;
 }
 
-/** Reads exactly `length` bytes from `offset`. @throws TileSourceError when the file ends before. */
+/** Reads exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
 export async function exactly(
   reader: ByteReader,
   { offset, length }: Stretch,
@@ -58,7 +58,7 @@ export async function exactly(
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Reads the main header. @throws TileSourceError when it is damaged, too long, or of a kind that is not supported. */
+/** Reads the main header. @throws TileSourceError if it is damaged, too long, or of a kind that is not supported. */
 export async function readMainHeader(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<MainHeader> {
   const streamEnd = stream.offset + stream.length;
   const start = await exactly(reader, { offset: stream.offset, length: 4 }, 'the code stream', signal);
@@ -109,10 +109,10 @@ export interface GridSize {
   components: Component[];
 }
 
-/** Most components of an image. */
+/** Maximum number of components of an image. */
 const maxComponents = 64;
 
-/** Reads SIZ. @throws TileSourceError when it contradicts itself. */
+/** Reads SIZ. @throws TileSourceError if it contradicts itself. */
 export function readGridSize({ bytes }: MarkerSegment): GridSize {
   const count = bytes.length >= 40 ? bytes.readUInt16BE(38) : 0;
   if (count < 1 || count > maxComponents || bytes.length < 40 + 3 * count) {

@@ -4,9 +4,9 @@ import type { FrameMetadata, ImageMetadata } from '../../tile-source.js';
 import { wireFrames } from '../../metadata.js';
 import type { MultiDescription, SourceEntry } from './multi-description.js';
 
-/** Most frames of an image, and most frames of all its sources together. */
+/** Maximum number of frames of an image, and of all its sources together. */
 const maxFrames = 100_000;
-/** How many frames are assigned before other work on the event loop may run. */
+/** Number of frames that are assigned before other work on the event loop can run. */
 const framesAtATime = 200;
 
 /** A frame of a source that is drawn in a frame of the image. */
@@ -112,7 +112,7 @@ class FrameTable {
     await forEachFrame(frames.length, addOne, signal);
   }
 
-  /** A source without positions on axes is placed behind all others. */
+  /** A source without positions on axes comes after all others. */
   #positioned(entry: SourceEntry): SourceEntry {
     const says = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
     if (says.some((name) => member(entry, name) !== undefined)) return entry;
@@ -188,7 +188,7 @@ function forEachFrame(count: number, work: (frame: number) => void, signal: Abor
  * Combines the frames of the sources to the frames of the image.
  *
  * @param facts the facts of each source, in the order of the entries.
- * @throws TileSourceError when there are too many frames or none.
+ * @throws TileSourceError if there are too many frames or none.
  */
 export async function frameTable(
   description: Pick<MultiDescription, 'axes' | 'channels'>,

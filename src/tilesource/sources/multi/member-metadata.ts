@@ -5,15 +5,18 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import type { MultiDescription } from './multi-description.js';
 import type { Member } from './members.js';
 
-/** Most images that are opened to read their facts, and how many at the same time. */
+/** Maximum number of images that are opened to read their metadata, and the number opened at the same time. */
 const maxOpened = 2000;
 const sideBySide = 4;
-/** The only reason that is told for an item that cannot be read, because the author of the description may have no right to read it. */
+/**
+ * The only reason that is reported for an item that cannot be read, because the author of the description may have no right to read
+ * it.
+ */
 const noneOfItem = 'it cannot be read, or it is made of this image';
-/** Most sources that an error message names. */
+/** Maximum number of sources that an error message names. */
 const maxNamed = 10;
 
-/** Facts of a source that are known while it is not open. */
+/** Metadata of a source that are known while it is not open. */
 export interface MemberFacts extends ImageMetadata {
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
@@ -65,10 +68,10 @@ function refusal(failures: readonly { path: string; reason: string }[], of: numb
 }
 
 /**
- * Reads the facts of the sources. Each file is opened once. With `uniformSources` only the first two are opened; when these are alike, the others
- * are assumed to be like the first.
+ * Reads the metadata of the sources. Each file is opened once. With `uniformSources` only the first two are opened; if these are
+ * alike, the others are assumed to be like the first.
  *
- * @returns the facts of each source, in the order of `members`.
+ * @returns the metadata of each source, in the order of `members`.
  * @throws TileSourceError that names the sources which cannot be read.
  */
 export async function memberFacts(

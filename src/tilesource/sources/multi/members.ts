@@ -11,18 +11,18 @@ export interface Member {
   entry: SourceEntry;
   /** Its name is the path in the description. */
   file: FolderFile;
-  /** Whether the path names an item by its id. Error messages must then tell nothing about the item. */
+  /** Whether the path names an item by its id. Error messages must then reveal nothing about the item. */
   isItem: boolean;
 }
 
 /** Matches a path that names an item of the host by its id. */
 const itemPath = /^girder:\/\/([0-9a-f]{24})$/;
-/** Most items that a description may name by their ids. For each picture all of them are checked for changes. */
+/** Maximum number of items that a description may name by their ids. For each picture all of them are checked for changes. */
 const maxItems = 100;
 
-/** How many files are searched at the same time. */
+/** Number of files that are searched at the same time. */
 const sideBySide = 8;
-/** Stands for the missing file when no file matches a pattern yet. */
+/** Represents the missing file if no file matches a pattern yet. */
 const anyFile = '*';
 
 /**
@@ -111,7 +111,7 @@ async function fittingFiles(
   return fitting;
 }
 
-/** The file at a path, or of the item that the path names; `null` when there is no such file. */
+/** The file at a path, or of the item that the path names; `null` if there is no such file. */
 async function found(path: string, folder: SourceFolder): Promise<FolderFile | null> {
   const id = itemPath.exec(path)?.[1];
   if (id === undefined) return folder.file(path);
@@ -124,7 +124,7 @@ async function found(path: string, folder: SourceFolder): Promise<FolderFile | n
 /**
  * Finds the files that a description names.
  *
- * @throws TileSourceError for paths that are not allowed, MissingPartsError when files are missing.
+ * @throws TileSourceError for paths that are not allowed, MissingPartsError if files are missing.
  */
 export async function findMembers(
   description: MultiDescription,

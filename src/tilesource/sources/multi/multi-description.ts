@@ -3,9 +3,9 @@ import { parseYaml } from '../../../core/yaml.js';
 import { LargeImageError, TileSourceError } from '../../../errors.js';
 import type { SampleType } from '../../raster.js';
 
-/** Most bytes of a description. */
+/** Maximum number of bytes of a description. */
 export const maxDescriptionBytes = 2 ** 20;
-/** Most sources that a description names, and most points of a warp. */
+/** Maximum number of sources in a description, and of points of a warp. */
 export const maxSources = 10_000;
 const maxWarpPoints = 100;
 const maxNumber = 1e9;
@@ -175,7 +175,7 @@ function valueOf(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch {
-    // Text that is no JSON is parsed as YAML.
+    // Text that is not JSON is parsed as YAML.
   }
   try {
     return parseYaml(content, 'The description');

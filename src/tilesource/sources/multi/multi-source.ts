@@ -26,9 +26,9 @@ const defaultTile = 256;
 const tileLimits = { least: 64, most: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
-/** How many sources are read at the same time for one tile. */
+/** Number of sources that are read at the same time for one tile. */
 const sideBySide = 4;
-/** Most sources whose own metadata are part of the internal metadata. */
+/** Maximum number of sources whose own metadata are part of the internal metadata. */
 const maxTold = 20;
 /** Memory that an open image needs for each source and for each frame, in bytes. */
 const bytesPerSource = 2000;
@@ -52,7 +52,7 @@ function describe(description: MultiDescription, members: readonly MultiMember[]
   }
   const { frames, channels } = table;
   const dtype = description.dtype ?? first.dtype;
-  // If the sources differ in it, their samples are scaled to all of the type.
+  // If the sources differ in this, their samples are scaled to the full range of the type.
   const isSame = members.every(({ facts }) => facts.dtype === dtype && facts.white === first.white);
   return {
     ...size,
@@ -92,7 +92,7 @@ class MultiTileSource implements TileSource {
   readonly #members: readonly MultiMember[];
   readonly #frames: MultiFrames;
   readonly #associated: ReturnType<typeof associatedOf>;
-  /** The color profile that all sources share. `null` when they differ; then each source is corrected to sRGB before it is drawn. */
+  /** The color profile that all sources share. `null` if they differ; then each source is corrected to sRGB before it is drawn. */
   readonly #profile: Uint8Array | null;
   readonly #isMixed: boolean;
 
@@ -263,7 +263,7 @@ async function readText(input: SourceInput, signal?: AbortSignal): Promise<strin
 
 const { preferred } = priorities;
 
-/** Reads descriptions, in YAML or JSON, of images that are made of other images in the same folder. */
+/** Reads descriptions, in YAML or JSON, of images that are combined from other images in the same folder. */
 export const multiSource: TileSourceDefinition = {
   name: 'multi',
   extensions: { default: priorities.manual, json: preferred, yaml: preferred, yml: preferred },

@@ -22,11 +22,11 @@ interface Wanted {
   frame: number;
   /** Whether its color profile is applied. */
   corrected: boolean;
-  /** The sample of the image that is shown as white, when it is not the largest of its type. */
+  /** The sample of the image that is shown as white, if it is not the largest of its type. */
   white: number | undefined;
 }
 
-/** Most pixels of a source that are read for one tile. */
+/** Maximum number of pixels of a source that are read for one tile. */
 const maxPartPixels = 2 ** 24;
 /** How many more pixels are read around those that are drawn, because interpolation needs neighbors. */
 const margin = 2;
@@ -77,7 +77,10 @@ function covered({ member: { placement } }: Wanted, window: Window, { width, hei
   };
 }
 
-/** The rectangle of a level of the source, in pixels of that level, for a rectangle of full resolution, with a margin; `null` when it is empty. */
+/**
+ * The rectangle of a level of the source, in pixels of that level, for a rectangle of full resolution, with a margin; `null` if it
+ * is empty.
+ */
 function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen: Edges): Box | null {
   const scale = levelScale(facts, level);
   const size = levelSize(facts, level);
@@ -91,7 +94,7 @@ function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen:
   return width > 0 && height > 0 ? { left, top, width, height } : null;
 }
 
-/** Reads the part of a frame of a source that a tile shows; `null` when the tile shows nothing of it. */
+/** Reads the part of a frame of a source that a tile shows; `null` if the tile shows nothing of it. */
 export async function readPart(target: Raster, window: Window, wanted: Wanted, signal?: AbortSignal): Promise<Drawing | null> {
   const { member, frame, corrected } = wanted;
   const { facts, placement, entry, file } = member;

@@ -17,9 +17,10 @@ export interface FittingName {
 }
 
 /**
- * The names that match each pattern. Compiling a pattern of a thousand characters takes a third of a second, so this is called in a thread.
+ * The names that match each pattern. Compiling a pattern of a thousand characters takes a third of a second, so this is called in a
+ * thread.
  *
- * @throws TileSourceError for an invalid pattern, and when more names match than an image may have sources.
+ * @throws TileSourceError for an invalid pattern, and if more names match than an image can have sources.
  */
 export function fittingNames({ folders, patterns }: PatternSearch): FittingName[][] {
   let count = 0;

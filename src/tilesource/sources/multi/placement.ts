@@ -32,7 +32,7 @@ function apply({ a, b, c, d, x, y }: Affine, [px, py]: Point): Point {
   return [a * px + b * py + x, c * px + d * py + y];
 }
 
-/** The mapping that applies `inner` first and `outer` then. */
+/** The mapping that applies `inner` first, then `outer`. */
 function compose(outer: Affine, inner: Affine): Affine {
   const [x, y] = apply(outer, [inner.x, inner.y]);
   return {
@@ -78,7 +78,7 @@ function boxOf(points: readonly Point[]): Edges {
   throw new TileSourceError('Invalid position of a source: it is more than 2147483648 pixels away.');
 }
 
-/** The pairs of points of a warp. Points with names that only one of `src` and `dst` has are left out. */
+/** The pairs of points of a warp. Points that only one of `src` and `dst` has are left out. */
 function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
   if (Array.isArray(src) !== Array.isArray(dst)) {
     throw new TileSourceError('The warp of a source is wrong: src and dst must both be lists, or both have names.');
@@ -141,7 +141,7 @@ export function placementOf(position: Position = {}, size: { width: number; heig
   };
 }
 
-/** The translation from the image to the source when the placement is only a translation by whole pixels; otherwise `null`. */
+/** The translation from the image to the source if the placement is only a translation by whole pixels; otherwise `null`. */
 export function shiftOf({ affine }: Placement): { x: number; y: number } | null {
   if (affine === null) return null;
   const { a, b, c, d, x, y } = affine;

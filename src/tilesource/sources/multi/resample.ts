@@ -18,7 +18,7 @@ interface SourcePart {
 export interface SampleChange {
   offset: number;
   divisor: number;
-  /** Smallest and largest value of the samples of the image. Results are rounded and clamped when these are whole numbers. */
+  /** Smallest and largest value of the samples of the image. Results are rounded and clamped if these are whole numbers. */
   least: number;
   most: number;
   isInteger: boolean;
@@ -31,7 +31,7 @@ export interface Drawing {
   part: SourcePart;
   /** Maps a point of the image to the source, both in pixels of full resolution. */
   toSource: Mapping;
-  /** `toSource` as an affine mapping; `null` when it is none. */
+  /** `toSource` as an affine mapping; `null` if it is none. */
   affine: Affine | null;
   /** The part of the source that is shown. */
   crop: Edges;
@@ -39,22 +39,22 @@ export interface Drawing {
   scale: number;
   left: number;
   top: number;
-  /** The right and lower edge of the image. Of a pixel that crosses them only the part within the image counts. */
+  /** The right and lower edge of the image. If a pixel crosses them, only the part within the image counts. */
   right: number;
   bottom: number;
   /** The rectangle of the target that the source may cover. */
   within: { left: number; top: number; right: number; bottom: number };
-  /** How many samples are averaged along each axis for a pixel of the target. */
+  /** Number of samples that are averaged along each axis for a pixel of the target. */
   samples: number;
   change: SampleChange;
 }
 
-/** How many pixels are drawn at most before other work on the event loop may run. */
+/** Number of pixels that are drawn before other work on the event loop can run. */
 const pixelsAtOnce = 16_384;
 /** Distance, in pixels of the target, of the points at which a warp is computed. It is interpolated between them. */
 const meshStep = 16;
 
-/** A type of samples, and the sample that is shown as white when it is not the largest of them. */
+/** A type of samples, and the sample that is shown as white if it is not the largest of them. */
 interface SampleRange {
   dtype: SampleType;
   white?: number | undefined;
@@ -74,7 +74,7 @@ export function sampleChange(
   const isGiven = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
   return {
     offset: sampleOffset ?? 0,
-    // A scale in the description is taken as a scale to the samples of the image, so the types are not converted in addition.
+    // A scale in the description converts to samples of the image, so the types are not converted in addition.
     divisor: isGiven ? sampleScale || 1 : from.dtype === to.dtype && from.white === to.white ? 1 : whiteOf(from) / whiteOf(to),
     least: isInteger ? leastValue(to.dtype) : -Infinity,
     most: isInteger ? fullValue(to.dtype) : Infinity,

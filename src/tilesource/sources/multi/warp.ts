@@ -4,7 +4,9 @@ import type { Point } from './multi-description.js';
 /** Maps a point. */
 export type Mapping = (point: Point) => Point;
 
-/** Solves a system of linear equations for several right sides. @throws TileSourceError when the points do not determine the solution. */
+/**
+ * Solves a system of linear equations for several right sides. @throws TileSourceError if the points do not determine the solution.
+ */
 function solve(matrix: readonly (readonly number[])[], right: readonly (readonly number[])[]): number[][] {
   const count = matrix.length;
   const rows = matrix.map((row, i) => [...row, ...right[i]!]);

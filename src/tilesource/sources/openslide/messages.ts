@@ -6,7 +6,7 @@ export type SlideRequest =
   /** A request without an answer. */
   | { kind: 'close'; path: string };
 
-/** Facts of a slide as OpenSlide reports them. */
+/** Data of a slide as reported by OpenSlide. */
 export interface SlideFacts {
   version: string;
   levels: { width: number; height: number; downsample: number }[];

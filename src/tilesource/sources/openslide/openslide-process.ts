@@ -1,11 +1,11 @@
-/** The program of the processes in which OpenSlide runs. When the library crashes, only one request fails, and not the server. */
+/** The program of the processes that run OpenSlide. If the library crashes, only one request fails, and not the server. */
 import { createRequire } from 'node:module';
 import { leaveSignalsToParent } from '../../process/child-signals.js';
 import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
 
 const require = createRequire(import.meta.url);
 
-/** Most slides that a process keeps open. */
+/** Maximum number of slides that a process keeps open. */
 const maxOpen = 16;
 /** File names of the library on the supported systems. */
 const libraryNames = [
@@ -74,7 +74,7 @@ class Library {
     this.#call('void openslide_close(void *slide)')(slide);
   }
 
-  /** Checks the state of a slide. @throws Error with the message of OpenSlide. The slide cannot be used any more then. */
+  /** Checks the state of a slide. @throws Error with the message of OpenSlide. Then the slide cannot be used any more. */
   check(slide: Slide): void {
     const error = this.#call('const char *openslide_get_error(void *slide)')(slide);
     if (typeof error === 'string') throw new Error(error);
@@ -160,7 +160,7 @@ class Library {
   }
 }
 
-/** Bytes of the longest answer whose memory is kept for the next. Tiles take up to 1.3 MB. */
+/** Maximum size of an answer whose memory is kept for the next one, in bytes. Tiles take up to 1.3 MB. */
 const keptBytes = 2 ** 21;
 let kept = new Uint8Array(0);
 

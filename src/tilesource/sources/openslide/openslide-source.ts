@@ -20,7 +20,7 @@ import { mayHoldPart } from './slide-parts.js';
 import { SlideProcesses } from './slide-processes.js';
 
 const tileSide = 512;
-/** Most pixels of an associated image. */
+/** Maximum number of pixels of an associated image. */
 const maxAssociatedPixels = 2 ** 26;
 
 const processes = new SlideProcesses();
@@ -30,7 +30,7 @@ function numberOf(facts: SlideFacts, name: string): number | null {
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** The scanned part of the slide, in pixels of full resolution. It is the whole slide when the file does not state a valid one. */
+/** The scanned part of the slide, in pixels of full resolution. It is the whole slide if the file does not declare a valid one. */
 function boundsOf({ properties, levels }: SlideFacts): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
   const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
@@ -40,14 +40,16 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
   return fits ? { left: left!, top: top!, width: width!, height: height! } : full;
 }
 
-/** How many more pixels may be read before a tile, and how near to a whole number its start in full resolution has to be. */
+/**
+ * Maximum number of extra pixels that are read before a tile, and how close to a whole number its start in full resolution must be.
+ */
 const mostSkipped = 63;
 const nearWhole = 0.03;
 
 /**
- * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole pixels of full
- * resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels would be interpolated. Reading
- * therefore begins up to {@link mostSkipped} pixels earlier, where the start is nearly whole in both.
+ * The start of a read, along one axis, for a tile that begins at `position` in its level. OpenSlide takes the start in whole pixels
+ * of full resolution and divides it by the ratio of the levels, `downsample`, which is seldom whole, so that the pixels would be
+ * interpolated. Reading therefore begins up to {@link mostSkipped} pixels earlier, where the start is nearly whole in both.
  *
  * @returns `base`, the start in full resolution, and `skipped`, the pixels of the level that precede the tile.
  */
@@ -66,7 +68,7 @@ function within(side: number, left: number): number {
 }
 
 class OpenSlideTileSource implements TileSource {
-  /** Slides are stored with loss in nearly all formats that the library reads. */
+  /** Nearly all formats that the library reads are lossy. */
   readonly isLossy = true;
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];

@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../tile-source.js';
 import { missingParts } from '../../registry/missing-parts.js';
 
-/** Most files of a slide, and most bytes of the text file that lists them. */
+/** Maximum number of files of a slide, and of bytes of the text file that lists them. */
 const maxParts = 5000;
 const maxTextBytes = 2 ** 20;
 
@@ -82,7 +82,7 @@ class Parts {
     return parts;
   }
 
-  /** Finds a file by the name that another file of the slide states. */
+  /** Finds a file by the name in another file of the slide. */
   async find(given: string, isNeeded: boolean): Promise<SlidePart | null> {
     const name = plainName(given);
     if (name === null) throw new TileSourceError(`The slide names a file that cannot be: "${given.slice(0, 200)}".`);
@@ -102,7 +102,7 @@ class Parts {
 /**
  * Finds the files that belong to a slide, in its item or its folder.
  *
- * @throws MissingPartsError when required files are missing.
+ * @throws MissingPartsError if required files are missing.
  */
 export async function slideParts(input: SourceInput, name: string): Promise<readonly SlidePart[]> {
   const mirax = /^(.*)\.mrxs$/i.exec(name);

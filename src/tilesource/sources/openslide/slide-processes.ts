@@ -4,7 +4,7 @@ import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { FailedReadError, TileSourceError } from '../../../errors.js';
 import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
 
-/** Most processes that run at the same time. */
+/** Maximum number of processes that run at the same time. */
 const maxProcesses = 2;
 /** Milliseconds after which a request is aborted and its process killed. */
 const answerTimeout = 60_000;
@@ -18,12 +18,12 @@ function start(): ChildProcess {
   return fork(filename, [], { execArgv, serialization: 'advanced', stdio, env: { ...process.env, NODE_OPTIONS: undefined } });
 }
 
-/** Runs OpenSlide in processes. When a process ends, only its request fails, and another process replaces it. */
+/** Runs OpenSlide in processes. If a process ends, only its request fails, and another process replaces it. */
 export class SlideProcesses {
   readonly #waiting = new WorkQueue({ name: 'openslide', running: maxProcesses });
   readonly #idle: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
 
-  /** @throws TileSourceError with the message of OpenSlide, or when its process ends or takes too long; the reason of the signal. */
+  /** @throws TileSourceError with the message of OpenSlide, or when its process ends or takes too long; the signal's reason. */
   ask<Kind extends keyof SlideResults>(
     request: Extract<SlideRequest, { kind: Kind }>,
     signal?: AbortSignal,
@@ -31,7 +31,7 @@ export class SlideProcesses {
     return this.#waiting.run(() => this.#askOne(request), { signal }) as Promise<SlideResults[Kind]>;
   }
 
-  /** Lets every idle process close a slide. */
+  /** Makes every idle process close a slide. */
   forget(path: string): void {
     for (const { child } of this.#idle) if (child.connected) child.send({ kind: 'close', path });
   }

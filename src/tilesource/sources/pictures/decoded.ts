@@ -6,9 +6,9 @@ import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../t
 import { processed } from '../../process/processing.js';
 import { sharpSource } from '../sharp/sharp-source.js';
 
-/** Most bytes of a file that is decoded as a whole. */
+/** Maximum number of bytes of a file that is decoded as a whole. */
 const maxFileBytes = 2 ** 27;
-/** Most pixels of a picture that a library decodes as a whole. */
+/** Maximum number of pixels of a picture that a library decodes as a whole. */
 export const maxPixels = 2 ** 26;
 
 /** A decoded picture, and its internal metadata. */
@@ -36,7 +36,7 @@ export async function wholeFile(
   }
 }
 
-/** Decodes a picture in a thread. @throws TileSourceError when it is corrupt or too large, or the library is not installed. */
+/** Decodes a picture in a thread. @throws TileSourceError if it is corrupt or too large, or the library is not installed. */
 export async function decodePicture(
   { format, bytes, what }: Pick<PictureTask, 'format' | 'bytes'> & { what: string },
   signal?: AbortSignal,

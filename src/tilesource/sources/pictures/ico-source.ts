@@ -3,7 +3,7 @@ import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { openDecoded, pngOf, wholeFile } from './decoded.js';
 
-/** Most pictures in one file. */
+/** Maximum number of pictures in one file. */
 const maxPictures = 256;
 /** Bytes of the header of a bitmap. */
 const leastPicture = 40;

@@ -9,9 +9,9 @@ const headerBytes = 128;
 /** The palette of 256 colors is at the end of the file, and is preceded by a byte of this value. */
 const paletteMark = 12;
 const maxPixels = 2 ** 26;
-/** Most unpacked bytes of all rows and planes, with the padding of each row. */
+/** Maximum number of unpacked bytes of all rows and planes, with the padding of each row. */
 const maxUnpackedBytes = 4 * maxPixels;
-/** How many rows are unpacked before other work on the event loop may run. */
+/** Number of rows that are unpacked before other work on the event loop can run. */
 const rowsAtOnce = 64;
 
 interface Pcx {
@@ -22,7 +22,7 @@ interface Pcx {
   /** Bytes of a row of one plane, with padding. */
   rowBytes: number;
   isPacked: boolean;
-  /** `null` when the samples are no indexes. */
+  /** `null` if the samples are not indexes. */
   palette: Uint8Array | null;
 }
 

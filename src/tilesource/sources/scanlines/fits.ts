@@ -4,7 +4,7 @@ import type { HeaderReader, Rows } from './rows.js';
 
 const blockBytes = 2880;
 const cardBytes = 80;
-/** Most blocks of one header, and most headers that are read. */
+/** Maximum number of blocks of one header, and of headers that are read. */
 const maxBlocks = 1000;
 const maxUnits = 1000;
 const maxFrames = 100_000;

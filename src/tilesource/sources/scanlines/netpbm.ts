@@ -43,7 +43,9 @@ function pam(text: string): (Shape & { type: string }) | null {
   return { width, height, bands, most, start: end + 7, type: values.get('TUPLTYPE') ?? '' };
 }
 
-/** A converter for integers of one or two bytes, big-endian. Bytes are scaled to their range; of words the file states the white. */
+/**
+ * A converter for integers of one or two bytes, big-endian. Bytes are scaled to their range; for words the file declares white.
+ */
 function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'white' | 'pixelBits' | 'unpack'> {
   const bytes = most > 255 ? 2 : 1;
   const factor = bytes === 2 ? 1 : 255 / most;

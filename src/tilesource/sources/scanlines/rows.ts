@@ -7,7 +7,7 @@ export interface Rows {
   height: number;
   bands: number;
   dtype: SampleType;
-  /** The sample that is white, where it is less than the largest of `dtype`. */
+  /** The sample that is white, if it is less than the largest of `dtype`. */
   white?: number;
   frames: number;
   /** Bits of a pixel in the file. With fewer than 8 the first pixel has the highest bits of a byte. */
@@ -17,13 +17,13 @@ export interface Rows {
   step: number;
   /** Converts `count` pixels to samples, beginning with pixel `skip` of the bytes. */
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
-  /** The rows, where the file holds them packed: `first` is a place in them. */
+  /** The unpacked rows, if the file contains them packed: `first` is a position in them. */
   unpacked?: Buffer;
-  /** Facts of the header for the internal metadata. */
+  /** Data of the header for the internal metadata. */
   header: Record<string, unknown>;
 }
 
-/** Reads the header of a format; `null` when the file has another format. */
+/** Reads the header of a format; `null` if the file has another format. */
 export type HeaderReader = (file: HeaderBytes) => Promise<Rows | null> | Rows | null;
 
 /** The first bytes of a file, and a function that reads more. */

@@ -21,9 +21,9 @@ import { readTga } from './tga.js';
 const tileSide = 512;
 /** Bytes at the beginning of a file that are read at once. They include the palettes of all formats. */
 const headBytes = 2 ** 13;
-/** Most bytes of whole rows that are read with one request. */
+/** Maximum number of bytes of whole rows that are read with one request. */
 const togetherBytes = 2 ** 22;
-/** How many rows are read at the same time when each needs a request. */
+/** Number of rows that are read at the same time if each needs a request. */
 const rowsAtOnce = 8;
 /** Longest side. */
 const maxSide = 2 ** 31;
@@ -108,7 +108,7 @@ class ScanlinesTileSource implements TileSource {
 }
 
 async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSignal): Promise<Rows> {
-  // A damaged header may point behind the end of the file, where nothing can be read.
+  // A corrupt header may point beyond the end of the file, where nothing can be read.
   const read = async (offset: number, length: number): Promise<Buffer> => {
     const within = Math.min(length, reader.size - offset);
     return within > 0 ? Buffer.from(await reader.read(offset, within, signal && { signal })) : Buffer.alloc(0);

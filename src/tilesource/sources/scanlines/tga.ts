@@ -43,9 +43,12 @@ export const readTga: HeaderReader = async ({ name, head, size, read }) => {
 const packedFlag = 8;
 /** Red, green and blue in two bytes. */
 const fifteenBits = [0x7c_00, 0x3_e0, 0x1f].map(fieldOf);
-/** Most bytes of unpacked pixels. The whole picture is unpacked and kept, because positions of rows in packed data are unknown. */
+/**
+ * Maximum number of bytes of unpacked pixels. The whole picture is unpacked and kept, because positions of rows in packed data are
+ * unknown.
+ */
 const mostUnpacked = 2 ** 26;
-/** How many bytes are unpacked before other work on the event loop may run. */
+/** Number of bytes that are unpacked before other work on the event loop can run. */
 const unpackedAtOnce = 2 ** 16;
 
 async function unpackRuns(

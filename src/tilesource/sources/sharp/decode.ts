@@ -11,10 +11,10 @@ import type { Material } from './material.js';
 /** The input of libvips: the path or the bytes of a file. */
 export type VipsFile = Pick<Material, 'input' | 'format'>;
 
-/** Most pixels of pictures that libvips must decode as a whole in memory. */
+/** Maximum number of pixels of pictures that libvips must decode as a whole in memory. */
 const maxDecodedPixels = 2 ** 26;
 
-/** Side of the tiles of the pyramids that are made of large pictures. */
+/** Side of the tiles of pyramids made from large pictures. */
 export const tileSide = 256;
 
 /** Formats that libvips must decode as a whole in memory. */
@@ -28,7 +28,7 @@ export function explain(error: unknown): unknown {
 
 /** Reads the header of a file with libvips, and checks the limits before anything is decoded. */
 export async function readFacts(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
-  // libvips would refuse many pixels without saying how many there may be.
+  // libvips would refuse too many pixels without naming the limit.
   const facts = await sharp(material.input, { ...settings, limitInputPixels: false }).metadata();
   const { width, height } = facts.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
@@ -39,7 +39,8 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
     throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
   }
   const tilePixels = Math.ceil(width / tileSide) * Math.ceil(height / tileSide) * tileSide ** 2;
-  // Tiles at the edges are partly empty, so a narrow picture becomes many more pixels of tiles than it has. Therefore they are limited, too.
+  // Tiles at the edges are partly empty, so a narrow picture becomes many more pixels of tiles than it has. Therefore they are
+  // limited too.
   if (tilePixels > 2 * limit) {
     throw new TileSourceError(
       `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made of a file of this kind.`,

@@ -8,18 +8,20 @@ import { explain, readFacts } from './decode.js';
 import type { Material } from './material.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
-/** Milliseconds after which rendering a drawing is aborted. Its cost cannot be told from its text, and filters can take hours. */
+/**
+ * Milliseconds after which rendering a drawing is aborted. Its cost cannot be predicted from its text, and filters can take hours.
+ */
 const drawingMs = 30_000;
 
 /** Number of drawings rendered at the same time, each in a separate process. */
 const drawings = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
- * Renders an SVG in a separate process, because a process can be ended and the library offers no way to abort. Its size is also computed there:
- * when the drawing does not state it, this alone can take hours.
+ * Renders an SVG in a separate process, because a process can be ended and the library offers no way to abort. Its size is also
+ * computed there: when the drawing does not state it, this alone can take hours.
  *
- * @throws TileSourceError when it has too many pixels, takes longer than `timeoutMs`, needs more memory than a conversion may, or is invalid; the
- * signal's reason when it was aborted.
+ * @throws TileSourceError if it has too many pixels, takes longer than `timeoutMs`, needs more memory than a conversion may, or is
+ * invalid; the signal's reason when it was aborted.
  */
 export async function drawSvg(
   material: Material,

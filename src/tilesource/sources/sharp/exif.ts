@@ -34,7 +34,7 @@ const exifDirectory = 0x8769;
 const maxEntries = 200;
 const maxTextLength = 1024;
 
-/** The shown tags of an Exif block, by name. Damaged ones are left out. */
+/** The shown tags of an Exif block, by name. Invalid ones are left out. */
 export function readExif(block: Buffer): Record<string, string | number | number[]> {
   const found: Record<string, string | number | number[]> = {};
   const start = block.toString('latin1', 0, 6) === 'Exif\0\0' ? 6 : 0;

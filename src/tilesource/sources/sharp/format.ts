@@ -16,7 +16,9 @@ const beginnings: readonly [start: string, format: FileFormat][] = [
 /** The first bytes of JPEG-LS, which JPEG files share except for the last. */
 const jpegLs = '\xff\xd8\xff\xf7';
 
-/** The format of a file by its first bytes, of which some thousand are enough; `null` for formats that are not read with libvips. */
+/**
+ * The format of a file by its first bytes, of which some thousand are enough; `null` for formats that are not read with libvips.
+ */
 export function recognizeFormat(head: Uint8Array): FileFormat | null {
   const text = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1');
   if (text.startsWith(jpegLs)) return null;
@@ -55,7 +57,7 @@ const foreignBeginnings: readonly [start: string, name: string, kind?: 'microsco
   ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'Compound (OIB, ZVI and others)', 'microscope'],
 ];
 
-/** The message that says that a format is not supported, when the first bytes are of such a format; otherwise `null`. */
+/** The message that a format is not supported, if the first bytes are those of such a format; otherwise `null`. */
 export function foreignFormat(head: Uint8Array): string | null {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(16, head.byteLength)).toString('latin1');
   const found = foreignBeginnings.find(([start]) => text.startsWith(start));

@@ -11,7 +11,7 @@ import { temporaryPath } from '../../../core/temporary-files.js';
 /** Files up to this length are passed to libvips as bytes, so that its cache of operations keeps neither the file nor its path. */
 const maxBufferedBytes = 2 ** 26;
 
-/** A file in the form that libvips is given: bytes or a path. */
+/** A file in the form for libvips: bytes or a path. */
 export interface Material {
   input: Buffer | string;
   format: FileFormat;
@@ -19,7 +19,7 @@ export interface Material {
   release(): Promise<void>;
 }
 
-/** Prepares a file for libvips. @throws TileSourceError when its format is not read with libvips. */
+/** Prepares a file for libvips. @throws TileSourceError if its format is not read with libvips. */
 export async function prepare(file: SourceInput, directory: string, signal: AbortSignal | undefined): Promise<Material> {
   const reader = await file.open();
   try {

@@ -2,21 +2,28 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 
-/** Most bytes of compressed texts. A byte may inflate to a thousand, and libvips inflates them each time that it opens the file. */
+/**
+ * Maximum number of bytes of compressed texts. A byte may inflate to a thousand, and libvips inflates them each time that it opens
+ * the file.
+ */
 const maxCompressedText = 2 ** 20;
-/** Most texts: the library makes an object of each, all at once. */
+/** Maximum number of texts: the library makes an object of each, all at once. */
 const maxTexts = 10_000;
 
 const textTypes: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
 
-/** How many bytes are read at once when chunks are searched. */
+/** Number of bytes that are read at a time when searching chunks. */
 const windowLength = 2 ** 16;
 
-/** Most bytes of the beginning of an `iTXt` chunk that is needed to see whether its text is compressed: keyword, a zero and the flag. */
+/**
+ * Maximum number of bytes of the beginning of an `iTXt` chunk that is needed to see whether its text is compressed: keyword, a zero
+ * and the flag.
+ */
 const textHeadLength = 81;
 
 /**
- * Refuses a PNG whose texts are very many or would take minutes to inflate. They are not used, but libvips has no option to ignore them.
+ * Refuses a PNG with too many texts, or with texts that would take minutes to inflate. They are not used, but libvips has no option
+ * to ignore them.
  *
  * @throws TileSourceError
  */

@@ -46,7 +46,7 @@ export async function openPyramid(
         }, signal),
       { signal },
     );
-    // A finished pyramid is kept even when the caller has aborted meanwhile.
+    // A finished pyramid is kept even if the caller has aborted in the meantime.
     const { signal: _signal, ...lasting } = options;
     const pyramid = await tiffSource.open(fileInput(path), lasting);
     await material.release();

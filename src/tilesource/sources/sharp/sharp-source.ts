@@ -15,7 +15,7 @@ import { openPyramid } from './pyramid.js';
 import { SmallImage } from './small-image.js';
 import { isOnlyTooLarge } from './too-large.js';
 
-/** Longest side of an image that is served as one tile, when the options state none. */
+/** Default maximum side of an image that is served as one tile. */
 const defaultMaxSmallImageSize = 4096;
 
 async function open(file: SourceInput, options: SourceOptions = {}): Promise<TileSource> {

@@ -7,13 +7,16 @@ import { decode, describeFacts, explain, sampleForm, type SampleForm, type VipsF
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
 
-/** Most pages that are served as frames. */
+/** Maximum number of pages that are served as frames. */
 const maxFrames = 1000;
 
-/** Most pixels of all frames of an animation. Each frame is drawn over those before it, so decoding the last one costs as much as decoding all. */
+/**
+ * Maximum number of pixels of all frames of an animation. Each frame is drawn over those before it, so decoding the last one costs
+ * as much as decoding all.
+ */
 const maxAnimationPixels = 2 ** 30;
 
-/** Most bytes of decoded frames that are cached for an open image. */
+/** Maximum number of bytes of decoded frames that are cached for an open image. */
 const keptFrameBytes = 2 ** 26;
 
 /** Formats whose pages are frames. */
@@ -107,7 +110,7 @@ export class SmallImage implements TileSource {
   }
 }
 
-/** How many pages are served as frames. It is only the first one when the pages of a TIFF differ in size. */
+/** Number of pages that are served as frames. It is only the first one if the pages of a TIFF differ in size. */
 export async function countFrames(material: VipsFile, settings: SharpOptions, facts: Metadata): Promise<number> {
   const { pages = 1 } = facts;
   if (!framedFormats.has(material.format) || pages <= 1) return 1;

@@ -3,8 +3,8 @@ import type { ByteReader } from '../../tile-source.js';
 import { TiffBytes } from '../tiff/file/tiff-bytes.js';
 
 /**
- * Refuses a TIFF whose first picture is stored in tiles. libvips shows tiles that it cannot decode in black, without an error. Such files are
- * read by the `tiff` source, or refused with its reason.
+ * Refuses a TIFF whose first picture is stored in tiles. libvips shows tiles that it cannot decode in black, without an error. Such
+ * files are read by the `tiff` source, or refused with its reason.
  *
  * @throws TileSourceError
  */

@@ -1,14 +1,14 @@
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 
-/** Most bytes of a drawing. Its text is searched several times, each time without a pause. */
+/** Maximum number of bytes of a drawing. Its text is searched several times, each time without a pause. */
 export const maxDrawingBytes = 8 * 2 ** 20;
 
 /**
- * Refuses drawings that refer to other files. librsvg is given bytes instead of a path, and then does not load them. The drawing would lack parts,
- * so an error is better.
+ * Refuses drawings that refer to other files. librsvg gets bytes instead of a path, and then does not load them. The drawing would
+ * lack parts, so an error is better.
  *
- * @throws TileSourceError naming the reference.
+ * @throws TileSourceError that names the reference.
  */
 export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<void> {
   const text = bytes.toString('utf8');

@@ -19,7 +19,7 @@ const glyphs: Readonly<Record<string, readonly string[]>> = {
   y: ['.....', '.....', '#...#', '#...#', '.####', '....#', '.###.'],
   z: ['.....', '.....', '#####', '...#.', '..#..', '.#...', '#####'],
 };
-/** The glyph for characters that have none. */
+/** The glyph for unknown characters. */
 const unknownGlyph = ['#####', '#...#', '#...#', '#...#', '#...#', '#...#', '#####'];
 
 const cellWidth = 6;

@@ -18,7 +18,7 @@ import { drawText } from './bitmap-font.js';
 export interface TestImageParameters {
   /** The coarsest level, which the caller passes on to `openLargeImage`. Default 0. */
   minLevel?: number;
-  /** The finest level, when not both sizes are given. Default 9. */
+  /** The finest level, unless both sizes are given. Default 9. */
   maxLevel?: number;
   /** Default 256. */
   tileWidth?: number;
@@ -159,7 +159,7 @@ function sidesOf({ tileWidth, tileHeight }: ImageMetadata): number[] {
   return sides;
 }
 
-/** For each pixel of a row, 1 when an odd number of squares contains it. */
+/** For each pixel of a row, 1 if an odd number of squares contains it. */
 function squaresAlong(width: number, row: number, sides: readonly number[]): Uint8Array {
   const inside = new Uint8Array(width);
   for (const side of sides) {

@@ -13,7 +13,7 @@ export interface ChunkTable {
 
 const maxChunkNumbers = 16 * 1024 * 1024;
 
-/** Reads where the chunks of a directory are. */
+/** Reads the positions of the chunks of a directory. */
 export async function readChunkTable(layout: ImageLayout, fileSize: number): Promise<ChunkTable> {
   const { directory } = layout;
   const { chunkTags } = directory;
@@ -26,12 +26,12 @@ export async function readChunkTable(layout: ImageLayout, fileSize: number): Pro
   };
 }
 
-/** Whether the lengths are those of the file. A tile without a length was never written, unless no tile has one; a strip always was. */
+/** Whether the file has all lengths. A tile without a length was never written, unless no tile has one; a strip always was. */
 function isComplete({ tiled }: ImageLayout, lengths: TagNumbers | null): lengths is TagNumbers {
   return lengths !== null && (tiled ? lengths.some((length) => length > 0) : !lengths.includes(0));
 }
 
-/** Lengths where the file has none, as libtiff computes them: those of uncompressed samples, or up to the next chunk. */
+/** Lengths if the file has none, computed like libtiff does: those of uncompressed samples, or up to the next chunk. */
 async function computedLengths(
   layout: ImageLayout,
   { offsets, lengths, fileSize }: { offsets: TagNumbers; lengths: TagNumbers | null; fileSize: number },
@@ -57,7 +57,7 @@ function plainLength({ tiled, width, height, planes, samplesPerPixel, bits, ...l
   return rowBytes * (tiled ? chunkHeight : Math.min(chunkHeight, height - (index % chunksDown) * chunkHeight));
 }
 
-/** The first number of a sorted list that is greater than a number, or else `last`. */
+/** The first number of a sorted list that is greater than a number, otherwise `last`. */
 function nextAfter(sorted: Float64Array, number: number, last: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -4,7 +4,7 @@ import type { Directory } from './file/directory.js';
 import { tags } from './file/tags.js';
 import { childText, children, parseXml, type XmlElement } from '../../xml.js';
 
-/** Facts about an image from a description in a known format. */
+/** Data of an image from a description in a known format. */
 export interface DescribedImage {
   magnification: number | null;
   mmX: number | null;
@@ -61,7 +61,7 @@ function readAperio(description: string): DescribedImage {
   return { magnification: positive(values.get('AppMag')), mmX: mm, mmY: mm, channels: null };
 }
 
-/** Any JSON object, or `null` for everything else. */
+/** Parses any JSON object; `null` for everything else. */
 function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
   if (!text.trimStart().startsWith('{')) return null;
   try {
@@ -76,7 +76,7 @@ function members(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-/** The `frame` member that the peer's converter writes into each frame's description, as frame metadata. */
+/** The `frame` member that the converter of large_image writes into each frame's description, as frame metadata. */
 export function converterFrame(description: string): FrameMetadata | null {
   const frame = jsonObject(description)?.frame;
   if (typeof frame !== 'object' || frame === null) return null;
@@ -219,6 +219,6 @@ export function associatedName(description: string, isFirstExtra: boolean): stri
   }
   const word = /^\s*(label|macro|thumbnail|overview)\b/i.exec(description)?.[1]?.toLowerCase();
   if (word !== undefined) return word;
-  // The description that the peer's converter writes is just the name.
+  // The description that the converter of large_image writes is just the name.
   return /^[A-Za-z][\w.-]{0,39}$/.test(description.trim()) ? description.trim() : null;
 }

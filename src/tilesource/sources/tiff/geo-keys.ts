@@ -50,7 +50,7 @@ const keyNames: Readonly<Record<number, string>> = {
   3095: 'ProjStraightVertPoleLongGeoKey',
 };
 
-/** Largest number of values that are read for keys, and for parameters. */
+/** Maximum number of values that are read for keys, and for parameters. */
 const maxNumbers = 4096;
 
 /** The georeference in GeoTIFF tags, with the keys. */

@@ -9,7 +9,7 @@ interface OmePlane {
   metadata: FrameMetadata;
 }
 
-/** Facts about a file from its OME-XML. */
+/** Data of a file from its OME-XML. */
 export interface OmeDescription {
   sizeX: number;
   sizeY: number;
@@ -20,9 +20,9 @@ export interface OmeDescription {
   mmX: number | null;
   mmY: number | null;
   magnification: number | null;
-  /** How many bits of the samples are used, where the document says so. */
+  /** Number of bits of the samples that are used, if the document says so. */
   significantBits: number | null;
-  /** What the document describes and this file does not hold. */
+  /** Contents of the document that are missing in this file. */
   notes: string[];
   /** Main directories of images that are named label, macro, overview or thumbnail. */
   associated: Map<string, number>;
@@ -128,7 +128,10 @@ interface Placement {
   extra: Record<string, unknown>;
 }
 
-/** `budget` says how many planes may still be placed: parts of the description may name the same ones again and again. */
+/**
+ * `budget` is the number of planes that can still be placed, because parts of the description may name the same ones again and
+ * again.
+ */
 function placementsOf(
   pixels: XmlElement,
   axes: Axes,
@@ -160,13 +163,13 @@ function placementsOf(
   return placements;
 }
 
-/** Identifies the files that hold planes: the one that is read, and others by their names. */
+/** Identifies the files that contain planes: this one, and others by their names. */
 interface PlaneFiles {
   isElsewhere(uuid: XmlElement | undefined): boolean;
   names: string[];
 }
 
-/** @throws TileSourceError when the document does not say which of several files this one is. */
+/** @throws TileSourceError if the document does not say which of several files this one is. */
 function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFiles {
   const own = attribute(ome, 'UUID')?.trim();
   const names = new Map<string, string>();
@@ -188,7 +191,7 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
   };
 }
 
-/** Most files that a message names. */
+/** Maximum number of files that a message names. */
 const namedFiles = 10;
 
 function listOf(names: readonly string[]): string {
@@ -211,7 +214,7 @@ function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
 
 const associatedNames = /\b(label|macro|overview|thumbnail)\b/i;
 
-/** Children that the facts have as lists. */
+/** Children that are always lists in the metadata. */
 const listed: ReadonlySet<string> = new Set(['Image', 'Channel', 'TiffData', 'Plane']);
 
 /** Whether an image description is OME-XML. */
@@ -219,7 +222,7 @@ export function isOme(description: string): boolean {
   return /<(?:\w+:)?OME\b/.test(description.slice(0, 8192)) && description.trimEnd().endsWith('>');
 }
 
-/** A number of planes that OME-XML does not exceed, however it is written; finding it does not read the XML. */
+/** An upper limit for the number of planes in OME-XML, which is found without parsing the XML. */
 export function mostPlanes(description: string): number {
   const most: Record<string, number> = {};
   for (const [, axis, text] of description.matchAll(/\bSize([ZCT])\s*=\s*["']([^"']*)/g)) {

@@ -51,7 +51,7 @@ interface ByteRange {
   name: string;
 }
 
-/** Ranges of the file that are at most this far apart are read together, as long as they have no more bytes than this in all. */
+/** Ranges of the file that are at most this far apart are read together, up to this total number of bytes. */
 const joinedGap = 4096;
 const joinedBytes = 2 ** 22;
 
@@ -66,7 +66,7 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
     for (; to < order.length; to += 1) {
       const next = ranges[order[to]!]!;
       const nextEnd = Math.max(end, next.offset + next.length);
-      // A range outside of the file is read by itself, so that the error names it.
+      // A range outside the file is read by itself, so that the error names it.
       if (next.offset - end > joinedGap || nextEnd - offset > joinedBytes || nextEnd > reader.file.size) break;
       end = nextEnd;
     }
@@ -79,7 +79,7 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
   return found;
 }
 
-/** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside of the file. */
+/** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if they are outside the file. */
 export async function storedChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
   const range = await storedRange(reader, layout, index);
   return range && reader.file.exactly(range.offset, range.length, range.name, reader.signal);
@@ -197,7 +197,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
     reader,
     present.flatMap(({ ranges }) => ranges.filter((range) => range !== null)),
   );
-  // Complete strips that follow each other are decoded together, unless their bits are turned over, which libtiff does strip by strip.
+  // Consecutive complete strips are decoded together, unless their bits are reversed, which libtiff does strip by strip.
   const areJoined = layout.fillOrder !== 2;
   for (let from = 0; from < present.length;) {
     const { top } = present[from]!;

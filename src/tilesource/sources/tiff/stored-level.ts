@@ -16,14 +16,14 @@ const jpeg2000: ReadonlySet<number> = new Set([
   compressions.jpeg2000,
 ]);
 
-/** Lengths that are looked at before the time is. */
+/** Number of lengths that are processed between checks of the time. */
 const lengthsAtOnce = 65_536;
 
-/** What the first tile of a level says about all of them. */
+/** Properties of all tiles of a level, from the first one. */
 interface TileForm {
   encoding: StoredLevel['encoding'];
   colours: StoredColours;
-  /** Bytes that take the place of the first `drop` bytes of each tile. */
+  /** Bytes that replace the first `drop` bytes of each tile. */
   prefix: Uint8Array;
   drop: number;
   /** Whether bytes are a complete tile of this form. */
@@ -31,8 +31,8 @@ interface TileForm {
 }
 
 /**
- * The tiles of a level as they are stored in the file, if they are all there in JPEG or JPEG 2000. Tables that the tiles of a TIFF share are put in front
- * of each JPEG, and a marker that says so where its components are red, green and blue. All other bytes stay as they are.
+ * The tiles of a level as stored in the file, if all of them are JPEG or JPEG 2000. Tables that the tiles of a TIFF share are
+ * inserted into each JPEG, and a marker if its components are red, green and blue. All other bytes stay unchanged.
  */
 export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Promise<StoredLevel | null> {
   const isPlain = layout.tiled && layout.planes === 1 && layout.orientation === 1 && layout.fillOrder !== 2;
@@ -75,7 +75,7 @@ interface JpegHeader {
   marker: number;
   components: number;
   sampling: readonly number[];
-  /** Whether markers of the file say what the components are: `null` where they say nothing. */
+  /** Whether markers of the file say what the components are: `null` if they say nothing. */
   saysRgb: boolean | null;
   fits: boolean;
 }
@@ -101,7 +101,7 @@ function jpegHeader(bytes: Uint8Array, layout: ImageLayout): JpegHeader | null {
   };
 }
 
-/** Whether a JPEG has its last marker; some writers fill up with zeros behind it. */
+/** Whether a JPEG has its last marker; some writers add zeros after it. */
 function isEnded(bytes: Uint8Array): boolean {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1;
@@ -138,7 +138,7 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   };
 }
 
-/** The tables without the markers around them; `null` where they are none. */
+/** The tables without the markers around them; `null` if they are none. */
 function sharedTables(jpeg: Uint8Array): Uint8Array | null {
   const segments = jpegSegments(jpeg);
   const last = segments?.at(-1);
@@ -165,7 +165,7 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
   if (layout.bands === 3 && layout.bits !== 8) return null;
   const mixed = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
   const plain = isYCbCr(first, layout, size) ? 'YBR_FULL' : 'RGB';
-  // Components that are mixed although they are YCbCr already have no name in DICOM.
+  // DICOM has no name for components that are mixed although they are already YCbCr.
   if (layout.bands === 3 && coding.mixed && plain === 'YBR_FULL') return null;
   return {
     encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',

@@ -84,7 +84,7 @@ export class StripPyramids {
   });
   readonly #waiting = new SharedWork<Made>();
   readonly #closing = sharedAbortController();
-  /** Work that must end before the file may be closed. */
+  /** Work that must end before the file can be closed. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(file: StripFile) {
@@ -108,7 +108,10 @@ export class StripPyramids {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
-  /** A pyramid that nobody waits for any more is not begun. One that has been begun is completed, because it will probably be requested again. */
+  /**
+   * A pyramid that nobody waits for any more is not started. One that has been started is completed, because it will probably be
+   * requested again.
+   */
   #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
     const work = (wanted: AbortSignal): Promise<Made> =>
       makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), { signal: wanted });

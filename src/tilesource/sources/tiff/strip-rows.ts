@@ -45,7 +45,7 @@ export class RowPyramidWriter {
     }
   }
 
-  /** Takes the next rows of the full-resolution image. */
+  /** Adds the next rows of the full-resolution image. */
   async add(rows: Raster): Promise<void> {
     await this.#add(0, rows);
   }
@@ -92,7 +92,7 @@ export class RowPyramidWriter {
         blit(part, tile, { left: 0, top: 0 });
         blit(half, await halve(part, { nodata: this.#nodata }), { left: left / 2, top: 0 });
       }
-      // Gives other work on the event loop its turn.
+      // Lets other work use the event loop.
       await nextSlice();
     }
     band.done += filled;

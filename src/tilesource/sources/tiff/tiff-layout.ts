@@ -9,7 +9,10 @@ import { compressions, photometrics, tags } from './file/tags.js';
 export const maxDecodedBytes = 256 * 1024 * 1024;
 /** Longest side of an image in pixels, similar to the limit of libvips. */
 const maxSide = 10_000_000;
-/** Largest number of tiles or strips of a directory. With tiles of 256 pixels this is about 700 000 by 700 000 pixels, and 100 MB of offsets. */
+/**
+ * Maximum number of tiles or strips of a directory. With tiles of 256 pixels this is about 700 000 by 700 000 pixels, and 100 MB of
+ * offsets.
+ */
 const maxChunks = 8 * 1024 * 1024;
 
 /** How stored bytes are decoded to samples. */
@@ -274,7 +277,7 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
     ...chunks,
     predictor: await readPredictor(directory, shape),
     fillOrder: await directory.number(tags.fillOrder, 1),
-    // Some writers leave 0 here; libtiff, too, takes anything outside 1 to 8 as 1.
+    // Some writers write 0 here; like libtiff, anything outside 1 to 8 counts as 1.
     orientation: orientation >= 1 && orientation <= 8 ? orientation : 1,
     extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
     colorMap: photometric === photometrics.palette ? await directory.numbers(tags.colorMap, 3 * 65_536) : null,
@@ -326,7 +329,7 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
   const { subsampling } = await readSubsampling(directory);
   const isSubsampled = photometric === photometrics.yCbCr && subsampling.some((factor) => factor !== 1);
   const decoding = decodingOf(compression, isSubsampled);
-  // Pictures have no other samples than those without sign, so the tag has no meaning there.
+  // Pictures have only unsigned samples, so the tag has no meaning there.
   const isPicture = decoding === 'picture' || decoding === 'webp' || decoding === 'interchange';
   const format = isPicture ? 1 : await sameForAll(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
   return {
@@ -341,7 +344,7 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
   };
 }
 
-/** Reads which subsampling YCbCr has. The specification says 2 by 2 where the tag is missing. */
+/** Reads the subsampling of YCbCr. If the tag is missing, it is 2 by 2 according to the specification. */
 async function readSubsampling(directory: Directory): Promise<Pick<ImageLayout, 'subsampling'>> {
   const found = await directory.numbers(tags.yCbCrSubSampling);
   return { subsampling: [found?.[0] ?? 2, found?.[1] ?? 2] };
@@ -376,7 +379,7 @@ function checkCounts(layout: ImageLayout): void {
   const counts = directory.count(chunkTags.lengths);
   // More chunks than needed are harmless, and some writers reserve them. With fewer, parts of the image would be missing.
   if (offsets < needed) refuse(`its size asks for ${needed} ${what}, but offsets of ${offsets} are given`);
-  // Lengths that are missing altogether are computed.
+  // If all lengths are missing, they are computed.
   const countsMayLack = counts === 0 && !tiled;
   if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
 }

@@ -39,11 +39,11 @@ import { findTruncation } from './file/truncation.js';
 const defaultMaxSmallImageSize = 4096;
 /** Largest size of cached tile offsets and lengths of an open file, in bytes. */
 const tableBytes = 64 * 1024 * 1024;
-/** Largest number of cached layouts of an open file, which has one for each level of each frame. */
+/** Maximum number of cached layouts of an open file, which has one for each level of each frame. */
 const keptLayouts = 1024;
 /** Measured memory of a directory in bytes. */
 const bytesPerDirectory = 600;
-/** Largest number of directories, and largest length of texts, in internal metadata. */
+/** Maximum number of directories, and largest length of texts, in internal metadata. */
 const shownDirectories = 50;
 const shownTextLength = 64 * 1024;
 /** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
@@ -162,7 +162,7 @@ class TiffTileSource implements TileSource {
     return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
-  /** Decodes a small part of a file whose tiles are made only later. @throws TileSourceError if it is damaged. */
+  /** Decodes a small part of a file whose tiles are made only later. @throws TileSourceError if it is corrupt. */
   async check(signal: AbortSignal | undefined): Promise<void> {
     const { base, largeStrips } = this.#structure;
     if (largeStrips) await readRegion(this.#chunks(signal), base, { left: 0, top: 0, width: base.width, height: 1 });
@@ -378,7 +378,7 @@ export const tiffSource: TileSourceDefinition = {
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
       const { base } = structure;
-      // The tags describe the positions of pixels as they are stored, before they are turned.
+      // The tags describe the positions of stored pixels, before rotation.
       const geo = base.orientation === 1 ? await readGeoTiff(base.directory) : null;
       const source = new TiffTileSource({ reader, file, structure, geo, options });
       await source.check(options.signal);

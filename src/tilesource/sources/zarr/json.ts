@@ -2,7 +2,7 @@ import { JsonLimitError, parseInSlices } from '../../../core/concurrency/json-sl
 import { TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../tile-source.js';
 
-/** Most bytes of one metadata document. */
+/** Maximum number of bytes of one metadata document. */
 const maxJsonBytes = 2 ** 22;
 const maxDepth = 100;
 const maxContainers = 600_000;
@@ -15,25 +15,25 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The member of that name when it is an object; otherwise an empty object. */
+/** The member of that name if it is an object; otherwise an empty object. */
 export function member(value: unknown, name: string): JsonObject {
   const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return isObject(found) ? found : {};
 }
 
-/** The member of that name when it is a list; otherwise an empty list. */
+/** The member of that name if it is a list; otherwise an empty list. */
 export function list(value: unknown, name: string): readonly unknown[] {
   const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return Array.isArray(found) ? (found as unknown[]) : [];
 }
 
-/** The member of that name when it is a text. */
+/** The member of that name if it is a text. */
 export function textOf(value: unknown, name: string): string | null {
   const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return typeof found === 'string' ? found : null;
 }
 
-/** Reads a JSON document; `null` when it does not exist. @throws TileSourceError when it is too long or no object. */
+/** Reads a JSON document; `null` if it does not exist. @throws TileSourceError if it is too long or no object. */
 export async function readJson(tree: FileTree, path: string, signal?: AbortSignal): Promise<JsonObject | null> {
   const file = await tree.file(path);
   if (file === null) return null;
@@ -41,7 +41,7 @@ export async function readJson(tree: FileTree, path: string, signal?: AbortSigna
     throw new TileSourceError(`${path} of the Zarr has ${file.size} bytes; at most ${maxJsonBytes} are read.`);
   const bytes = await file.read(0, file.size, signal && { signal });
   try {
-    // Some programs write numbers that are no JSON, such as NaN.
+    // Some programs write numbers that are not valid JSON, such as NaN.
     const text = Buffer.from(bytes)
       .toString('utf8')
       .replaceAll(/([[:,]\s{0,200})(-?Infinity|NaN)(?=\s{0,200}[,\]}])/g, '$1"$2"');

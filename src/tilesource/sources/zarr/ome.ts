@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { isObject, list, member, textOf, type JsonObject } from './json.js';
 
-/** Most levels and most channels of an image. */
+/** Maximum number of levels and most channels of an image. */
 const maxDatasets = 64;
 
 /** Units of length in millimeters. */
@@ -54,7 +54,9 @@ function readAxes(multiscale: JsonObject): Axis[] {
   return axes.length > 0 ? axes : ['t', 'c', 'z', 'y', 'x'].map((name) => ({ name, unit: null }));
 }
 
-/** Reads the description of the image of a group; `null` where the group has none. @throws TileSourceError where it contradicts itself. */
+/**
+ * Reads the description of the image of a group; `null` if the group has none. @throws TileSourceError if it contradicts itself.
+ */
 export function readOme(attributes: JsonObject): OmeImage | null {
   const ome = isObject(attributes.ome) ? attributes.ome : attributes;
   const [multiscale] = list(ome, 'multiscales');
@@ -83,7 +85,7 @@ export function readOme(attributes: JsonObject): OmeImage | null {
   return { name: textOf(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
 }
 
-/** Millimetres per pixel along an axis; `null` when the file does not state it. */
+/** Millimetres per pixel along an axis; `null` if the file does not state it. */
 export function millimetresAlong({ axes, datasets }: OmeImage, name: string): number | null {
   const axis = axes.findIndex((each) => each.name === name);
   const unit = millimetres[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];

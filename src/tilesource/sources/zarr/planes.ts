@@ -5,9 +5,9 @@ import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { sampleTypeOf } from './array-metadata.js';
 import type { ZarrArray } from './zarr-array.js';
 
-/** How many chunks are decoded at the same time for one tile. */
+/** Number of chunks that are decoded at the same time for one tile. */
 const sideBySide = 4;
-/** Most chunks for one tile. */
+/** Maximum number of chunks for one tile. */
 const maxChunks = 4096;
 
 /** A part of an array: a rectangle of x and y at a position on all other axes. */

@@ -10,7 +10,7 @@ import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
 
 /** The entry in the index of a shard for a chunk that does not exist. */
 const noChunk = 2n ** 64n - 1n;
-/** Most indexes of shards that are cached for an array. */
+/** Maximum number of indexes of shards that are cached for an array. */
 const keptIndexes = 64;
 
 /** An array of samples in chunks. */
@@ -25,8 +25,8 @@ export class ZarrArray {
   ) {}
 
   /**
-   * All samples of a chunk, in the order of the axes, as a raster of one row. `null` when the chunk is not stored, which means that all its samples
-   * have the fill value. The raster is shared and must not be changed.
+   * All samples of a chunk, in the order of the axes, as a raster of one row. `null` if the chunk is not stored, which means that
+   * all its samples have the fill value. The raster is shared and must not be changed.
    */
   async chunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
     const name = `${this.path}:${position.join('/')}`;
@@ -34,7 +34,7 @@ export class ZarrArray {
     return found.width === 0 ? null : found;
   }
 
-  /** Like {@link ZarrArray.chunk}, for a chunk that is exactly one tile. It is not cached, and the caller may change it. */
+  /** Like {@link ZarrArray.chunk}, for a chunk that is exactly one tile. It is not cached, and the caller can change it. */
   async ownChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
     const found = await this.#decode(position, signal);
     return found.width === 0 ? null : found;
@@ -100,7 +100,7 @@ export class ZarrArray {
     return file.read(0, file.size, options);
   }
 
-  /** The index of a shard; `null` when the shard is not stored. */
+  /** The index of a shard; `null` if the shard is not stored. */
   #index(path: string, chunks: number, signal?: AbortSignal): Promise<DataView | null> {
     const known = this.#indexes.get(path);
     if (known !== undefined) return known;

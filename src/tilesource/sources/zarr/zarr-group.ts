@@ -18,7 +18,7 @@ export interface ZarrImage {
   arrays: readonly ZarrArray[];
 }
 
-/** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError when there is none. */
+/** The path of the outermost group, empty or with a slash at its end. @throws TileSourceError if there is none. */
 export function rootOf(tree: ArchiveTree): string {
   let best: string | null = null;
   for (const path of tree.paths()) {
@@ -31,7 +31,7 @@ export function rootOf(tree: ArchiveTree): string {
   return best;
 }
 
-/** The attributes of a group, which are empty when it has none. */
+/** The attributes of a group, which are empty if it has none. */
 async function attributesOf(tree: FileTree, group: string, signal?: AbortSignal): Promise<JsonObject> {
   const json = await readJson(tree, `${group}zarr.json`, signal);
   if (json !== null) return isObject(json.attributes) ? json.attributes : {};
@@ -59,7 +59,8 @@ async function noArray(tree: FileTree, path: string): Promise<TileSourceError> {
  * Opens the image of a group, or the first image of a collection.
  *
  * @param root path of the group, empty or with a slash at its end.
- * @throws TileSourceError where there is none. */
+ * @throws TileSourceError if there is none.
+ */
 export async function openZarrImage(tree: FileTree, root: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
   const attributes = await attributesOf(tree, root, signal);
   const ome = isObject(attributes.ome) ? attributes.ome : attributes;

@@ -21,12 +21,12 @@ import { readPlane } from './planes.js';
 import type { ZarrArray } from './zarr-array.js';
 import { openZarrImage, rootOf, type ZarrImage } from './zarr-group.js';
 
-/** Most bytes of decoded chunks that are cached, for all open files together. */
+/** Maximum number of bytes of decoded chunks that are cached, for all open files together. */
 const keptBytes = 2 ** 27;
 const defaultTile = 512;
-/** Most bytes of the description of a group. */
+/** Maximum number of bytes of the description of a group. */
 const maxGroupBytes = 2 ** 22;
-/** Most frames of an image. */
+/** Maximum number of frames of an image. */
 const maxFrames = 100_000;
 /** The colors of three channels that together are an RGB picture. */
 const pictureColors = '#ff0000,#00ff00,#0000ff';

@@ -2,10 +2,10 @@ import { TileSourceError } from '../../../../errors.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { tags, types, typeSizes } from './tags.js';
 
-/** Numbers of a tag; Float64Array holds 64-bit offsets exactly, since those past 2^53 are refused. */
+/** Numbers of a tag. Float64Array represents 64-bit offsets exactly, because those beyond 2^53 are refused. */
 export type TagNumbers = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
-/** Longest text or opaque value, in bytes, that is read. OME-XML of ten thousands of planes is some tens of megabytes. */
+/** Longest text or opaque value that is read, in bytes. OME-XML with tens of thousands of planes has some tens of megabytes. */
 const maxTextBytes = 32 * 1024 * 1024;
 
 interface Entry {
@@ -15,7 +15,7 @@ interface Entry {
   bytes: number;
   /** Position of the values in the file. */
   position: number;
-  /** Position of the values within the raw entries when they fit into their entry, otherwise -1. */
+  /** Position of the values within the raw entries if they fit into their entry, otherwise -1. */
   inline: number;
 }
 
@@ -65,7 +65,7 @@ export class Directory {
     return this.#find(tag) !== null;
   }
 
-  /** Number of values of a tag; 0 when it is absent. */
+  /** Number of values of a tag; 0 if it is absent. */
   count(tag: number): number {
     return this.#find(tag)?.count ?? 0;
   }
@@ -77,7 +77,7 @@ export class Directory {
   }
 
   /**
-   * The values of an integer tag, or `null` when it is absent. Arrays are held in the smallest typed array.
+   * The values of an integer tag, or `null` if it is absent. Arrays are held in the smallest typed array.
    *
    * @throws TileSourceError for other types, more than `limit` values, or values past 2^53.
    */
@@ -91,9 +91,9 @@ export class Directory {
   }
 
   /**
-   * Some values of an integer tag that may have very many; fewer, or none, where it has no more.
+   * Some values of an integer tag that may have very many; fewer, or none, if it has no more.
    *
-   * @throws TileSourceError as {@link numbers}.
+   * @throws TileSourceError like {@link numbers}.
    */
   async part(tag: number, first: number, most: number): Promise<TagNumbers> {
     const entry = this.#find(tag);
@@ -135,12 +135,14 @@ export class Directory {
     }
   }
 
-  /** The first value of an integer tag, or `fallback` when the tag is absent or empty. */
+  /** The first value of an integer tag, or `fallback` if the tag is absent or empty. */
   async number(tag: number, fallback: number): Promise<number> {
     return (await this.numbers(tag))?.[0] ?? fallback;
   }
 
-  /** The values of a RATIONAL tag as quotients; `null` when it is absent or of another type. A zero denominator gives NaN or Infinity. */
+  /**
+   * The values of a RATIONAL tag as quotients; `null` if it is absent or of another type. A zero denominator gives NaN or Infinity.
+   */
   async rationals(tag: number): Promise<number[] | null> {
     const entry = this.#find(tag);
     if (entry === null || entry.type !== types.rational || entry.count > 64) return null;
@@ -149,7 +151,7 @@ export class Directory {
     return Array.from({ length: entry.count }, (_, i) => view.getUint32(i * 8, little) / view.getUint32(i * 8 + 4, little));
   }
 
-  /** The values of a DOUBLE tag, at most `limit`; `null` when it is absent, of another type, or longer. */
+  /** The values of a DOUBLE tag, at most `limit`; `null` if it is absent, of another type, or longer. */
   async doubles(tag: number, limit: number): Promise<number[] | null> {
     const entry = this.#find(tag);
     if (entry === null || entry.type !== types.double || entry.count > limit) return null;
@@ -157,7 +159,7 @@ export class Directory {
     return Array.from({ length: entry.count }, (_, i) => view.getFloat64(i * 8, this.#file.littleEndian));
   }
 
-  /** The bytes of a tag of any type, or `null` when it is absent. @throws TileSourceError past 32 MiB. */
+  /** The bytes of a tag of any type, or `null` if it is absent. @throws TileSourceError past 32 MiB. */
   async bytes(tag: number): Promise<Uint8Array | null> {
     const entry = this.#find(tag);
     if (entry === null) return null;
@@ -168,7 +170,7 @@ export class Directory {
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
   }
 
-  /** A text tag (UTF-8, or Latin-1 where it is not valid UTF-8) up to its first NUL; `null` when it is absent. */
+  /** A text tag (UTF-8, or Latin-1 where it is not valid UTF-8) up to its first NUL; `null` if it is absent. */
   async text(tag: number): Promise<string | null> {
     const bytes = await this.bytes(tag);
     if (bytes === null) return null;
@@ -181,7 +183,7 @@ export class Directory {
     }
   }
 
-  /** Width and height in stored pixels, before any orientation. */
+  /** Width and height in stored pixels, before rotation. */
   async size(): Promise<{ width: number; height: number }> {
     return { width: await this.number(tags.imageWidth, 0), height: await this.number(tags.imageLength, 0) };
   }

@@ -21,7 +21,7 @@ import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { childText } from '../../../xml.js';
 
-/** A frame: its directory of full resolution, or `null` when the file has none for it. */
+/** A frame: its directory of full resolution, or `null` if the file has none for it. */
 interface Frame {
   directory: Directory | null;
   metadata: FrameMetadata;
@@ -70,7 +70,9 @@ interface Summary {
 
 /** Largest side in pixels of a label, macro or thumbnail. */
 const maxAssociatedSide = 16_384;
-/** Most directories that are searched for associated images and channel names. Ordinary files have few, at the end. */
+/**
+ * Maximum number of directories that are searched for associated images and channel names. Ordinary files have few, at the end.
+ */
 const maxDescribed = 2048;
 async function summarise(directory: Directory): Promise<Summary | null> {
   try {
@@ -91,7 +93,7 @@ async function summarise(directory: Directory): Promise<Summary | null> {
   }
 }
 
-/** The power of two by which `reduced` is smaller than `base`, or `null` when the ratio is none (or 1). */
+/** The power of two by which `reduced` is smaller than `base`, or `null` if the ratio is none (or 1). */
 function reductionOf(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
@@ -180,7 +182,9 @@ async function describeFrames(directories: readonly Directory[], description: st
   return frames;
 }
 
-/** Whether an image is in strips and too large for a single tile. @throws TileSourceError when it is too large to make tiles of it. */
+/**
+ * Whether an image is in strips and too large for a single tile. @throws TileSourceError if it is too large to make tiles of it.
+ */
 function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
   if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
   checkStrips(layout, limits.maxPixels);
@@ -353,7 +357,7 @@ async function omeStructure(
 /**
  * Assigns the directories of a TIFF file to frames, levels and associated images.
  *
- * @throws TileSourceError when the main image cannot be read.
+ * @throws TileSourceError if the main image cannot be read.
  */
 export async function readStructure(
   file: TiffBytes,

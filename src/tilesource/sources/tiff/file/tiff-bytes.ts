@@ -4,9 +4,9 @@ import type { ByteReader } from '../../../tile-source.js';
 import { Directory } from './directory.js';
 import { tags } from './tags.js';
 
-/** Most main directories, more than any program writes. It limits the time for opening a file. */
+/** Maximum number of main directories, more than any program writes. It limits the time for opening a file. */
 const maxDirectories = 100_000;
-/** Most entries of a directory, more than there are tags. */
+/** Maximum number of entries of a directory, more than there are tags. */
 const maxEntries = 4096;
 /** Bytes that are read at once. Directories and their arrays are next to each other, so one read usually holds several of them. */
 const windowBytes = 32 * 1024;
@@ -37,7 +37,7 @@ export class TiffBytes {
     this.#first = this.big ? this.uint64(header, 8, 'the offset of the first directory') : header.getUint32(4, this.littleEndian);
   }
 
-  /** @throws TileSourceError when the first bytes are not those of a TIFF file. */
+  /** @throws TileSourceError if the first bytes are not those of a TIFF file. */
   static async open(reader: ByteReader): Promise<TiffBytes> {
     const bytes = await reader.read(0, Math.min(16, reader.size));
     const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -59,7 +59,7 @@ export class TiffBytes {
     return Number(value);
   }
 
-  /** Exactly `length` bytes from `offset`. @throws TileSourceError where the file ends before. */
+  /** Exactly `length` bytes from `offset`. @throws TileSourceError if the file ends before. */
   async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<Uint8Array> {
     if (offset + length > this.size) {
       throw new TileSourceError(
@@ -106,7 +106,7 @@ export class TiffBytes {
     return { directory: new Directory(this, offset, offset + countBytes, new Uint8Array(body.subarray(0, entryBytes))), next };
   }
 
-  /** The first main directory. @throws TileSourceError when it cannot be read. */
+  /** The first main directory. @throws TileSourceError if it cannot be read. */
   async firstDirectory(): Promise<Directory> {
     if (this.#first === 0) throw new TileSourceError('The TIFF file holds no directory.');
     return (await this.#directory(this.#first)).directory;

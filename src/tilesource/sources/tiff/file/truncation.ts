@@ -4,7 +4,10 @@ import type { Directory } from './directory.js';
 import { compressions, tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 
-/** Most tiles and strips of a file that are looked at; of more, the last ones of a directory. Files are written in order, so these are the ones that are cut off. */
+/**
+ * Maximum number of tiles and strips of a file that are looked at; of more, the last ones of a directory. Files are written in
+ * order, so these are the ones that are cut off.
+ */
 const mostChunks = 2 ** 20;
 /**
  * Time limit for looking at further directories, in milliseconds: opening an image waits for it, and each directory of a file in a
