@@ -62,7 +62,7 @@ export class BadParameterError extends LargeImageError {
   }
 }
 
-/** A value that was understood but is not allowed: encoding, units, color, size. The wire text gets the prefix `Value Error: `. */
+/** A value that was understood but is not allowed: encoding, units, color, size. The message gets the prefix `Value Error: `. */
 export class BadValueError extends LargeImageError {
   constructor(detail: string, options: { cause?: unknown } = {}) {
     super('bad-value', `Value Error: ${detail}`, options);

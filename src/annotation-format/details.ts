@@ -1,8 +1,8 @@
 import type { AnnotationElement } from './schema/document.js';
 
 /**
- * How much an element counts towards `_detailsCount` and `maxDetails`: its points, the values of a grid, 4 for shapes with a center and an extent, 1
- * for points and overlays.
+ * How much an element counts towards `_detailsCount` and `maxDetails`: its number of points, the number of values of a grid, 4 for
+ * shapes with a center and a size, 1 for points and overlays.
  */
 export function elementDetails(element: AnnotationElement): number {
   switch (element.type) {

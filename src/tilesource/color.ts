@@ -15,7 +15,10 @@ const shortNames: Readonly<Record<string, Rgba>> = {
   transparent: [0, 0, 0, 0],
 };
 
-/** A color in any notation of the wire, or `null`: CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`; R, G, B and GREEN are pure. */
+/**
+ * Parses a color in any notation that requests can use, or returns `null`: CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`,
+ * `hsl()`; R, G, B and GREEN are pure.
+ */
 export function tryParseColor(text: string): Rgba | null {
   const trimmed = text.trim();
   const isShort = trimmed === trimmed.toUpperCase() && Object.hasOwn(shortNames, trimmed.toLowerCase());
@@ -42,7 +45,7 @@ function fromHsl(text: string): number[] | null {
 }
 
 /**
- * A color in any notation of the wire.
+ * Parses a color in any notation that requests can use.
  *
  * @throws BadValueError `unknown color specifier: '…'`
  */
@@ -60,7 +63,7 @@ export interface Fill {
 }
 
 /**
- * Understands `fill`: `none` (or nothing) is `null`, else a color or `corner:<colour>`.
+ * Parses `fill`: `none` (or nothing) is `null`, otherwise a color or `corner:<color>`.
  *
  * @throws BadValueError for an unknown color.
  */
@@ -74,7 +77,7 @@ export function parseFill(text: string | undefined): Fill | null {
 export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
 
 /**
- * Understands `edge`: `crop` and `true` cut; nothing, `none` and `false` pad with zeros; anything else is a color to pad with.
+ * Parses `edge`: `crop` and `true` crop; nothing, `none` and `false` pad with zeros; anything else is a color to pad with.
  *
  * @throws BadValueError for an unknown color.
  */

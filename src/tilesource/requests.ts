@@ -6,7 +6,7 @@ import type { IiifFacts, IiifPlan, IiifRequest } from './render/iiif.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
 import type { RequestOf } from './picture-parameters.js';
 
-/** Color correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
+/** Color correction: `true` is perceptual, `false` is off, otherwise one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
 /** Parameters of the encoding, not checked yet, because they come directly from requests. */
@@ -23,8 +23,8 @@ export interface TileRequest extends RenderRequest {
   x: number;
   y: number;
   /**
-   * Absent, `none` or `false`: tiles at the border are padded to full size, transparent where the encoding has alpha, black elsewhere. `crop` or
-   * `true`: only the content. Anything else: a color to pad with.
+   * Absent, `none` or `false`: tiles at the border are padded to full size, transparent if the encoding has alpha, otherwise black.
+   * `crop` or `true`: only the content. Anything else: a color to pad with.
    */
   edge?: string;
 }
@@ -85,7 +85,7 @@ export interface AssociatedImageRequest extends EncodingRequest, RequestOf<'widt
 
 /** Parameters of Deep Zoom. */
 export interface DziRequest {
-  /** Pixels shared with neighbors on each side; default 0. */
+  /** Number of pixels shared with neighbors on each side; default 0. */
   overlap?: number;
   /** Power of two; default 256. */
   tilesize?: number;
@@ -131,7 +131,7 @@ export interface LargeImageOptions {
   sourceName?: string;
   /** Tiles of coarser levels than this do not exist; default 0. */
   minLevel?: number;
-  /** Color correction where neither request nor style specifies one; default `true`. */
+  /** Color correction if neither request nor style specifies one; default `true`. */
   icc?: IccOption;
   /** Cache for tiles of missing levels. Default: a small least-recently-used cache for this image. */
   rasterCache?: RasterCache;
@@ -164,7 +164,7 @@ export interface LargeImage {
    * @throws TileOutsideError if there is no such tile or frame.
    */
   tile(request: TileRequest): Promise<EncodedPicture>;
-  /** @throws BadValueError for sizes, units, colors, encodings that are not allowed. */
+  /** @throws BadValueError for sizes, units, colors or encodings that are not allowed. */
   region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture>;
   thumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture>;
   pixel(request: PixelRequest): Promise<PixelValue>;

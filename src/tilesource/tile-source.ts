@@ -140,7 +140,7 @@ export interface FrameMetadata {
   axes: Readonly<Record<string, number>>;
   /** Name of the channel, if the file has one. */
   channel?: string;
-  /** Color in which the channel is meant to be shown, as `#rrggbb`, where the file gives one. */
+  /** Color in which the channel should be shown, as `#rrggbb`, if the file has one. */
   color?: string;
   /** Further members of the frame from the file, sent unchanged. */
   extra?: Readonly<Record<string, unknown>>;
@@ -175,7 +175,9 @@ export interface ImageMetadata {
   channels?: readonly string[];
   /** The position of the image on the earth, if the file declares it. */
   geo?: GeoReference;
-  /** Whether the image has a palette. Its colors must not be mixed then, because a color between two of the palette means nothing. */
+  /**
+   * Whether the image has a palette. Then its colors must not be mixed, because a color between two of the palette means nothing.
+   */
   indexed?: boolean;
   /** Number of bits of a sample that the file uses, if its type has more: 12 of `uint16`. */
   sampleBits?: number;
@@ -247,7 +249,7 @@ export interface DicomFile {
   bytes(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
   /** The stored bytes of a frame, from 0. @throws TileSourceError if they are corrupt. */
   frame(number: number, signal?: AbortSignal): Promise<Uint8Array>;
-  /** The decoded samples of a frame, as they are stored: colors as RGB. @throws TileSourceError if they are corrupt. */
+  /** The decoded samples of a frame, as stored: colors as RGB. @throws TileSourceError if they are corrupt. */
   decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
@@ -280,10 +282,10 @@ export interface TileSource {
    */
   readTile(address: TileAddress, options?: { signal?: AbortSignal; nearest?: boolean }): Promise<Raster>;
   /**
-   * The stored bytes of a tile, when a browser shows them as they are, with true colors, and the tile has exactly `tileWidth` by `tileHeight` pixels,
-   * all of them inside the image. `null` otherwise.
+   * The stored bytes of a tile, if a browser can show them unchanged, with the right colors, and the tile has exactly `tileWidth`
+   * by `tileHeight` pixels, all of them inside the image. `null` otherwise.
    *
-   * @param options `partial`: the tile may extend beyond the right and bottom border, where its pixels may be anything.
+   * @param options `partial`: the tile can extend beyond the right and bottom border, where its pixels are undefined.
    */
   readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
   /** The tiles of a populated level as stored; `null` unless they are all stored in one encoding that others can read. */

@@ -1,7 +1,10 @@
 /** Red, green and blue from 0 to 255. */
 export type Rgb = [red: number, green: number, blue: number];
 
-/** The channels of a color string of annotations, without its opacity; `null` if it is none. Channels above 255 are cut. */
+/**
+ * The channels of a color string of annotations, without its opacity; `null` for other texts. Channels above 255 are limited to
+ * 255.
+ */
 export function rgbOf(color: string): Rgb | null {
   const short = /^#([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]?$/i.exec(color);
   if (short) return toRgb(short.slice(1).map((digit) => parseInt(digit + digit, 16)));

@@ -120,8 +120,8 @@ export interface GeoJsonReader {
 }
 
 /**
- * A reader of GeoJSON, also of QuPath's flavor. Properties that the resulting element type does not have are dropped; an
- * unknown `properties.type` leaves the choice to the geometry.
+ * A reader of GeoJSON, including that of QuPath. Properties that the resulting element type does not have are dropped; with an
+ * unknown `properties.type`, the geometry determines the type.
  */
 export function createGeoJsonReader(brand: string): GeoJsonReader {
   const schemas = elementSchemas(brand);
@@ -215,7 +215,7 @@ const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
   ['square', 'rectangle'],
 ]);
 
-/** The properties of a shape of an annotation layer of geojs in the words of elements: it writes colors and opacities apart. */
+/** Converts the properties of a shape in an annotation layer of geojs, which has colors and opacities in separate members. */
 function layerProperties(properties: JsonObject): JsonObject {
   if (typeof properties.annotationType !== 'string') return properties;
   const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...rest } = properties;

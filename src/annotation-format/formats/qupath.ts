@@ -157,7 +157,7 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
   return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
-/** Classification and color: those that came from QuPath as long as group and line color still say the same. */
+/** Classification and color: those from QuPath if group and line color still match them. */
 function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
   const { classification, color, colorRGB } = kept;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
@@ -174,9 +174,9 @@ function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): Json
 }
 
 /**
- * The feature of an element as QuPath reads it: true outlines for circles and ellipses, `classification` from group and
- * color, `name` from the label, numeric `user.measurements`, and what came from QuPath as it came. The element's own
- * properties are there as well, so that our import restores it exactly; QuPath passes over them.
+ * The feature of an element for QuPath: accurate outlines for circles and ellipses, `classification` from group and color, `name`
+ * from the label, numeric `user.measurements`, and members from QuPath unchanged. It also contains the element's own properties,
+ * which QuPath ignores, so that our import restores it exactly.
  */
 export function elementToQuPathFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
   const feature = elementToFeature(element, overlay);

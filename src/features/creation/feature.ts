@@ -14,7 +14,7 @@ import { FolderImages } from './folder-images.js';
 import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
 
-/** What the feature needs. */
+/** Dependencies of the feature. */
 interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
   core: Core;
   items: Items;

@@ -40,7 +40,7 @@ export const studyPath = { study: uid('study') };
 export const seriesPath = { ...studyPath, series: uid('series') };
 export const instancePath = { ...seriesPath, instance: uid('instance') };
 
-/** What all routes have in common. Parameters may be repeated, as the standard has it. */
+/** Declarations that all routes share. As the standard says, parameters can be repeated. */
 export const shared = {
   method: 'get',
   access: 'public',
@@ -62,7 +62,7 @@ export const retrieveErrors = [
   'busy',
 ] as const;
 
-/** The address of the service as the client has it: absolute, with the token that is in its path. */
+/** The address of the service as the client sees it: absolute, with the token in its path. */
 export function serviceRoot({ origin, root, params }: Pick<RouteRequest, 'origin' | 'root'> & { params: object }): string {
   const { token } = params as { token?: string };
   return `${origin}${root}/dicomweb${token === undefined ? '' : `/t/${token}`}`;
@@ -76,7 +76,10 @@ export function addressOf(root: string, { study, series, instance }: Address): s
   return parts.join('/');
 }
 
-/** The instances of the address in the path, which the caller may read. Used to check the permission, and as what is granted. */
+/**
+ * Loads the instances of the address in the path, if the caller can read them. Used to check the permission; the handler gets the
+ * result.
+ */
 export async function mayRetrieve(
   request: Pick<RouteRequest, 'caller' | 'address'> & { params: Address },
   context: DicomContext,
@@ -84,7 +87,7 @@ export async function mayRetrieve(
   return context.locator.instances(request.params, await askerOf(request, context));
 }
 
-/** The routes, and the same once more for links, whose tokens are in the path because many clients lose headers and queries. */
+/** The routes, and again for links, whose tokens are in the path because many clients lose headers and queries. */
 export function withLinks(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
   const ofLinks = routes

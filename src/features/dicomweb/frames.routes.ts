@@ -10,7 +10,7 @@ import { acceptedBy } from './answers/replies.js';
 import { streamOf } from './answers/streamed-file.js';
 import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serviceRoot, shared } from './context.js';
 
-/** Maximum number of frames of one answer. */
+/** Maximum number of frames in one answer. */
 const maxFrames = 5000;
 
 /** Numbers of frames, from 1, as a list in a path. @throws BadParameterError, NotFoundError */
@@ -61,7 +61,7 @@ const frames = defineRoute({
     });
     const first = await partOf(numbers[0]!);
     if (!form.multipart) return Reply.content(first.body, type, { headers });
-    // Equal requests are answered with equal bytes, as their tag says. Nobody knows the boundary before the frame.
+    // Equal requests are answered with equal bytes, as their tag says. The boundary cannot be guessed from the frame.
     const boundary = createHash('sha256').update(first.body).update(name).digest('hex').slice(0, 32);
     const contentType = multipartType(form.rootType, boundary);
     if (numbers.length === 1) return Reply.content(singlePart(first, boundary), contentType, { headers });

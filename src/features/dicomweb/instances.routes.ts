@@ -22,7 +22,7 @@ import type { Instance } from './images/locator.js';
 
 const dicomType = 'application/dicom';
 
-/** The transfer syntax of a file that an entry asks for; `null` if it cannot be given. */
+/** The transfer syntax of a file for an entry of `Accept`; `null` if the file is not available in it. */
 async function syntaxFor(instance: Instance, { syntax }: Accepted, instances: Instances, asked: Asked): Promise<string | null> {
   const { files } = await instances.forms(instance, asked);
   return syntax === null || syntax === '*' ? files[0]! : (files.find((each) => each === syntax) ?? null);

@@ -24,7 +24,7 @@ import { dicomJson, requireJson } from './search/search.routes.js';
 
 const returns = { schema: { type: 'array', items: { type: 'object', additionalProperties: true } }, types: [dicomJson] } as const;
 
-/** Instances whose metadata one answer holds. */
+/** Maximum number of instances in one answer of metadata. */
 const maxInstances = 5000;
 
 const one = (path: string, params: typeof instancePath | typeof seriesPath | typeof studyPath, summary: string) =>

@@ -22,7 +22,7 @@ import { parseFrames } from './frames.routes.js';
 import type { Instance } from './images/locator.js';
 import type { Asked } from './answers/slides.js';
 
-/** Longest side of a picture, and that of one whose size nobody has named. */
+/** Maximum side of a picture, default side, and side of a thumbnail. */
 const [maxSide, defaultSide, thumbnailSide] = [4096, 1024, 256];
 
 const encodings = { 'image/jpeg': 'JPEG', 'image/png': 'PNG', 'image/webp': 'WEBP' } as const;
@@ -45,7 +45,7 @@ interface Viewport {
   part: { left: number; top: number; width: number; height: number } | null;
 }
 
-/** @throws BadParameterError for what is no viewport, or is outside the instance. */
+/** @throws BadParameterError for an invalid viewport, or one outside the instance. */
 function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, part: null };
   const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));

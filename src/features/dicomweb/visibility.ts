@@ -5,18 +5,18 @@ import type { RouteRequest } from '../../http/route.js';
 import type { Images } from '../images/images.js';
 import type { Links } from '../links/links.js';
 
-/** Who asks, and what of the images that they may read is shown to them. */
+/** The caller, and which of the images that they can read are shown to them. */
 export interface Asker {
   caller: Caller | null;
-  /** The items that may be shown, in lists; `null`: all that the caller may read. */
+  /** The items that can be shown, in lists; `null` for all that the caller can read. */
   itemIds: (() => AsyncIterable<readonly string[]>) | null;
-  /** Whether an image may be shown. */
+  /** Whether an image can be shown. */
   shows: (item: ItemRecord) => boolean;
-  /** Whether its label and overview may be shown as well. */
+  /** Whether its label and overview can be shown too. */
   showsAssociated(item: ItemRecord): Promise<boolean>;
 }
 
-/** What {@link askerOf} works with. */
+/** Dependencies of {@link askerOf}. */
 export interface AskerParts {
   records: HostRecords;
   images: Images;

@@ -132,8 +132,8 @@ export class Images {
   }
 
   /**
-   * Names a picture of an item exactly: file, its state, color correction, version of the rendering and request. Equal names mean equal bytes, so the name is the key in
-   * caches, and entity tags are made of it.
+   * Names a picture of an item exactly: file, its state, color correction, version of the rendering and request. Equal names mean
+   * equal bytes, so the name is the key in caches, and entity tags are derived from it.
    *
    * @throws NoLargeImageError
    */
@@ -197,7 +197,7 @@ export class Images {
     return this.#useUnchanged(item, (open) => use(open.image), signal);
   }
 
-  /** Like {@link Images.use}, for the samples as the file has them, without styles and color profiles. */
+  /** Like {@link Images.use}, with the samples as stored in the file, without styles and color profiles. */
   async useStored<R>(item: ItemRecord, use: (image: BorrowedImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
   }

@@ -67,7 +67,7 @@ export function routeParameters<Name extends PictureParameterName>(...names: Nam
 /** Parameters of the encoding of a picture. */
 export const encodingParameters = routeParameters('encoding', 'jpegQuality', 'jpegSubsampling', 'tiffCompression');
 
-/** Parameters that choose the frame, the colors and the projection of a picture, and its encoding. */
+/** Parameters for the frame, the colors, the projection and the encoding of a picture. */
 export const renderParameters = { ...encodingParameters, ...routeParameters('frame', 'style', 'projection') };
 
 /** Path parameters of the position of a tile. */

@@ -341,8 +341,8 @@ export class JobStore {
     if (!begun && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
     const changes = { owner, attempts: 1, ...(!begun && { status: jobStatus.running }) } as const;
     const claimed = await this.change(job, { owner: null, beat: job.run.beat }, changes);
-    // The job was started or canceled in between, so it is tried again with what is stored now. If another process has claimed it, the check above
-    // ends this.
+    // The job was started or canceled in between, so the claim is repeated with the stored values. If another process has claimed
+    // it, the check above ends this.
     return claimed ?? this.claim(id, owner);
   }
 

@@ -17,7 +17,7 @@ export interface LinkDocument {
   associated: boolean;
   makerId: string;
   created: Date;
-  /** `null`: the link does not end by itself. */
+  /** `null` if the link does not expire. */
   expires: Date | null;
   lastUsed: Date | null;
 }
@@ -72,13 +72,13 @@ export class LinkModel {
     return this.#model.find(filter).sort({ _id: -1 }).limit(maxListed).lean<LinkDocument[]>().exec();
   }
 
-  /** How many links to a document a user has made that have not ended. */
+  /** Number of links to a document that a user has made and that have not ended. */
   countOf({ type, id }: LinkSubject, makerId: string): Promise<number> {
     const current = { $or: [{ expires: null }, { expires: { $gt: new Date() } }] };
     return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...current }).exec();
   }
 
-  /** Changes a link. @returns the link as it is now; `null` if there is none. */
+  /** Changes a link. @returns the changed link; `null` if there is none. */
   change(id: string, change: LinkChange): Promise<LinkDocument | null> {
     return this.#model.findByIdAndUpdate(id, { $set: change }, { returnDocument: 'after' }).lean<LinkDocument>().exec();
   }

@@ -97,7 +97,9 @@ async function subjectOf(
   return { type: 'folder', id: (await items.loadFolder(folderId!, 0, caller)).id };
 }
 
-/** Like {@link subjectOf}, for callers who may make links there. A link reads, so the token that makes it must be allowed to read, too. */
+/**
+ * Like {@link subjectOf}, for callers who can make links there. A link reads, so the token that makes it must allow reading too.
+ */
 async function subjectToShare(
   request: Pick<RouteRequest, 'params' | 'caller' | 'verified'>,
   { links, items }: { links: Links; items: Items },
@@ -236,5 +238,5 @@ const revoke = defineRoute({
   },
 });
 
-/** Routes with which links are made and managed. */
+/** Routes that make and manage links. */
 export const linkRoutes = [ofItem, toItem, ofFolder, toFolder, get, change, revoke];

@@ -13,16 +13,16 @@ import { linkKinds, type LinkKind, type LinkSubject } from './link-kinds.js';
 import { WrongTokens } from './wrong-tokens.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** How long a link lasts whose maker does not say. */
+/** Default lifetime of a link. */
 const defaultLifetimeMs = 7 * dayMs;
-/** Longest time until a link ends; a link without an end is another matter. */
+/** Maximum lifetime of a link that ends. */
 const maxLifetimeMs = 10 * 366 * dayMs;
 /** 256 bits, which nobody can guess. */
 const tokenBytes = 32;
 const prefixLength = 6;
-/** Characters of a name. */
+/** Maximum length of a name in characters. */
 const maxName = 200;
-/** Links of a user to one document that have not ended. */
+/** Maximum number of links of a user to one document that have not ended. */
 const maxCurrent = 100;
 /** Links are removed this long after they have ended, so that their makers can still see that they did. */
 const keptEndedMs = 30 * dayMs;
@@ -30,10 +30,10 @@ const keptEndedMs = 30 * dayMs;
 const touchEveryMs = 60_000;
 const maxKnown = 10_000;
 
-/** A link that was found by its token, with the rights that it gives. */
+/** A link found by its token, with the rights that it gives. */
 export interface LinkGrant {
   link: LinkDocument;
-  /** The maker with the rights that they have now, and a scope that only reads. */
+  /** The maker with their current rights, and a scope that only reads. */
   caller: Caller;
 }
 
@@ -44,7 +44,7 @@ export interface NewLink {
   /** Default: everything that this server can open. */
   opens?: readonly string[] | undefined;
   associated?: boolean | undefined;
-  /** `null`: the link does not end. Default: in seven days. */
+  /** `null` for a link that does not end. Default: in seven days. */
   expires?: Date | null | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface LinksOptions {
 /** Links that open an item or a folder to people and programs without an account. */
 export class Links {
   readonly #kinds = new Set<LinkKind>();
-  /** By digest. `null`: no link has this token. */
+  /** By digest. `null` if no link has this token. */
   readonly #known = new FreshCache<{ grant: LinkGrant | null }>({ max: maxKnown, lifetimeMs: verdictLifetimeMs });
   readonly #wrong = new WrongTokens();
   readonly #touched = new Map<string, number>();
@@ -79,12 +79,12 @@ export class Links {
   }
 
   /**
-   * The access that a token in a path gives: the link, and the caller on whose behalf its holder reads. Routes use `caller` instead
-   * of the caller of the request, and check each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached
-   * for {@link verdictLifetimeMs}.
+   * The access for a token in a path: the link, and the caller on whose behalf its holder reads. Routes use `caller` instead of the
+   * caller of the request, and check each item with {@link Links.item} or {@link Links.requireFolder}. Verdicts are cached for
+   * {@link verdictLifetimeMs}.
    *
    * @throws LargeImageError `login-required` if the token is wrong, has ended, does not open this kind, or its maker can no longer
-   * sign in; `too-often` when the address has sent too many wrong ones.
+   * sign in; `too-often` if the address has sent too many wrong ones.
    */
   async grant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
@@ -96,7 +96,7 @@ export class Links {
   }
 
   /**
-   * The item, when the link opens it and its maker may still read the item and all that its image is made of.
+   * The item, if the link opens it and its maker can still read the item and all parts of its image.
    *
    * @throws LargeImageError `login-required` in all other cases, so that clients do not mistake a refusal for missing data.
    */
@@ -107,7 +107,9 @@ export class Links {
     return item;
   }
 
-  /** The folder, when the link opens it and its maker may still read it. @throws LargeImageError `login-required` in all other cases. */
+  /**
+   * The folder, if the link opens it and its maker can still read it. @throws LargeImageError `login-required` in all other cases.
+   */
   async folder({ link: { subject }, caller }: LinkGrant, folderId: string): Promise<FolderRecord> {
     if (subject.type !== 'folder' || subject.id !== folderId) throw noLink();
     return this.#permitted(this.options.items.loadFolder(folderId, 0, caller));
@@ -118,7 +120,7 @@ export class Links {
     return link.associated && this.options.images.showsAssociated(item, caller);
   }
 
-  /** Makes a link. @returns the link, and its token, which is stored nowhere. */
+  /** Makes a link. @returns the link, and its token, which is not stored. */
   async make({ subject, ...wanted }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
     this.requireMakers();
     const change = await this.#checked({
@@ -146,12 +148,12 @@ export class Links {
     return { link, token };
   }
 
-  /** The links to a document that the caller may manage, newest first. */
+  /** The links to a document that the caller can manage, newest first. */
   list(subject: LinkSubject, caller: Caller & { id: string }, { all }: { all: boolean }): Promise<LinkDocument[]> {
     return this.options.model.list(subject, all ? undefined : caller.id);
   }
 
-  /** A link that the caller may manage: one that they made, or one to a document that they administer. */
+  /** A link that the caller can manage: one that they made, or one to a document that they administer. */
   async load(id: string, caller: Caller & { id: string }): Promise<LinkDocument> {
     const link = await this.options.model.find(id);
     if (link === null) throw new UnknownIdError('link', id);
@@ -187,7 +189,7 @@ export class Links {
     this.#known.delete(digest);
   }
 
-  /** Forgets all verdicts, as after changes of permissions. */
+  /** Drops all verdicts, for example after changes of permissions. */
   forget(): void {
     this.#known.clear();
   }
@@ -209,7 +211,7 @@ export class Links {
     return { links: await this.options.model.removeEnded(new Date(Date.now() - keptEndedMs)) };
   }
 
-  /** @throws LargeImageError `not-implemented` on hosts that cannot say later what the maker of a link may do. */
+  /** @throws LargeImageError `not-implemented` on hosts that cannot look up the current rights of a link's maker. */
   requireMakers(): void {
     if (this.options.auth.user !== undefined) return;
     const message =
@@ -217,18 +219,18 @@ export class Links {
     throw new LargeImageError('not-implemented', message);
   }
 
-  /** The level that users need on a document to make links to it; `null` if nobody may. */
+  /** The level that users need on a document to make links to it; `null` if nobody can. */
   async levelToMake(): Promise<0 | 1 | null> {
     const value = await this.options.settings.get('large_image.links');
     return value === 'OFF' ? null : value === 'WRITE' ? 1 : 0;
   }
 
   async #find(digest: string, address: string, former: LinkGrant | null): Promise<{ grant: LinkGrant | null }> {
-    // Somebody else's wrong tokens do not shut out those whose tokens were right.
+    // Somebody else's wrong tokens do not block clients whose tokens were right.
     if (former === null) this.#wrong.check(address);
     const link = await this.options.model.findByDigest(digest);
     if (link === null) this.#wrong.count(address);
-    // Hosts may have lost `auth.user` since the link was made.
+    // The host may no longer have `auth.user`.
     const maker = link === null ? null : ((await this.options.auth.user?.(link.makerId)) ?? null);
     if (link === null || maker === null) return { grant: null };
     return { grant: { link, caller: { ...maker, scopes: [scopes.read], ...(link.expires && { expires: link.expires }) } } };
@@ -248,7 +250,7 @@ export class Links {
     if (now - (this.#touched.get(digest) ?? 0) < touchEveryMs) return;
     if (this.#touched.size >= maxKnown) this.#touched.clear();
     this.#touched.set(digest, now);
-    // Nobody waits for this, and a link works without it.
+    // This happens in the background, and a link works without it.
     this.options.model.touch(_id, new Date(now)).catch((error: unknown) => {
       this.options.logger.warn({ err: error, link: _id.toHexString() }, 'Link:Touch:Failed');
     });

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { TooOftenError } from '../../errors.js';
 
-/** How many different wrong tokens an address may send in a window of time. */
+/** Maximum number of different wrong tokens from an address in a window of time. */
 const maxWrong = 300;
 const windowMs = 60_000;
 const maxAddresses = 10_000;
@@ -12,8 +12,8 @@ interface Window {
 }
 
 /**
- * Limits how many tokens an address can try. A token is counted once while the verdict on it is cached, so a program whose link was revoked is told so
- * for each of its requests and does not reach the limit.
+ * Limits how many tokens an address can try. A token is counted once while its verdict is cached, so a program whose link was
+ * revoked gets this answer for each of its requests and does not reach the limit.
  */
 export class WrongTokens {
   readonly #windows = new LRUCache<string, Window>({ max: maxAddresses });

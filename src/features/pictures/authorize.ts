@@ -9,15 +9,15 @@ import type { Items } from '../items/items.js';
 
 type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
 
-/** The item in the path. The caller must be allowed to read it and the items of all files that its image is made of. */
+/** Loads the item in the path. The caller must be allowed to read it and the items of all files that its image is made from. */
 export function mayRead({ params, caller }: Request, { images }: { images: Images }): Promise<ItemRecord> {
   return images.load(params.itemId, caller);
 }
 
 /**
- * The item in the path. The caller must be allowed to read it. A request with `cache=schedule` starts a job, so its caller must also be allowed
- * to write to the item, and its token must have the scope for writing. A token from a cookie is refused when a page of another site has sent
- * the request.
+ * Loads the item in the path. The caller must be allowed to read it. A request with `cache=schedule` starts a job, so its caller
+ * must also be allowed to write to the item, and its token must have the scope for writing. A token from a cookie is refused if a
+ * page of another site has sent the request.
  */
 export async function mayReadOrSchedule(
   request: Request & Pick<RouteRequest, 'verified' | 'tokenFromCookie' | 'fromOtherSite'> & { query: { cache: string } },

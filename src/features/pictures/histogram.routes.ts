@@ -33,7 +33,7 @@ interface JsonRoute {
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Answers with JSON and an entity tag. A client that has the same answer already gets status 304, and nothing is computed. */
+/** Answers with JSON and an entity tag. A client that already has the same answer gets status 304, and nothing is computed. */
 async function taggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
   const headers = cacheHeaders(tag);
@@ -43,7 +43,7 @@ async function taggedJson(services: PictureContext, route: JsonRoute, make: () =
 const { fill: _fill, ...histogramRegion } = regionParameters;
 const { frame, style } = routeParameters('frame', 'style');
 
-/** Largest width and height, in pixels, to which the region is reduced when the request names no size. */
+/** Maximum width and height, in pixels, to which the region is reduced if the request has no size. */
 const defaultSide = 2048;
 
 const histogram = defineRoute({
@@ -93,8 +93,8 @@ const histogram = defineRoute({
 });
 
 /**
- * Tells for each frame whether its histogram is stored as a cached file, and starts a job for the others when `mayStart`. Histograms of a
- * range that the request names are never stored, so there is nothing to tell about them.
+ * Reports for each frame whether its histogram is stored as a cached file, and starts a job for the others if `mayStart`.
+ * Histograms of a range in the request are never stored, so they are not reported.
  */
 async function report(
   services: PictureContext,
@@ -123,7 +123,7 @@ async function report(
   };
 }
 
-/** Characters of the parameters of all frames together of which one answer tells. */
+/** Maximum number of characters of the parameters of all frames that one answer reports on. */
 const maxReportedCharacters = 2 ** 24;
 
 /** @throws BadParameterError if the parameters are too long for so many frames. */

@@ -15,7 +15,7 @@ interface PictureRoute {
   item: ItemRecord;
   /** The kind of request (`tile`, `region`, …), which is a part of the key of the picture. */
   kind: string;
-  /** All parameters that decide how the picture looks. Members that are undefined are ignored. */
+  /** All parameters that determine how the picture looks. Undefined members are ignored. */
   request: Readonly<Record<string, unknown>>;
   asked: Asked;
   extraHeaders?: ReplyHeaders;
@@ -27,10 +27,7 @@ interface PictureRoute {
  */
 export type Asked = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
 
-/**
- * Answers with a picture from the tile cache. A picture that is not there is made and kept there. A client that has the picture already gets
- * status 304.
- */
+/** Answers with a picture from the tile cache, or makes and caches it. A client that already has the picture gets status 304. */
 export async function replyFromTileCache(
   services: PictureContext,
   route: PictureRoute,
@@ -46,8 +43,8 @@ export async function replyFromTileCache(
 }
 
 /**
- * Answers with a picture that is stored as a cached file of the item. A picture that is not stored is made and stored. A client that has the
- * picture already gets status 304.
+ * Answers with a picture that is stored as a cached file of the item, or makes and stores it. A client that already has the picture
+ * gets status 304.
  */
 export async function replyFromCachedFile(services: PictureContext, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
@@ -58,7 +55,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   const { asked } = route;
   const { pictures, keptFiles } = services.queues;
   const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
-  // When the settings allow no cached files, the picture is kept in the tile cache.
+  // If the settings allow no cached files, the picture is kept in the tile cache.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const content = keepsFiles
     ? await obtain({ signal: asked.signal, enqueue: enqueueFor(keptFiles, asked), drawing: enqueueFor(pictures, asked) })
@@ -67,7 +64,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   return Reply.content(content.bytes, safeType(content.type), { headers: allHeaders });
 }
 
-/** The headers of a picture. One with holes counts them, and no cache keeps it. */
+/** The headers of a picture. If it has holes, they are counted, and no cache keeps it. */
 function headersOf({ corruptTiles = 0 }: Pick<EncodedPicture, 'corruptTiles'>, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
   const { ETag: _tag, ...others } = headers;
@@ -75,14 +72,14 @@ function headersOf({ corruptTiles = 0 }: Pick<EncodedPicture, 'corruptTiles'>, h
 }
 
 /**
- * The media type to answer with. Clients can store a cached file with any type. Types that a browser could run as a page of this server
- * (HTML, SVG and all others that are no plain image) are replaced by that of arbitrary bytes.
+ * The media type to answer with. Clients can store a cached file with any type. Types that a browser could run as a page of this
+ * server (HTML, SVG and everything else except plain images) are replaced by that of arbitrary bytes.
  */
 function safeType(type: string): string {
   return /^image\/(?!svg)[\w.+-]+$/i.test(type) ? type : 'application/octet-stream';
 }
 
-/** Answers with a picture that is made for this request only. It is not kept, because it may be large. */
+/** Answers with a picture that is made for this request only. It is not cached, because it may be large. */
 export async function replyFreshlyMade(
   services: PictureContext,
   route: PictureRoute,
@@ -105,8 +102,8 @@ export async function replyFreshlyMade(
 const extensions: Readonly<Record<string, string>> = { JPEG: 'jpg', JFIF: 'jpg', PNG: 'png', TIFF: 'tiff', TILED: 'tiff' };
 
 /**
- * The header `Content-Disposition`, with a file name, when the request has `contentDisposition` with `inline` or `attachment`. Other values
- * are ignored.
+ * The header `Content-Disposition`, with a file name, if the request has `contentDisposition` with `inline` or `attachment`. Other
+ * values are ignored.
  */
 export function dispositionHeader(
   item: ItemRecord,

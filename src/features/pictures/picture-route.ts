@@ -5,7 +5,7 @@ import { mayRead } from './authorize.js';
 /** Media types of pictures. */
 export const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
 
-/** Declarations that the routes which answer with a picture share. */
+/** Declarations shared by the routes that answer with a picture. */
 export const shared = {
   method: 'get',
   access: 'public',

@@ -136,5 +136,5 @@ export const quadInfoSchema = component(
   ),
 );
 
-/** The metadata of an associated image. It has no members when there is no image of that name. */
+/** The metadata of an associated image. It has no members if there is no image of that name. */
 export const associatedImageSchema = objectOf({}, { sizeX: anyInteger, sizeY: anyInteger, mode: anyText, format: anyText });

@@ -66,14 +66,14 @@ function pairs(value: string | undefined, name: string): Record<string, string> 
 }
 
 /**
- * The entry of the cached file for a texture. `source` is a member of `src` of the quad information; its values are parsed as if they stood
- * in the query string of {@link tileFrames}, so that the keys are equal. @throws BadParameterError
+ * The entry of the cached file for a texture. `source` is a member of `src` of the quad information; its values are parsed like the
+ * query string of {@link tileFrames}, so that the keys are equal. @throws BadParameterError
  */
 function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
   const values: Record<string, unknown> = {};
   for (const [name, parameter] of Object.entries(frameParameters)) {
     if (name === 'frame') continue;
-    // `quadInfo` writes only values of these types.
+    // `quadInfo` only writes values of these types.
     const value = source[name] as number | string | boolean | number[] | undefined;
     const sent = Array.isArray(value) ? value.join(',') : value;
     values[name] = sent === undefined ? undefined : parameter.parse(`${sent}`, name);
@@ -113,7 +113,7 @@ const quadInfo = defineRoute({
   async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;
     const options = defined({ ...numbers, format: pairs(format, 'format'), query: pairs(further, 'query') });
-    // Some numbers may be given as names of axes; `quadInfo` checks them.
+    // Some numbers can be given as names of axes, which `quadInfo` checks.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
     requireFew(info.src.length, (format ?? '').length + (further ?? '').length);
@@ -133,7 +133,7 @@ const quadInfo = defineRoute({
   },
 });
 
-/** Maximum number of textures that one answer reports on, and of characters that their parameters may have together. */
+/** Maximum number of textures that one answer reports on, and of characters of all their parameters. */
 const maxReported = 1000;
 const maxReportedCharacters = 1024 * 1024;
 
@@ -148,13 +148,11 @@ function requireFew(textures: number, characters: number): void {
   );
 }
 
-/**
- * Maximum number of files that one job makes, and characters of their parameters together; a further request schedules the rest.
- */
+/** Maximum number of files that one job makes, and of characters of all their parameters; another request schedules the rest. */
 const maxScheduled = 1000;
 const maxScheduledCharacters = 1024 * 1024;
 
-/** Starts a job that makes the missing files. Starts none when nothing is missing. @returns the id of the job. */
+/** Starts a job that makes the missing files, if there are any. @returns the id of the job. */
 export async function schedule(
   { runner }: PictureContext,
   what: keyof typeof cacheJobNames,

@@ -25,9 +25,9 @@ const tileQuery = {
 type Redirect = 'false' | 'exact' | 'encoding' | 'any';
 
 /**
- * The address of the download of the file, when the file is one untiled picture that can be answered instead of the tile. This needs an image
- * with one level, and a request for that whole level without style, edge or another frame. `redirect` says how exactly the file has to match
- * the request: `any` JPEG or PNG, the same `encoding`, or also the same quality of JPEG (`exact`). Otherwise `null`.
+ * The address of the download of the file, if the file is one untiled picture that can be sent instead of the tile. This needs an
+ * image with one level, and a request for that whole level without style, edge or another frame. `redirect` says how exactly the
+ * file must match the request: `any` JPEG or PNG, the same `encoding`, or also the same JPEG quality (`exact`). Otherwise `null`.
  */
 async function downloadInstead(
   { files, records, images }: PictureContext,

@@ -85,7 +85,7 @@ async function write(settings: Settings, changes: { key: string; value: unknown 
   return changed;
 }
 
-/** The answer to a change. After one of the color correction, it makes the browser drop the pictures that it has cached. */
+/** The answer to a change. If the color correction has changed, the answer makes the browser drop its cached pictures. */
 function reply(value: unknown, changed: readonly string[]): Reply {
   const isCorrectionNew = changed.includes('large_image.icc_correction');
   return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);

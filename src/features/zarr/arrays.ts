@@ -1,20 +1,20 @@
 import type { FrameMetadata, ImageMetadata } from '../../tilesource/tile-source.js';
 import type { Size } from '../../tilesource/geometry.js';
 
-/** Sides that chunks may have, in pixels. Tiles of other sizes are cut or joined. */
+/** Sides that chunks can have, in pixels. Tiles of other sizes are split or joined. */
 const chunkSides = { least: 256, most: 1024, usual: 512 };
 
-/** The names of axes, in the order that OME-Zarr asks for. */
+/** The names of axes, in the order that OME-Zarr requires. */
 export type AxisName = 't' | 'c' | 'z' | 'y' | 'x';
 
-/** Lengths of the axes along which frames and bands lie. */
+/** Lengths of the axes for frames and bands. */
 interface Lengths {
   t: number;
   c: number;
   z: number;
 }
 
-/** A place along them. */
+/** A position along them. */
 export type Plane = Lengths;
 
 /** The frame and band of a plane. */
@@ -24,7 +24,8 @@ interface FrameBand {
 }
 
 /**
- * One image as arrays of t, c, z, y and x. Channels and bands both lie along c: the bands of the first channel, then those of the second.
+ * One image as arrays of t, c, z, y and x. Channels and bands are both on axis c: the bands of the first channel, then those of the
+ * second.
  */
 export interface ArrayImage {
   name: string | null;
@@ -35,13 +36,13 @@ export interface ArrayImage {
   side: number;
   /** The sizes of the datasets, the finest first: each is half of the one before, rounded up. */
   levels: readonly Size[];
-  /** The frame and band at a place; `null` if the file has none. */
+  /** The frame and band at a position; `null` if the file has none. */
   at(plane: Plane): FrameBand | null;
 }
 
 const own = new Set(['T', 'C', 'Z']);
 
-/** Positions along the axes that OME-Zarr does not have: frames that differ in these belong to different images. */
+/** Positions along the axes that OME-Zarr does not have. Frames that differ in these belong to different images. */
 function positionOf({ axes }: FrameMetadata): string {
   const others = Object.keys(axes).filter((axis) => !own.has(axis) && axes[axis] !== 0);
   return others
@@ -69,14 +70,14 @@ function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
   }
 }
 
-/** The images of a file. A file has several where its frames differ in more than time, channel and depth. */
+/** The images of a file. A file has several if its frames differ in more than time, channel and depth. */
 export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
   const groups = new Map<string, Map<string, number>>();
   for (const [frame, each] of (metadata.frames ?? []).entries()) {
     const position = positionOf(each);
     const { t, c, z } = planeOf(each);
     const plane = `${t}/${c}/${z}`;
-    // Frames of which the file says the same are images as well.
+    // Frames without distinguishing metadata are separate images too.
     let name = position;
     for (let copy = 1; groups.get(name)?.has(plane) === true; copy += 1) name = `${position} ${copy}`;
     const group = groups.get(name);
@@ -117,7 +118,7 @@ export function shapeOf({ axes, lengths, levels }: Pick<ArrayImage, 'axes' | 'le
   return axes.map((axis) => all[axis]);
 }
 
-/** The level of the tile source that a dataset shows; less than 0 where it is coarser than all of them. */
+/** The level of the tile source that a dataset shows; negative if it is coarser than all of them. */
 export function sourceLevel({ metadata }: Pick<ArrayImage, 'metadata'>, level: number): number {
   return metadata.levels - 1 - level;
 }

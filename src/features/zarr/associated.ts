@@ -9,7 +9,7 @@ import { absent } from './keys.js';
 import type { ReadBox } from './measure.js';
 
 const tileSide = 512;
-/** How long decoded associated images are kept, in milliseconds, and how many bytes of them. */
+/** How long decoded associated images are cached, in milliseconds, and how many bytes of them. */
 const keptMs = 10_000;
 const keptBytes = 64 * 2 ** 20;
 
@@ -20,7 +20,7 @@ export interface AssociatedSource {
   samples(...where: Parameters<ReadBox>): Promise<Raster>;
 }
 
-/** Decoded associated images, each kept for a moment because clients ask for their chunks one by one. */
+/** Decoded associated images, each cached for a moment because clients request their chunks one by one. */
 export class AssociatedSources {
   readonly #kept = new LRUCache<string, Raster>({
     maxSize: keptBytes,
@@ -29,7 +29,7 @@ export class AssociatedSources {
   });
   readonly #reading = new SharedWork<Raster>();
 
-  /** @param key names the associated image and its state. @throws NotFoundError if the file has none of this name. */
+  /** @param key names the associated image and its state. @throws NotFoundError if the file has none with this name. */
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
     const kept = this.#kept.get(key);
     const raster = kept ?? (await this.#reading.join(key, (wanted) => this.#read(key, read, wanted), signal));

@@ -6,11 +6,14 @@ import { createRaster, type Raster } from '../../tilesource/raster.js';
 import { sourceLevel, type ArrayImage } from './arrays.js';
 import type { ReadBox } from './measure.js';
 
-/** How long decoded tiles are kept, in milliseconds, and how many bytes of them: clients ask for the channels of a tile at about the same time. */
+/**
+ * How long decoded tiles are cached, in milliseconds, and how many bytes of them. Clients request the channels of a tile at about
+ * the same time.
+ */
 const keptMs = 5000;
 const keptBytes = 96 * 2 ** 20;
 
-/** Decoded tiles, which are kept for a moment so that the channels of a chunk decode their tile once. */
+/** Decoded tiles, cached for a moment so that the channels of a chunk decode their tile once. */
 export class Blocks {
   readonly #kept = new LRUCache<string, Raster>({
     maxSize: keptBytes,
@@ -49,7 +52,7 @@ export class Blocks {
       );
     };
     const { tileWidth, tileHeight } = metadata;
-    // Of tiles that are larger than chunks the whole tile is kept, and several chunks are cut out of it.
+    // If a tile is larger than chunks, the whole tile is cached, and several chunks are cut out of it.
     const isCut = from >= 0 && tileWidth >= side && tileHeight >= side && (tileWidth > side || tileHeight > side);
     if (!isCut) return block(box);
     const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });

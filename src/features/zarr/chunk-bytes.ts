@@ -4,10 +4,10 @@ import { zstd } from '../../tilesource/pyramid/tiles.js';
 import { bitsOf, sampleArrays, type Raster } from '../../tilesource/raster.js';
 import { zstdLevel } from './nodes.js';
 
-/** Chunks of more bytes are compressed in a thread, because that takes tens of milliseconds. */
+/** Larger chunks are compressed in a thread, because that takes tens of milliseconds. */
 const largeBytes = 2 ** 20;
 
-/** The samples of a band as a complete chunk: in rows of `side` samples, little endian, filled up with zeros. */
+/** The samples of a band as a complete chunk: in rows of `side` samples, little endian, padded with zeros. */
 export function chunkBytes({ data, width, height, bands, dtype }: Raster, band: number, side: number): Uint8Array<ArrayBuffer> {
   const chunk = new sampleArrays[dtype](side * side);
   const from = bitsOf(data);

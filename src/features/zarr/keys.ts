@@ -1,6 +1,6 @@
 import { NotFoundError } from '../../errors.js';
 
-/** Longest key that is read. The keys of stores are far shorter. */
+/** Maximum length of a key. The keys of stores are far shorter. */
 const maxKey = 2000;
 const maxSegments = 16;
 
@@ -28,7 +28,7 @@ export function indexOf(segment: string | undefined): number | null {
   return segment !== undefined && /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : null;
 }
 
-/** Every key that a store does not have is answered alike. */
+/** The error for every key that a store does not have. */
 export function absent(): NotFoundError {
   return new NotFoundError('The store has nothing under this key.');
 }

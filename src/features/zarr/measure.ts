@@ -13,7 +13,7 @@ export interface Measured {
   codec: ChunkCodec;
 }
 
-/** Reads samples of a level of the image, which may be less than 0. */
+/** Reads samples of a level of the image, which can be negative. */
 export type ReadBox = (where: { frame: number; level: number; box: Box }) => Promise<Raster>;
 
 /** Maximum number of channels whose contrast is measured. The windows of others show the whole range. */
@@ -22,9 +22,11 @@ const maxMeasured = 64;
 const clipped = 0.001;
 /** Maximum number of samples that are sorted to find a window. */
 const maxSorted = 2 ** 16;
-/** A coarse level that is more steps than this from the levels in the file is not made: that could read the whole image. */
+/**
+ * A coarse level that is more steps than this from the levels in the file is not made, because that could read the whole image.
+ */
 const maxSteps = 2;
-/** Compression is used where it leaves less than this share of the bytes. */
+/** Compression is used if it leaves less than this share of the bytes. */
 const worthwhile = 0.9;
 
 const colorsOfBands = ['FF0000', '00FF00', '0000FF', 'FFFFFF'];
@@ -62,13 +64,13 @@ export async function measure(image: ArrayImage, populatedLevels: readonly numbe
   return { omero: { channels, rdefs: { model, defaultT: 0, defaultZ } }, codec: codec ?? 'zstd' };
 }
 
-/** A tile that is corrupt leaves the window of its channel unknown; the other chunks of the image can still be read. */
+/** A corrupt tile makes the window of its channel unknown; the other chunks of the image can still be read. */
 function nothingOfCorrupt(error: unknown): null {
   if (error instanceof CorruptTileError) return null;
   throw error;
 }
 
-/** The whole of the coarsest dataset, or of the coarsest level of the file a part that is as large as a chunk. */
+/** The whole of the coarsest dataset, or a chunk-sized part of the coarsest level of the file. */
 function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { level: number; box: Box } {
   const last = image.levels.length - 1;
   const level = sourceLevel(image, last);
@@ -81,7 +83,7 @@ function coarseBox(image: ArrayImage, populatedLevels: readonly number[]): { lev
   return { level: stored, box: { left, top: Math.floor((size.height - height) / 2), width, height } };
 }
 
-/** Whether the bands are colors, which are shown as they are. */
+/** Whether the bands are colors, which are shown unchanged. */
 function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }

@@ -7,7 +7,7 @@ export type ZarrVersion = 2 | 3;
 /** How chunks are compressed. */
 export type ChunkCodec = 'zstd' | 'none';
 
-/** A group or an array, in a form that both versions are written from. */
+/** A group or an array, in a form from which both versions are written. */
 export type ZarrNode =
   | { kind: 'group'; /** Members of the OME metadata. */ ome: Readonly<Record<string, unknown>> }
   | {
@@ -37,7 +37,7 @@ const version2Types: Readonly<Record<SampleType, string>> = {
 export const zstdLevel = 1;
 
 const omeVersions = { 2: '0.4', 3: '0.5' } as const;
-/** Members of the metadata that state the version of OME-Zarr themselves in 0.4. */
+/** Members of the metadata that contain the version of OME-Zarr in 0.4. */
 const versioned = ['omero', 'image-label'];
 
 function attributes(node: ZarrNode, version: ZarrVersion): Record<string, unknown> {
@@ -91,7 +91,7 @@ function documents2(node: ZarrNode): Record<string, unknown> {
   return { '.zgroup': { zarr_format: 2 }, '.zattrs': attributes(node, 2) };
 }
 
-/** The names of documents in each version. Nothing of the other version is there. */
+/** The names of documents in each version. A store has none of the other version. */
 export const documentNames: Readonly<Record<ZarrVersion, readonly string[]>> = {
   2: ['.zgroup', '.zarray', '.zattrs', '.zmetadata'],
   3: ['zarr.json'],
@@ -100,7 +100,7 @@ export const documentNames: Readonly<Record<ZarrVersion, readonly string[]>> = {
 /**
  * A document of a node.
  *
- * @param consolidated the nodes that the metadata of the root name as well; `null` if they name none.
+ * @param consolidated the nodes that the metadata of the root also list; `null` if they list none.
  * @returns `null` if the node has no such document.
  */
 export function documentOf(
@@ -125,7 +125,7 @@ export function documentOf(
   return { zarr_consolidated_format: 1, metadata };
 }
 
-/** Puts nodes below a path. */
+/** Moves nodes below a path. */
 export function below(path: string, nodes: ZarrNodes): [string, ZarrNode][] {
   return [...nodes].map(([at, node]) => [at === '' ? path : join(path, at), node]);
 }

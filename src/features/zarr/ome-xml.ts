@@ -1,6 +1,6 @@
 import type { ArrayImage } from './arrays.js';
 
-/** An image as OME-XML names it. */
+/** An image as named in OME-XML. */
 export interface NamedImage {
   name: string;
   image: ArrayImage;

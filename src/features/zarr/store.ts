@@ -11,11 +11,11 @@ import type { ZarrVersion } from './nodes.js';
 export interface StoreRequest {
   version: ZarrVersion;
   headers: IncomingMessage['headers'];
-  /** The caller whose rights count. */
+  /** The caller whose rights apply. */
   caller: Caller | null;
   /** The caller who takes turns with others in queues. */
   turn: Caller | null;
-  /** Whether the caller may see associated images. */
+  /** Whether the caller can see associated images. */
   associated: boolean;
   readonly signal: AbortSignal;
 }
@@ -31,10 +31,10 @@ export function replyWithText({ headers }: StoreRequest, text: string, type = 'a
 }
 
 /**
- * Answers with a chunk. It is not made for a client that has it already.
+ * Answers with a chunk. It is not made if the client already has it.
  *
  * @param key names its bytes exactly.
- * @param make gives no bytes where the chunk holds nothing but the fill value.
+ * @param make returns no bytes if the chunk contains only the fill value.
  */
 export async function replyWithChunk({ headers }: StoreRequest, key: string, make: () => Promise<Uint8Array>): Promise<Reply> {
   const tag = entityTag(key);
@@ -53,7 +53,7 @@ export interface ChunkAddress {
   column: number;
 }
 
-/** The chunk that segments of a key name; `null` if there is none. */
+/** The chunk named by the segments of a key; `null` if there is none. */
 export function chunkAt(
   image: Pick<ArrayImage, 'axes' | 'lengths' | 'levels' | 'side'>,
   segments: readonly string[],

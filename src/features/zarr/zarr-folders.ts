@@ -13,10 +13,12 @@ import { omeXml, type NamedImage } from './ome-xml.js';
 import { replyWithText, type StoreRequest } from './store.js';
 import { collectionNodes, maxImages, nameOf, tooMany, type ZarrImages } from './zarr-images.js';
 
-/** Lists of images that are remembered. */
+/** Number of lists of images that are remembered. */
 const maxLists = 1000;
 
-/** Folders as OME-Zarr: their images as `0/`, `1/` and so on, oldest first. Of items that hold several images the first is shown. */
+/**
+ * Folders as OME-Zarr: their images as `0/`, `1/` and so on, oldest first. If an item contains several images, the first is shown.
+ */
 export class ZarrFolders {
   readonly #lists = new FreshCache<ItemRecord[]>({ max: maxLists, lifetimeMs: verdictLifetimeMs });
 
@@ -55,7 +57,7 @@ export class ZarrFolders {
     return replyWithText(request, JSON.stringify(document));
   }
 
-  /** The images that the caller may read, and one more than there may be. */
+  /** The images that the caller can read, and one more than the limit. */
   #items(folder: FolderRecord, { caller }: StoreRequest): Promise<ItemRecord[]> | ItemRecord[] {
     const { records, access } = this.options;
     const who = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
@@ -64,7 +66,7 @@ export class ZarrFolders {
     );
   }
 
-  /** Opens the images one after the other, in the turn of the caller. */
+  /** Opens the images one after another, in the caller's turn. */
   async #described(items: readonly ItemRecord[], request: StoreRequest): Promise<NamedImage[]> {
     const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.turn, signal: request.signal });
     const described: NamedImage[] = [];

@@ -26,14 +26,14 @@ const maxKnown = 1000;
 
 /** The parts of an image file that a store is made of, in one state of the file. */
 interface Layout {
-  /** Another text as soon as samples of the image may be different. */
+  /** A text that changes whenever samples of the image may change. */
   state: string;
   images: readonly ArrayImage[];
   populatedLevels: readonly number[];
   associated: readonly string[];
 }
 
-/** An image with what is needed to read it. */
+/** An image with everything that is needed to read it. */
 export interface Readable {
   /** Names the image and its state. */
   state: string;
@@ -94,9 +94,9 @@ export class ZarrImages {
       return made;
     } catch (error) {
       const isChunk = indexOf(segments.at(-1)) !== null;
-      // A program that asks for a chunk has seen an image. It would take 404 for samples that are zero.
+      // A program that requests a chunk has seen an image, and would treat 404 as samples that are zero.
       if (error instanceof NoLargeImageError && isChunk) throw new LargeImageError('conflict', error.message, { cause: error });
-      // Reading may succeed the next time. A file that was read and is no image stays none.
+      // Reading may succeed the next time. A file that was read and is not an image stays that way.
       if (error instanceof TileSourceError && !(error instanceof FailedReadError)) {
         throw new LargeImageError('corrupt-tile', error.message, { cause: error });
       }
@@ -186,7 +186,7 @@ export class ZarrImages {
     return replyWithChunk(request, key, () => this.#made(key, make, request));
   }
 
-  /** Makes bytes in the turn of the caller, or takes them from the tile cache. */
+  /** Makes bytes in the caller's turn, or takes them from the tile cache. */
   async #made(
     key: string,
     make: (signal: AbortSignal) => Promise<Uint8Array>,
@@ -201,7 +201,7 @@ export class ZarrImages {
     return tile.bytes;
   }
 
-  /** Windows and codec of an image: measured once for each state of it. */
+  /** Windows and codec of an image, measured once for each state of it. */
   async #measure(readable: Readable, request: StoreRequest): Promise<Measured> {
     const { image, populatedLevels, state } = readable;
     const known = this.#measured.get(state);

@@ -101,7 +101,7 @@ async function mayReadFolder(
   return { subject: await items.loadFolder(params.folderId, 0, caller), caller, turn: caller, associated: false };
 }
 
-/** Requests of a link do not take the turns of its maker. */
+/** Requests of a link do not use up the turns of its maker. */
 function turnOf({ caller, link }: LinkGrant): Caller {
   return { ...caller, id: `link ${link._id.toHexString()}` };
 }

@@ -49,7 +49,7 @@ export function startChild(command: string, args: readonly string[], env: Readon
   const batch = /\.(cmd|bat)$/i.test(command);
   const quote = (word: string): string => (batch ? `"${word}"` : word);
   const child = spawn(quote(command), args.map(quote), { env: { ...env }, detached: true, windowsHide: true, shell: batch });
-  // Maximum number of programs write errors to standard error; some (Maven) write them to standard output among other lines.
+  // Most programs write errors to standard error; some (Maven) write them to standard output among other lines.
   const written = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => {

@@ -18,7 +18,7 @@ export interface StartOptions {
   port: number;
   host: string;
   dataDirectory: string;
-  /** Word that names the product on the wire. */
+  /** Name of the product in the API. */
   brand: string | null;
   adminPassword: string | null;
   /** Number of proxies in front of the server, or their addresses. */

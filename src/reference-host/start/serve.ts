@@ -181,7 +181,7 @@ export async function serve(words: readonly string[], command: string): Promise<
   try {
     await run(words, command);
   } catch (error) {
-    // A start that was canceled ends in stop(), which is under way.
+    // A start that was canceled ends in stop(), which is already running.
     if (stopping.signal.aborted) return;
     display.end();
     process.stderr.write(`${describe(error)}\n`);

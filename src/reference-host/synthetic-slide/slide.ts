@@ -7,7 +7,7 @@ import { Painter } from './paint.js';
 import { PyramidWriter } from './tiff-writer.js';
 import { outlineOf, Tissue, type Nucleus } from './tissue.js';
 
-/** The slide that `npm start` makes: side in pixels, seed, magnification, and millimeters per pixel. */
+/** The slide of `npm start`: side in pixels, seed, magnification, and millimeters per pixel. */
 export const syntheticSlide = { seed: 20261121, size: 20_480, magnification: 20, mmPerPixel: 0.0005 } as const;
 
 const tileSize = 256;

@@ -35,7 +35,7 @@ export const directions = 256;
 
 const glandSpacing = 290;
 const stromaSpacing = 24;
-/** No nucleus reaches farther from its center. */
+/** Maximum extent of a nucleus from its center. */
 export const nucleusReach = 22;
 
 /** A tissue, determined by its seed and size. It stores the glands and computes everything else on demand. */
@@ -111,7 +111,7 @@ export class Tissue {
     }
   }
 
-  /** Nuclei with their center in a rectangle (left and top edge included), in an order that depends on nothing but the rectangle. */
+  /** Nuclei with their center in a rectangle (left and top edge included), in an order that depends only on the rectangle. */
   *nucleiIn(left: number, top: number, right: number, bottom: number): Generator<Nucleus> {
     for (const gland of this.glandsIn(left, top, right, bottom)) {
       for (const nucleus of this.epithelium(gland)) {

@@ -4,10 +4,10 @@ import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } 
 import { TileSourceError } from '../../errors.js';
 import type { ByteReader, SourceInput, FileTree } from '../tile-source.js';
 
-/** Maximum number of files of an archive; each takes some 250 bytes of memory while it is open. */
+/** Maximum number of files in an archive; each takes some 250 bytes of memory while it is open. */
 const maxEntries = 2 ** 19;
 const bytesPerEntry = 250;
-/** Maximum number of bytes of a file that is compressed inside an archive: it is inflated as a whole. */
+/** Maximum size of a file that is compressed inside an archive, because it is inflated as a whole. */
 const maxInflatedBytes = 2 ** 28;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
@@ -15,7 +15,7 @@ const windowBytes = 2 ** 20;
 const headerBytes = 30;
 const headerMark = 0x04_03_4b_50;
 const expectedExtra = 64;
-/** Entries that are read before other work may have the event loop. */
+/** Number of entries that are read before other work can use the event loop. */
 const entriesAtOnce = 1000;
 
 const inflate = promisify(inflateRaw);
@@ -82,7 +82,7 @@ function readEntries(zip: ZipFile): Promise<Map<string, Entry>> {
     zip.on('entry', (entry: Entry) => {
       if (count >= maxEntries) reject(new TileSourceError(`The ZIP file has more than ${maxEntries} files and folders.`));
       else {
-        // Folders, and files of one name, are entries too.
+        // Folders, and files with the same name, are entries too.
         count += 1;
         if (!entry.fileName.endsWith('/')) entries.set(entry.fileName, entry);
         if (count % entriesAtOnce === 0) setImmediate(() => zip.readEntry());
@@ -146,8 +146,8 @@ class ZipTree implements ArchiveTree {
   }
 
   /**
-   * Reads of a file as it is stored. Only the header before it says where it begins, so the header is read together with the first bytes, which are
-   * often all.
+   * Reads a file that is stored uncompressed. Only the header before it says where it begins, so the header is read together with
+   * the first bytes, which are often all.
    */
   #storedBytes(path: string, entry: Entry): ByteReader['read'] {
     const { relativeOffsetOfLocalHeader: header, compressedSize: size, fileNameLength } = entry;
@@ -190,9 +190,9 @@ async function inflated(path: string, packed: Uint8Array, size: number): Promise
 }
 
 /**
- * Opens a ZIP file, and calls `open` with its tree. Closing the tree closes the file. When either fails, nothing stays open.
+ * Opens a ZIP file, and calls `open` with its tree. Closing the tree closes the file. If either fails, nothing stays open.
  *
- * @throws TileSourceError if it is no ZIP file, or a damaged one; what `open` throws.
+ * @throws TileSourceError if it is not a valid ZIP file; the error of `open`.
  */
 export async function openInZip<Result>(
   input: Pick<SourceInput, 'open'>,

@@ -20,11 +20,11 @@ export interface HistogramBand {
   /** Number of samples inside the range. */
   samples: number;
   density: boolean;
-  /** The range that `min:` and `max:` with the requested threshold give in styles. */
+  /** The range of `min:` and `max:` in styles for the requested threshold. */
   thresholds?: readonly [min: number, max: number];
 }
 
-/** Options of a histogram, as requests name them. */
+/** Options of a histogram, with the names of request parameters. */
 export interface HistogramOptions {
   bins?: number;
   rangeMin?: number;
@@ -132,7 +132,7 @@ export function widened([first = [], ...further]: readonly (readonly BandStatist
 function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, options: HistogramOptions) {
   let { bins: binCount = pictureDefaults.bins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
-  // If a request gives only one end of the range, the data give the other; the peer uses 0 and 256.
+  // If a request has only one end of the range, the data determine the other; large_image uses 0 and 256.
   let low = rangeMin ?? facts.min;
   // The range ends above the maximum. For very large values, adjacent doubles differ by more than 1.
   let high = rangeMax ?? facts.max + Math.max(1, Math.abs(facts.max) * 2 ** -50);

@@ -53,7 +53,7 @@ export function measuredBoxes(shape: PyramidShape & { bandCount: number }, base:
   return boxes;
 }
 
-/** The parts of a rectangle of the finest level that lie in each of its tiles. */
+/** The parts of a rectangle of the finest level that are in each of its tiles. */
 export function tileBoxes(shape: PyramidShape, base: Box): Box[] {
   const { left, top, columns, rows } = tilesOf(shape, base);
   return Array.from({ length: columns * rows }, (_, index) =>
@@ -147,7 +147,7 @@ function tileBox(shape: PyramidShape, base: Box, x: number, y: number): Box {
 }
 
 /**
- * Picks as many pixels, evenly, as an image of a size has; all of them if the size has more.
+ * Picks as many pixels, evenly, as an image of this size has; all of them if the size has more.
  *
  * @param rasters of the {@link measuredBoxes} of a rectangle.
  */

@@ -36,7 +36,7 @@ async function countedBands(renderer: Renderer, request: HistogramRequest): Prom
   if (!plan) return [];
   const { signal, resample = false } = request;
   const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
-  // Samples that are mixed of corrupt tiles do not count: then the others are counted as they are stored.
+  // Samples mixed with corrupt tiles do not count, so the others are counted as stored.
   const mixed = isMixed ? await renderer.mixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
   if (mixed !== null) return histogramOf([mixed], request);
   const read = await renderer.measured(plan.base, frame, appearance, signal);

@@ -3,11 +3,11 @@ import type { Size, Window } from '../geometry.js';
 import { createRaster, fullValue, leastValue, type Raster } from '../raster.js';
 import { hasAlpha } from '../render/pixels.js';
 
-/** How samples are averaged. */
+/** Options for averaging samples. */
 export interface AverageOptions {
-  /** The part of the raster that the result shows, in its pixels; default all of it. Where it extends beyond the raster, nothing is counted there. */
+  /** The part of the raster to reduce, in its pixels; default all of it. Parts beyond the raster do not count. */
   window?: Window;
-  /** The sample by which the file states that there is no value. It counts in no mean. */
+  /** The no-data sample of the file, which does not count in means. */
   nodata?: number | null;
   /** Further samples without a value, of each band; default none. */
   bandNodata?: readonly (number | null)[] | undefined;
@@ -15,11 +15,12 @@ export interface AverageOptions {
 }
 
 /**
- * 32-bit floats from here on, or down to its negative, mean no value: text often has only the first digits of the largest float.
+ * 32-bit floats of at least this, or at most its negative, mean no value: text often has only the first digits of the largest
+ * float.
  */
 export const largestFloat = 3.4e38;
 
-/** Samples that are added up before the time is checked. */
+/** Number of samples that are added up before the time is checked. */
 const samplesAtOnce = 2 ** 18;
 
 /** The pixels along one axis that become one pixel of the result: those from `firsts` on, with `weights`, `taps` for each. */
@@ -42,7 +43,7 @@ function spansOf(limit: number, start: number, length: number, output: number): 
   for (let index = 0; index < output; index += 1) {
     const from = start + index * ratio;
     const to = from + ratio;
-    // Pixels of which less than this is covered come from rounding.
+    // Pixels with less coverage than this come from rounding.
     const least = ratio * 1e-9;
     let first = Math.min(limit - 1, Math.max(0, Math.floor(from)));
     if (first < limit - 1 && first + 1 - from < least) first += 1;
@@ -51,7 +52,7 @@ function spansOf(limit: number, start: number, length: number, output: number): 
     made.counts[index] = Math.min(taps, end - first);
     for (let pixel = first; pixel < end; pixel += 1) {
       const covered = Math.min(to, pixel + 1) - Math.max(from, pixel);
-      // A pixel that shows nothing of the raster repeats its border.
+      // A pixel entirely outside the raster repeats its border.
       made.weights[index * taps + pixel - first] = covered > 0 ? covered : 1;
     }
   }
@@ -59,10 +60,10 @@ function spansOf(limit: number, start: number, length: number, output: number): 
 }
 
 /**
- * Reduces samples of any type and number of bands by averaging: each new pixel is the mean of the pixels that it covers, counted by the area that
- * is covered. Samples without a value are left out: no data, NaN, infinities, and the largest floats. A pixel that covers no others keeps
- * the first of them. Of two and four bands of whole numbers the last is alpha, and colors count as much as they are opaque. Means of
- * whole numbers are rounded.
+ * Reduces samples of any type and number of bands by averaging: each new pixel is the mean of the pixels that it covers, weighted
+ * by the covered area. Samples without a value are left out: no data, NaN, infinities, and the largest floats. A pixel that covers
+ * no others keeps the first of them. With two or four bands of whole numbers the last is alpha, and colors are weighted by it.
+ * Means of whole numbers are rounded.
  *
  * Averaging in steps gives the same as averaging at once, apart from rounding, as long as the steps are whole numbers.
  *
@@ -107,7 +108,7 @@ function averager(raster: Raster, across: Spans, { nodata = null, bandNodata = [
   return isTransparent ? byOpacity(raster, across) : ofAll(raster, across);
 }
 
-/** The number as samples of this type hold it. */
+/** The no-data value as a sample of this type. */
 function sampleOf(nodata: number | null, { dtype }: Raster): number | null {
   return nodata !== null && dtype === 'float32' ? Math.fround(nodata) : nodata;
 }
@@ -159,15 +160,15 @@ function ofAll(raster: Raster, { firsts, counts, weights: columns, taps }: Spans
 const packedRows = 256;
 
 /**
- * Adds up rows of samples of 8 and 16 bits in words of 32 bits, which takes a fifth of the time. `null` for other samples, and where rows do not
- * begin with a word.
+ * Adds up rows of samples of 8 and 16 bits in words of 32 bits, which takes a fifth of the time. `null` for other samples, and if
+ * rows do not begin at a word.
  */
 function packedSums({ data, dtype, width, bands }: Raster): ((first: number, count: number, sums: Float64Array) => void) | null {
   const { BYTES_PER_ELEMENT: bytes, buffer, byteOffset, byteLength } = data;
   const stride = (width * bands * bytes) / 4;
   if (bytes > 2 || byteOffset % 4 !== 0 || !Number.isInteger(stride)) return null;
   const words = new Uint32Array(buffer, byteOffset, byteLength / 4);
-  // The sign bit is turned over, so that all numbers are positive: a sample of `least` becomes 0.
+  // The sign bit is flipped, so that all numbers are positive: a sample of `least` becomes 0.
   const flip = dtype === 'int8' ? 0x80_80_80_80 : dtype === 'int16' ? 0x80_00_80_00 : 0;
   const least = leastValue(dtype);
   const add = bytes === 1 ? addBytes : addShorts;

@@ -5,14 +5,14 @@ import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';
 import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
 
-/** The image that a pyramid is made of. `read` returns the samples of a rectangle. */
+/** The image from which a pyramid is made. `read` returns the samples of a rectangle. */
 export interface BlockImage extends Size {
   bands: number;
   dtype: SampleType;
   read(box: Box): Promise<Raster>;
 }
 
-/** How a pyramid is written. */
+/** Options for writing a pyramid. */
 export interface PyramidOptions {
   /** Side of a tile in pixels: a multiple of 16. */
   tileSide: number;
@@ -32,8 +32,8 @@ export interface PyramidOptions {
 }
 
 /**
- * Builds the levels of a pyramid block by block, and appends tiles to a file as they are made. A block of a level is made of the four blocks
- * below it, recursively from the coarsest, so memory is bounded by the block size times the number of levels.
+ * Builds the levels of a pyramid block by block, and appends tiles to a file as they are made. A block of a level is made from the
+ * four blocks below it, recursively from the coarsest, so memory is bounded by the block size times the number of levels.
  */
 export class PyramidWriter {
   readonly #image: BlockImage;
@@ -120,8 +120,8 @@ export class PyramidWriter {
 }
 
 /**
- * Columns (or rows) of the blocks of the next finer level that a block is made of. The last block also takes a block that holds only the odd last
- * pixels that halving drops: its tiles must be written too.
+ * Columns (or rows) of the blocks of the next finer level from which a block is made. The last block also takes a block that
+ * contains only the odd last pixels that halving drops, because its tiles must be written too.
  */
 function childBlocks(block: number, size: number, finerSize: number, blockSide: number): number[] {
   const last = block === Math.ceil(size / blockSide) - 1;

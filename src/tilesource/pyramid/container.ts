@@ -98,7 +98,7 @@ export class TiffContainer {
     return this.#appendEven(out);
   }
 
-  /** Appends at an even offset, as the specification demands for directories and long values. */
+  /** Appends at an even offset, as the specification requires for directories and long values. */
   async #appendEven(bytes: Uint8Array): Promise<number> {
     this.#end += this.#end % 2;
     return this.append(bytes);

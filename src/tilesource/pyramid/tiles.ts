@@ -21,7 +21,7 @@ const compressionCodes = {
 /** One of {@link compressionCodes}. */
 export type TileCompression = keyof typeof compressionCodes;
 
-/** How tiles are compressed. */
+/** Options for compressing tiles. */
 export interface TilePacking {
   compression: TileCompression;
   /** Quality of JPEG and WebP, 1 to 100. 0 means lossless WebP. */
@@ -103,7 +103,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     case 'deflate':
       return deflateBytes(bytes, { level: level ?? 6 });
     case 'zstd':
-      // zstd runs on this thread, so other work gets its turn between two tiles.
+      // zstd runs on this thread, so other work can run between two tiles.
       await nextSlice();
       return (await zstd())(bytes, level ?? defaultZstdLevel);
     case 'lzw':
@@ -126,7 +126,7 @@ function differences({ data, width, height, bands, dtype }: Raster): Samples {
   return samples;
 }
 
-/** Has libvips write the bytes as a grayscale TIFF of a single tile, and takes the compressed data out of it. */
+/** Makes libvips write the bytes as a grayscale TIFF of a single tile, and extracts the compressed data. */
 async function packByLibvips(bytes: Uint8Array, width: number, compression: 'lzw' | 'packbits'): Promise<Uint8Array> {
   const height = bytes.length / width;
   const tiff = await sharp(bytes, { raw: { width, height, channels: 1 } })

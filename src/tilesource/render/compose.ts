@@ -32,7 +32,7 @@ const ownCacheBytes = 2 ** 24;
 /** Per-entry overhead, so that tiny tiles cannot fill the cache with millions of entries. */
 const bytesPerEntry = 1024;
 
-/** A small cache of the image's own: enough for neighboring tiles of missing levels to share their work. */
+/** A small cache for one image, which is enough for neighboring tiles of missing levels to share their work. */
 function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
   const cache = new LRUCache<string, Raster>({
     maxSize: maxBytes,

@@ -151,7 +151,7 @@ export interface EncodingSteps {
   extend?: Size & { left: number; top: number; color: Rgba };
   /** Scale of the result, for formats that can contain it; absent if it is unknown. */
   pixelsPerMm?: { x: number; y: number } | undefined;
-  /** Color under transparent pixels where the format has no alpha; default white. */
+  /** Color under transparent pixels if the format has no alpha; default white. */
   background?: Rgba;
   /** If it is aborted before the work starts, nothing is done. */
   signal?: AbortSignal | undefined;
@@ -374,7 +374,7 @@ async function bmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
   return out;
 }
 
-/** Uncompressed true color Targa, from the top, with alpha where there is some. */
+/** An uncompressed true-color Targa, from the top, with alpha if there is any. */
 async function tga({ data, width, height, bands }: RawPicture): Promise<Uint8Array> {
   const out = Buffer.alloc(18 + data.length);
   out[2] = 2;

@@ -6,7 +6,7 @@ import { hasAlpha, type Picture } from './pixels.js';
 const maxTags = 1000;
 const maxNameBytes = 4096;
 
-/** Name that a color profile gives itself; `null` if it gives none. */
+/** Name of a color profile according to itself; `null` if it has none. */
 export function profileDescription(profile: Uint8Array): string | null {
   const view = Buffer.from(profile.buffer, profile.byteOffset, profile.byteLength);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;

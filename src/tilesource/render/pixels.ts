@@ -169,7 +169,7 @@ function colorSamples(color: Rgba, bands: Picture['bands']): number[] {
   return [red, green, blue, alpha].slice(0, bands);
 }
 
-/** A picture all of one color. */
+/** A picture of a single color. */
 export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): Picture {
   const data = new Uint8Array(size.width * size.height * bands);
   const samples = colorSamples(color, bands);
@@ -197,7 +197,7 @@ export async function withAlpha(picture: Picture): Promise<Picture> {
   return { data, width, height, bands, dtype: 'uint8' };
 }
 
-/** Makes RGB of gray, so that a color can be painted on it. */
+/** Converts gray to RGB, so that colors can be painted on it. */
 export async function withColor(picture: Picture): Promise<Picture> {
   if (picture.bands >= 3) return picture;
   const { width, height } = picture;

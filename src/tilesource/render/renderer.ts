@@ -23,7 +23,7 @@ import { StyleMemo } from '../style/color-table.js';
 import { surveySamples, type FrameSurvey } from '../style/range.js';
 import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../style/render.js';
 
-/** How samples become visible: a style, or as they are; with corrected colors or without. */
+/** How samples become visible: with a style or without, with color correction or without. */
 export interface Appearance {
   /** `null` for no style. */
   style: Style | null;
@@ -44,13 +44,15 @@ const factsConcurrency = 2;
 const mixedPixels = 2 ** 25;
 const leastRows = 16;
 
-/** For each image: number and bytes of parsed styles that are kept, bytes that a color of them counts, and frames whose surveys are kept. */
+/**
+ * Cache limits for each image: number and bytes of parsed styles, bytes that a color counts, and number of frames with surveys.
+ */
 const keptStyles = 16;
 const keptStyleBytes = 2 ** 23;
 const colorBytes = 64;
 const keptSurveys = 64;
 
-/** Turns what a tile source delivers into pictures: missing levels, color correction, style. */
+/** Turns samples from a tile source into pictures: missing levels, color correction, style. */
 export class Renderer {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -281,7 +283,10 @@ export class Renderer {
     return this.#reader.openBox(where, signal);
   }
 
-  /** Samples of a rectangle of a level as styles and facts see them: bytes with corrected colors, others as the source delivers them. */
+  /**
+   * Samples of a rectangle of a level as styles and statistics use them: bytes with corrected colors, others as returned by the
+   * source.
+   */
   async samples(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
     const raster = await this.#reader.readBox(where, signal);
     return isPicture(raster) ? this.#correct(raster, where.frame, appearance) : raster;
@@ -303,7 +308,7 @@ export class Renderer {
   async measured(base: Box, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<MeasuredSamples> {
     const boxes = measuredBoxes(this.metadata, base);
     const samples = await this.#readFinest(boxes, frame, appearance, signal);
-    // The smallest sample has not the smallest color.
+    // The smallest sample need not have the smallest color.
     const level = boxes[0] === base || appearance.style ? null : searchLevel(this.metadata, this.populatedLevels, base);
     if (level === null) return { samples, extremes: [] };
     let coarse: Raster;

@@ -93,7 +93,7 @@ export function resampleCost({ width, bands, window, output, kernel }: Omit<Resa
   return output.height * bands * (width * down + output.width * across);
 }
 
-/** Makes the rows. Colors count as much as they are opaque. */
+/** Makes the rows. Colors are weighted by their alpha. */
 export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
   const { width, height, bands, window, output, kernel, from, to } = task;
   const hasAlpha = bands === 2 || bands === 4;
@@ -154,7 +154,7 @@ function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weight
   }
 }
 
-/** Colors times alpha, and alpha. */
+/** Colors multiplied by alpha, and alpha. */
 function multiplied(data: Uint8Array, bands: number): Float32Array {
   const out = Float32Array.from(data);
   for (let at = 0; at < out.length; at += bands) {

@@ -34,7 +34,9 @@ export function windowAtLevel(shape: PyramidShape, base: Box, level: number): Wi
   return { left: base.left / scale, top: base.top / scale, width: base.width / scale, height: base.height / scale };
 }
 
-/** How a window of a level is read and scaled to a size. `isPart`: neighbors of it are scaled as well, and must meet it without a seam. */
+/**
+ * How to read a window of a level and scale it to a size. `isPart`: its neighbors are scaled too, and must meet it without a seam.
+ */
 export function planScaling(
   shape: PyramidShape,
   level: number,

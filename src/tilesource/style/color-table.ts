@@ -6,11 +6,13 @@ import type { SampleRange } from './range.js';
 /** Red, green, blue and alpha. */
 export const channels = [0, 1, 2, 3] as const;
 
-/** How the samples of a band become colors. */
+/** Converts the samples of a band to colors. */
 export class Colors {
   readonly multiply: boolean;
   readonly #colors: BandStyle['palette'];
-  /** Four numbers for each color of the palette; made when first needed, as most tiles are colored by tables that are there. */
+  /**
+   * Four numbers for each color of the palette. They are made when first needed, because most tiles are colored by existing tables.
+   */
   #palette: Float64Array | undefined;
   readonly #last: number;
   readonly #min: number;
@@ -30,7 +32,10 @@ export class Colors {
     this.#discrete = discrete;
   }
 
-  /** Writes the color of a sample, 0 to 255 with fractions, to four places from `at` on; `false` where the sample adds nothing. */
+  /**
+   * Writes the color of a sample, 0 to 255 with fractions, to four positions from `at` on. @returns false if the sample adds
+   * nothing.
+   */
   write(sample: number, into: Float32Array, at: number): boolean {
     if (Number.isNaN(sample) || sample === this.#nodata) return false;
     const value = (sample - this.#min) / this.#divisor;
@@ -54,10 +59,10 @@ export class Colors {
   }
 }
 
-/** The color of every sample that a type can hold, looked up by `sample - offset`. What adds nothing is neutral. */
+/** The color of every possible sample of a type, looked up by `sample - offset`. Samples that add nothing are neutral. */
 export interface ColorTable {
   offset: number;
-  /** Colors as bytes, red in the lowest one. */
+  /** Colors as bytes, with red in the lowest one. */
   words: Int32Array;
   /** Values of each channel, 0 to 255 with fractions. Only for bands that are multiplied. */
   planes: readonly Float32Array[];
@@ -66,7 +71,7 @@ export interface ColorTable {
   highs: readonly number[];
 }
 
-/** Types whose samples are few enough to color each of them beforehand. */
+/** Types with so few samples that all of them can be colored in advance. */
 const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: number }>> = {
   uint8: { offset: 0, size: 256 },
   int8: { offset: -128, size: 256 },
@@ -74,12 +79,12 @@ const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: numbe
   int16: { offset: -32_768, size: 65_536 },
 };
 
-/** Number of colors in a table for samples of a type; `null` if there are too many for one. */
+/** Number of colors in a table for samples of a type; `null` if there are too many. */
 export function tableSize(dtype: Raster['dtype']): number | null {
   return tableRanges[dtype]?.size ?? null;
 }
 
-/** Colors every sample of a type. @throws RangeError for a type that {@link tableSize} has none for. */
+/** Colors every sample of a type. @throws RangeError for a type without {@link tableSize}. */
 export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTable {
   const range = tableRanges[dtype];
   if (!range) throw new RangeError(`No table for samples of type ${dtype}`);
@@ -106,7 +111,7 @@ export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTab
   };
 }
 
-/** Bytes of color tables that one image keeps: some of 16 bits, or thousands of 8. */
+/** Bytes of color tables that are cached for one image: some of 16 bits, or thousands of 8. */
 const keptTableBytes = 2 ** 23;
 
 /** Number of pairs of bands, of 256 KiB each, that are cached for one image. */
@@ -136,7 +141,7 @@ export class StyleMemo {
     return made;
   }
 
-  /** The colors of a band, made once as long as there is room for them. */
+  /** The colors of a band, cached while there is capacity for them. */
   table(band: BandStyle, range: SampleRange, dtype: Raster['dtype'], make: () => ColorTable): ColorTable {
     const number = this.#numbers.get(band) ?? this.#next++;
     this.#numbers.set(band, number);
@@ -148,7 +153,7 @@ export class StyleMemo {
     return made;
   }
 
-  /** The colors of two bands together, made once for the last few pairs. */
+  /** The colors of two bands combined, cached for the last few pairs. */
   pair(a: ColorTable, b: ColorTable, make: () => Int32Array): Int32Array {
     const kept = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
     if (kept) return kept.colors;

@@ -1,7 +1,7 @@
 import type { Samples } from '../raster.js';
 import type { ColorTable, StyleMemo } from './color-table.js';
 
-/** Colors the pixels from a multiple of four up to another one. */
+/** Colors the pixels from one multiple of four to another. */
 type FourPixelPass = (first: number, end: number) => void;
 
 /** Number of pairs of two bytes. */
@@ -10,7 +10,7 @@ const bytePairs = 2 ** 16;
 /** Corrects products that are slightly below a whole number, before fractions are cut off. */
 const hair = 1e-5;
 
-/** Colors of every pair of bytes. */
+/** The colors of every pair of bytes. */
 export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32Array {
   return memo.pair(a, b, () => {
     const colors = new Int32Array(bytePairs);
@@ -25,8 +25,9 @@ export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32
 }
 
 /**
- * Looks colors up and writes red, green and blue of four pixels as three words, which takes less than half the time of the same in two steps.
- * Each loop is written out: what is called for each pixel takes longer than the pixel. `null` for bands that are not as usual.
+ * Looks up colors and writes red, green and blue of four pixels as three words, which takes less than half the time of doing it in
+ * two steps. Each loop is written out, because a function call for each pixel takes longer than the pixel. `null` for unusual
+ * bands.
  *
  * @param words the result.
  */
@@ -89,7 +90,10 @@ function lookUpPairs({ data, stride, a, b, offset, colors }: Pairs, words: Int32
   }
 }
 
-/** Pixels of three bytes, read as words as well: the colors of the first, second and third byte follow each other, and share no channel. */
+/**
+ * Pixels of three bytes, which are also read as words: the colors of the first, second and third byte follow each other, and share
+ * no channel.
+ */
 function sumTriples(
   samples: Int32Array,
   colors: Int32Array,

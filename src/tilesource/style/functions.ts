@@ -123,7 +123,7 @@ async function sharpened(
   // libvips refuses pictures that are smaller than the kernel; beyond their borders their last rows and columns are repeated.
   const wide = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
   const raw = { width: wide.width, height: wide.height, channels: bands };
-  // Bands that libvips takes for no colors come back as they are.
+  // Bands that libvips does not treat as colors stay unchanged.
   const image = sharp(wide.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
   const filtered = await processed(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),

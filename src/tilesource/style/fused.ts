@@ -140,7 +140,7 @@ interface Sum {
   stride: number;
   bands: readonly number[];
   colors: Int32Array;
-  /** Where in the colors those of the sample 0 of each band are. */
+  /** Positions of the colors of sample 0 of each band. */
   starts: readonly number[];
 }
 

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 
-/** Colors into which a continuous palette is cut when its name does not say a number. */
+/** Number of colors of a continuous palette whose name does not contain one. */
 const defaultSteps = 256;
 
 /** Maximum number of colors of a list or a named palette. */
@@ -26,7 +26,7 @@ const spacedColors: Readonly<Record<string, readonly string[]>> = {
   winter: ['#0000ff', '#00ff80'],
 };
 
-/** Lists of distinct colors by the names of matplotlib where the library calls them otherwise. */
+/** Lists of distinct colors by their names in matplotlib, if they differ from those in the library. */
 const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
 
 /**
@@ -91,7 +91,7 @@ function byName(name: string, count: number | null): Rgba[] | null {
   const listed = member('scheme', Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name);
   const interpolate = member('interpolate', name);
   if (isColorList(listed)) return parseAll(count === null ? listed : listed.slice(0, count));
-  // Sequential and diverging schemes come as one list for each number of colors.
+  // Sequential and diverging schemes have one list for each number of colors.
   const exact: unknown = Array.isArray(listed) && count !== null ? listed[count] : undefined;
   if (isColorList(exact)) return parseAll(exact);
   return isInterpolator(interpolate)

@@ -12,7 +12,7 @@ export type StyleBound =
   /** Leaves out at most this fraction of the samples. */
   | { kind: 'threshold'; fraction: number };
 
-/** How one band is colored and added. */
+/** How to color and add one band. */
 export interface BandStyle {
   /** Number from 1, name, or `null` for the default one. */
   band: number | string | null;
@@ -26,14 +26,14 @@ export interface BandStyle {
   discrete: boolean;
   nodata: number | null;
   composite: 'lighten' | 'multiply';
-  /** Whether samples outside the range get the colors at its ends; else they add nothing. */
+  /** Whether samples outside the range get the colors at its ends; otherwise they add nothing. */
   clamp: boolean;
 }
 
 /** Sample type of a style's raw values. */
 type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
 
-/** A checked style. Without bands the image is colored as it is. */
+/** A checked style. Without bands the image keeps its colors. */
 export interface Style {
   bands: readonly BandStyle[];
   /** The functions applied to the colored picture, in order. */
@@ -45,7 +45,7 @@ export interface Style {
   icc: IccOption | undefined;
 }
 
-/** Maximum number of bands that a style may combine, most colors of all their palettes, and characters of its text. */
+/** Maximum number of bands of a style, of colors of all their palettes, and of characters of its text. */
 const maxBands = 256;
 const maxColors = maxBands * 256;
 const maxLength = 256 * 1024;

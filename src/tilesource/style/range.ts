@@ -15,8 +15,9 @@ export interface FrameSurvey {
 }
 
 /**
- * The samples of a band in ascending order, in groups of neighbors. A group has one value, or few samples compared with those on either side of it.
- * What a file declares as no data, what is no finite number, and the largest floats, which many programs write where there is no value, are left out.
+ * The samples of a band in ascending order, in groups of neighbors. A group has one value, or few samples compared with those on
+ * either side of it. No-data values of the file, NaN, infinities, and the largest floats, which many programs write for missing
+ * values, are left out.
  */
 interface SampleSpread {
   /** Smallest and largest sample, and number of samples, of each group. */

@@ -15,11 +15,11 @@ interface Channel {
   band: number;
 }
 
-/** A band ready to be added: its samples, and their colors. */
+/** A band that is ready to be added: its samples, and their colors. */
 interface Layer {
   channel: Channel;
   colors: Colors;
-  /** Colors of all samples there can be, where these are few. */
+  /** Colors of all possible samples, if these are few. */
   table: ColorTable | null;
 }
 
@@ -65,15 +65,15 @@ function frameOf(band: BandStyle, frame: number): number {
   return band.frame ?? frame + band.framedelta;
 }
 
-/** Pixels colored without a pause, times the number of layers. */
+/** Number of pixels colored without a pause, times the number of layers. */
 const chunkWork = 2 ** 16;
 /** Minimum number of pixels of a chunk, however many layers there are. */
 const leastChunk = 2 ** 10;
 
 /**
- * Colors a raster. The result has four bands, or one where a gray image stays gray.
+ * Colors a raster. The result has four bands, or one if a gray image stays gray.
  *
- * @param options `opaque`: alpha is of no use to the caller, so the result has three bands where every pixel is opaque.
+ * @param options `opaque`: the caller does not need alpha, so the result has three bands if every pixel is opaque.
  */
 export async function styleRaster(
   style: Style,
@@ -85,7 +85,7 @@ export async function styleRaster(
   const tables = layers.every(hasTable) ? layers : null;
   if (options.opaque && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
   const total = shape.width * shape.height;
-  // All bytes are written below: filling them with zeros first takes a fifth as long as coloring them.
+  // All bytes are written below. Filling them with zeros first takes a fifth as long as coloring them.
   const data = borrowBytes(total * shape.bands);
   const pass =
     tables && shape.bands !== 1 ? fusedPass(tables.map(fusedLayer), data, { bands: shape.bands, memo: inputs.memo }) : null;
@@ -326,7 +326,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
       resolveRange(band, { index: channel.band, dtype, white: inputs.white }, () => inputs.survey(frame)),
     );
     const colors = new Colors(band, range);
-    // More colors than pixels are not worth making.
+    // A table is not worth making if it has more colors than there are pixels.
     const size = tableSize(dtype);
     const worthwhile = size !== null && size <= Math.max(256, raster.width * raster.height);
     const table = worthwhile ? inputs.memo.table(band, range, dtype, () => makeColorTable(colors, dtype)) : null;
@@ -336,7 +336,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
   return layers;
 }
 
-/** The band that a name or number means. If the image has no such band, it is green in a color image, and otherwise the first band. */
+/** The band for a name or number. If the image has no such band, it is green in a color image, and otherwise the first band. */
 function chooseBand(band: number | string | null, bandCount: number): number {
   const colors = bandCount >= 3;
   if (typeof band === 'number' && Number.isInteger(band) && band >= 1 && band <= bandCount) return band - 1;

@@ -12,7 +12,7 @@ const refreshMs = 3000;
 
 type Row = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
 
-/** All jobs, newest first, with their present status. An opened job shows its log while it grows, and can be canceled. */
+/** All jobs, newest first, with their current status. An opened job shows its log as it grows, and can be canceled. */
 export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
   const said = outcome();
   const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });

@@ -42,7 +42,7 @@ export function editAnnotation(options: {
   showStatus();
   return { element, selected, select, make, commit, step, removeSelected, reload, takeOver, learnGroups };
 
-  /** Offers the groups of the present version, with the colors that they have on the slide. Those offered before keep theirs. */
+  /** Offers the groups of the current version, with the colors that they have on the slide. Those offered before keep theirs. */
   async function learnGroups() {
     const { record } = sheet;
     if (learned === record._version) return;

@@ -3,7 +3,7 @@ import type { Element } from './model.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 
-/** Colors of new groups in turn. They are distinguishable on stained tissue and for color-blind people. */
+/** Colors of new groups in turn. They are distinguishable on stained tissue and by color-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
 /** Maximum number of groups that are offered at once. Others are found by their names. */
 const maxOffered = 100;
@@ -24,7 +24,7 @@ export function styleOf({ type, closed }: Pick<Element, 'type' | 'closed'>, colo
 
 /** The groups of an annotation with their colors, and the group of new shapes. */
 export class Groups {
-  /** colors by name; `null`: no group */
+  /** colors by name; `null` for no group */
   #colors: Map<string | null, string> = new Map([[null, '#ffb000']]);
   chosen: string | null = null;
 
@@ -55,7 +55,7 @@ export class Groups {
     this.#colors.set(group, color);
   }
 
-  /** Takes groups with their colors as the server reports them. @param isFirst whether these replace known ones */
+  /** Adds groups with their colors as the server reports them. @param isFirst whether these replace known ones */
   learn(seen: { name: string | null; color: string }[], isFirst: boolean) {
     for (const { name, color } of seen) if (isFirst || !this.#colors.has(name)) this.#colors.set(name, color);
   }

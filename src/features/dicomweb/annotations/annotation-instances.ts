@@ -22,13 +22,13 @@ import { annotationClass, annotationSeries, oneLine } from './annotation-plan.js
 import { labOf } from './lab.js';
 import { Spool, type Spooled, type SpooledColumn, type SpooledGroup } from './spool.js';
 
-/** Coordinates up to this one are exact to 1/64 of a pixel as floats of 32 bits. */
+/** Coordinates up to this are exact to 1/64 of a pixel as 32-bit floats. */
 const mostOfFloats = 2 ** 18;
-/** Annotations whose files are kept, bytes of these, and for how long after the last use in milliseconds. */
+/** Number of annotations whose files are kept, maximum bytes of these, and how long after the last use in milliseconds. */
 const [maxSpools, maxSpoolBytes, keptMs] = [16, 8 * 2 ** 30, 10 * 60_000];
-/** Elements that are sorted in one turn. */
+/** Number of elements that are sorted in one turn. */
 const elementsAtOnce = 2000;
-/** Bytes that are read at a time. */
+/** Number of bytes that are read at a time. */
 const pieceBytes = 2 ** 18;
 const scheme = '99ELI';
 
@@ -39,7 +39,7 @@ interface Kept extends Spooled {
 /** A part of an answer: bytes, or a file of numbers. */
 type Segment = Buffer | SpooledColumn;
 
-/** Answers for instances that are made of annotations. */
+/** Answers for instances that are made from annotations. */
 export class AnnotationInstances {
   readonly #spools = new LRUCache<string, Kept>({
     max: maxSpools,
@@ -118,7 +118,7 @@ export class AnnotationInstances {
       piece: async (number) => {
         const { from, offset, length } = pieces[number]!;
         if (Buffer.isBuffer(from)) return from.subarray(offset, offset + length);
-        // The files may have been removed because the client is slow. They are made again then, as they were.
+        // The files may have been removed because the client is slow. Then they are made again.
         const { groups } = await this.#spool(annotation, asked);
         const path = columnsOf(groups).find(({ path: each }) => nameOf(each) === nameOf(from.path))!.path;
         const bytes = Buffer.allocUnsafe(length);
@@ -190,7 +190,7 @@ function columnsOf(groups: readonly SpooledGroup[]): SpooledColumn[] {
   ]);
 }
 
-/** The image that an annotation is of: the finest level of its first series. */
+/** The image of an annotation: the finest level of its first series. */
 function referenced(record: ImageRecord): { series: string; instance: string } {
   const { facts, dicom, base } = record;
   if (facts !== null) {
@@ -202,13 +202,13 @@ function referenced(record: ImageRecord): { series: string; instance: string } {
   return { series: valueText(largest, '0020000E'), instance: valueText(largest, '00080018') };
 }
 
-/** What is left out, in words. */
+/** Describes what was left out. */
 function leftOutText(leftOut: Readonly<Record<string, number>>): string {
   const parts = Object.entries(leftOut).map(([what, count]) => `${count} ${what}`);
   return parts.length === 0 ? '' : `Left out: ${parts.join(', ')}`;
 }
 
-/** All attributes but the groups. */
+/** All attributes except the groups. */
 function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { leftOut }: Spooled): Attributes {
   const image = referenced(record);
   const made = dateTime(annotation.updated.getTime());
@@ -264,7 +264,7 @@ function firstAttributes({ color }: SpooledGroup, index: number): Attributes {
   return { AnnotationGroupNumber: index + 1, ...(lab !== null && { RecommendedDisplayCIELabValue: lab }) };
 }
 
-/** Those that come behind its measurements. */
+/** Attributes that come after its measurements. */
 function lastAttributes({ id }: AnnotationRecord, { group, type, count }: SpooledGroup): Attributes {
   const name = group ?? type.toLowerCase();
   return {
@@ -303,7 +303,7 @@ function groupAttributes(annotation: AnnotationRecord, group: SpooledGroup, inde
   };
 }
 
-/** A group as an item of the sequence, with its numbers in place. */
+/** A group as an item of the sequence, including its numbers. */
 function groupSegments(annotation: AnnotationRecord, group: SpooledGroup, index: number, isDouble: boolean): Segment[] {
   const { points, indices, measurements } = group;
   const segments: Segment[] = [itemHeader(-1), toBytes(firstAttributes(group, index))];

@@ -7,10 +7,10 @@ import { equipmentAttributes } from '../images/slide-dataset.js';
 import type { SeriesRow } from '../search/rows.js';
 
 export const annotationClass = '1.2.840.10008.5.1.4.1.1.91.1';
-/** Number of the first series of annotations: those of the image come before. */
+/** Number of the first series of annotations. Those of the image come before. */
 const firstNumber = 10_000;
 
-/** UIDs of an annotation: the series is that of all its versions, the instance that of one. */
+/** UIDs of an annotation: the series is the same for all its versions, the instance differs. */
 export function annotationUids({ id, version }: Pick<AnnotationRecord, 'id' | 'version'>): { series: string; instance: string } {
   const base = uidBase('annotation', id);
   return {
@@ -32,7 +32,7 @@ export function annotationSeries(record: ImageRecord, annotation: AnnotationReco
   };
 }
 
-/** A text without backslashes and control characters, which text of one line may not have. */
+/** A text without backslashes and control characters, which are not allowed in text of one line. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\\\p{Cc}]/gu, ' ');
 }

@@ -1,4 +1,4 @@
-/** Red, green and blue of a color as elements have it (`#rgb`, `#rrggbb`, `rgb(r, g, b)`, with or without alpha); `null` for others. */
+/** Red, green and blue of a color of elements (`#rgb`, `#rrggbb`, `rgb(r, g, b)`, with or without alpha); `null` for others. */
 function channelsOf(color: string): [number, number, number] | null {
   const hex = /^#([\da-f]{3,8})$/i.exec(color)?.[1];
   if (hex !== undefined) {
@@ -13,7 +13,7 @@ function channelsOf(color: string): [number, number, number] | null {
   return parts === null ? null : [Number(parts[1]), Number(parts[2]), Number(parts[3])];
 }
 
-/** A color of sRGB as DICOM recommends colors: L*a*b* of D50, each in 16 bits (PS3.3 C.10.7.1.1). */
+/** An sRGB color in the form that DICOM recommends: L*a*b* of D50, each in 16 bits (PS3.3 C.10.7.1.1). */
 export function labOf(color: string): [number, number, number] | null {
   const channels = channelsOf(color);
   if (channels === null) return null;

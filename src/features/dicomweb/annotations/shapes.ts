@@ -3,7 +3,7 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 /** Kinds of shapes of an annotation group (PS3.3 C.37.1.2). */
 export type GraphicType = 'POINT' | 'POLYLINE' | 'POLYGON' | 'RECTANGLE' | 'ELLIPSE';
 
-/** The kind of an element; `null` for one that DICOM has no shape for. */
+/** The kind of an element; `null` if DICOM has no shape for it. */
 export function graphicType(element: AnnotationElement): GraphicType | null {
   switch (element.type) {
     case 'point':
@@ -22,7 +22,7 @@ export function graphicType(element: AnnotationElement): GraphicType | null {
   }
 }
 
-/** Writes x and y of the points of a shape. @returns the position behind the last. */
+/** Writes x and y of the points of a shape. @returns the position after the last. */
 export function writeShape(element: AnnotationElement, to: Float32Array | Float64Array, start: number): number {
   let at = start;
   const put = (x: number, y: number): void => {
@@ -80,13 +80,13 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
   return at;
 }
 
-/** Numbers of the points of a shape. */
+/** Number of coordinates of a shape. */
 export function shapeLength(element: AnnotationElement): number {
   if (element.type === 'polyline' || element.type === 'arrow') return element.points.length * 2;
   return element.type === 'point' ? 2 : 8;
 }
 
-/** Turns positions around a center as elements are turned. */
+/** Rotates positions around a center, like elements. */
 function turn(center: readonly number[], rotation: number): (x: number, y: number) => [number, number] {
   const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
   const [cx = 0, cy = 0] = center;

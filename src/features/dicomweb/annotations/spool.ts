@@ -7,12 +7,12 @@ import { graphicType, shapeLength, writeShape, type GraphicType } from './shapes
 /** Maximum number of groups of shapes of an annotation, and of measurements of a group. */
 const maxGroups = 256;
 const maxMeasurements = 16;
-/** Maximum number of columns of an annotation: each takes memory while they are filled. */
+/** Maximum number of columns of an annotation, because each takes memory while it is filled. */
 const maxColumns = 1024;
-/** Bytes of a column that wait in memory, at first and at most. */
+/** Bytes of a column that are buffered in memory, at first and at most. */
 const [firstBytes, mostBytes] = [512, 65_536];
 
-/** Numbers that are written to a file as they come. */
+/** Numbers that are written to a file as they arrive. */
 class Column {
   #buffer: ArrayBuffer;
   #view: Float32Array | Float64Array | Uint32Array;
@@ -32,7 +32,10 @@ class Column {
     return this.count * this.type.BYTES_PER_ELEMENT;
   }
 
-  /** Room for so many numbers, which the caller writes. @returns a promise where the numbers before have to be written to the file. */
+  /**
+   * Reserves space for numbers, which the caller writes. @returns a promise if earlier numbers have to be written to the file
+   * first.
+   */
   reserve(
     numbers: number,
   ):
@@ -65,7 +68,7 @@ class Column {
 
   async flush(): Promise<void> {
     if (this.#used === 0 && this.#isWritten) return;
-    // A column keeps no file open: there may be very many of them.
+    // A column keeps no file open, because there may be very many of them.
     await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#used * this.type.BYTES_PER_ELEMENT), { mode: 0o600 });
     this.#isWritten = true;
     this.#used = 0;
@@ -98,19 +101,19 @@ export interface SpooledGroup {
   group: string | null;
   type: GraphicType;
   count: number;
-  /** Color of its first shape, as elements have it. */
+  /** Color of its first shape, in the form of elements. */
   color: string | null;
   points: SpooledColumn;
-  /** Where the points of each shape begin, where shapes have different numbers of them. */
+  /** Where the points of each shape begin, if shapes have different numbers of them. */
   indices: SpooledColumn | null;
   measurements: SpooledMeasurement[];
 }
 
-/** The shapes of an annotation in files, ready to be sent. */
+/** The shapes of an annotation in files, ready to send. */
 export interface Spooled {
   groups: SpooledGroup[];
   isDouble: boolean;
-  /** How many elements and holes are left out, by kind. */
+  /** Number of elements and holes that are left out, by kind. */
   leftOut: Record<string, number>;
   bytes: number;
 }

@@ -8,10 +8,10 @@ import type { FileInstance } from '../images/locator.js';
 import type { Asked } from './slides.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** Bytes of a file that are read at a time. */
+/** Number of bytes of a file that are read at a time. */
 const pieceBytes = 2 ** 18;
 
-/** Answers for instances that are files of DICOM: they are passed on as they are. */
+/** Answers for instances that are DICOM files, which are sent unchanged. */
 export class DicomFiles {
   constructor(private readonly parts: { images: Images; queue: WorkQueue }) {}
 
@@ -29,7 +29,7 @@ export class DicomFiles {
     return this.parts.queue.run(work, { signal, caller: callerName(caller), patient: true });
   }
 
-  /** Transfer syntaxes in which the frames are given, the stored one first, and their number. */
+  /** Transfer syntaxes of the frames, the stored one first, and their number. */
   forms(instance: FileInstance, asked: Asked): Promise<{ syntaxes: string[]; frames: number }> {
     return this.#use(instance, asked, ({ transferSyntax, frames, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
@@ -49,7 +49,7 @@ export class DicomFiles {
     return this.#use(instance, asked, (file) => file.value(name.split('.'), asked.signal));
   }
 
-  /** A frame, from 0: as it is stored, or decoded. */
+  /** A frame, from 0, as stored or decoded. */
   frame(instance: FileInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
     return this.#use(instance, asked, async (file) => {
       if (syntax === file.transferSyntax) return file.frame(number, asked.signal);
@@ -58,7 +58,7 @@ export class DicomFiles {
     });
   }
 
-  /** The file, as it is. */
+  /** The file, unchanged. */
   async file(instance: FileInstance, asked: Asked): Promise<StreamedFile> {
     const size = await this.#use(instance, asked, (file) => file.size);
     const count = Math.ceil(size / pieceBytes);

@@ -27,25 +27,25 @@ function frameType(syntax: string): string {
   return mediaTypes[syntax] ?? 'application/octet-stream';
 }
 
-/** In what form frames are sent. */
+/** The form in which frames are sent. */
 export interface FrameForm {
   syntax: string;
-  /** Media type of each frame, and that of all together where there are several. */
+  /** Media type of each frame, and of the whole answer if there are several. */
   type: string;
   rootType: string;
   multipart: boolean;
 }
 
 /**
- * The form of frames that a client accepts best.
+ * The form of frames that a client prefers.
  *
- * @param syntaxes in which there are frames; the first that fits is taken.
+ * @param syntaxes the available ones; the first that fits is used.
  * @throws LargeImageError `not-acceptable`
  */
 export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
   for (const { type, multipart, syntax: wanted } of accepted) {
     const anything = type === '*/*';
-    // Parts are the form that the standard knows for frames; a type of its own asks for the frame alone.
+    // The standard sends frames as parts; a single media type requests the frame alone.
     const asParts = multipart || anything || type === 'multipart/*';
     if (!asParts && !isSingle) continue;
     const syntax = syntaxes.find((each) => isWanted(each, type, wanted));
@@ -60,7 +60,7 @@ export function chooseForm(accepted: readonly Accepted[], syntaxes: readonly str
 function isWanted(syntax: string, type: string, wanted: string | null): boolean {
   if (wanted !== null && wanted !== '*')
     return syntax === wanted && (matchesType(type, frameType(syntax)) || type === 'application/octet-stream');
-  // Bytes of any syntax: the client looks at them to tell what they are.
+  // Bytes of any syntax: the client recognizes them by their content.
   if (type === 'application/octet-stream' && wanted === '*') return true;
   return matchesType(type, frameType(syntax)) || type === 'multipart/*';
 }

@@ -15,16 +15,16 @@ export function uidsOf(instance: Instance): { study: string; series: string; ins
   return { study, series: instance.seriesUid, instance: instance.uid };
 }
 
-/** In what forms an instance is given. */
+/** The forms in which an instance is available. */
 export interface InstanceForms {
-  /** Transfer syntaxes of the whole file; the first is used unless another one is asked for. */
+  /** Transfer syntaxes of the whole file; the first is the default. */
   files: readonly string[];
-  /** Transfer syntaxes of frames, the best one for sending first; empty for an instance without frames. */
+  /** Transfer syntaxes of frames, preferred one first; empty for an instance without frames. */
   frames: readonly string[];
   frameCount: number;
 }
 
-/** What is answered for instances, whatever they are made of. */
+/** Answers for instances of every kind. */
 export class Instances {
   constructor(readonly parts: { slides: Slides; files: DicomFiles; annotations: AnnotationInstances }) {}
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** A part of an answer that consists of several. */
+/** A part of a multipart answer. */
 export interface Part {
   type: string;
   location?: string;
@@ -12,12 +12,12 @@ export function newBoundary(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** The media type of an answer of parts. */
+/** The media type of a multipart answer. */
 export function multipartType(type: string, boundary: string): string {
   return `multipart/related; type="${type}"; boundary=${boundary}`;
 }
 
-/** Parts one after the other, each made when it is its turn. */
+/** Parts one after another, each made at its turn. */
 export async function* multipart(parts: AsyncIterable<Part> | Iterable<Part>, boundary: string): AsyncGenerator<Uint8Array> {
   let isFirst = true;
   for await (const part of parts) {
@@ -29,12 +29,12 @@ export async function* multipart(parts: AsyncIterable<Part> | Iterable<Part>, bo
   yield Buffer.from(lastBoundary(boundary));
 }
 
-/** One part, complete. */
+/** A complete part. */
 export function singlePart(part: Part & { body: Uint8Array }, boundary: string): Buffer {
   return Buffer.concat([Buffer.from(partHeader(part, boundary, true)), part.body, Buffer.from(lastBoundary(boundary))]);
 }
 
-/** Lines before a part. */
+/** The lines before a part. */
 export function partHeader({ type, location }: Omit<Part, 'body'>, boundary: string, isFirst: boolean): string {
   const where = location === undefined ? '' : `Content-Location: ${location}\r\n`;
   return `${isFirst ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\n${where}\r\n`;

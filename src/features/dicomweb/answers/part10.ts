@@ -4,17 +4,17 @@ import { fileMeta, toBytes, transferSyntaxes, type Attributes } from '../format/
 import { maxNativeBytes } from '../images/structure.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** What a file with samples consists of. */
+/** The contents of a file with samples. */
 export interface FileParts {
   classUid: string;
   instanceUid: string;
   syntax: string;
   attributes: Attributes;
   frames: number;
-  /** Length of every frame in bytes where samples are native. */
+  /** Length of every frame in bytes if samples are native. */
   frameBytes: number;
   bitsAllocated: number;
-  /** Lengths of encoded frames; `null` if they are known only when they are made. */
+  /** Lengths of encoded frames; `null` if they are only known after making them. */
   lengthOf: ((frame: number) => number) | null;
   frame: (number: number) => Promise<Uint8Array>;
   signal: AbortSignal;
@@ -23,7 +23,7 @@ export interface FileParts {
 const itemTag = 0xe0_00_ff_fe;
 const endTag = 0xe0_dd_ff_fe;
 
-/** The header of an element with a length of 32 bits; -1: its end is marked. */
+/** The header of an element with a length of 32 bits; -1 means that its end is marked. */
 export function elementHeader(tag: string, vr: string, length: number): Buffer {
   const header = Buffer.alloc(12);
   header.writeUInt16LE(Number.parseInt(tag.slice(0, 4), 16), 0);
@@ -33,7 +33,7 @@ export function elementHeader(tag: string, vr: string, length: number): Buffer {
   return header;
 }
 
-/** The header of an item, or a mark of the end: a tag, and a length. */
+/** The header of an item, or an end mark: a tag, and a length. */
 export function itemHeader(length: number, tag: 'item' | 'end of item' | 'end of sequence' = 'item'): Buffer {
   const header = Buffer.alloc(8);
   header.writeUInt32LE({ item: itemTag, 'end of item': 0xe0_0d_ff_fe, 'end of sequence': endTag }[tag], 0);
@@ -41,7 +41,7 @@ export function itemHeader(length: number, tag: 'item' | 'end of item' | 'end of
   return header;
 }
 
-/** @throws LargeImageError `not-acceptable` if native samples are too many. */
+/** @throws LargeImageError `not-acceptable` if there are too many native samples. */
 export async function part10(parts: FileParts): Promise<StreamedFile> {
   const before = Buffer.concat([fileMeta(parts), toBytes(parts.attributes)]);
   return parts.syntax === transferSyntaxes.explicitLittle ? nativeFile(before, parts) : encapsulatedFile(before, parts);

@@ -5,7 +5,7 @@ import { matchesType, notAcceptable, parseAccept, type Accepted } from '../forma
 import { lastBoundary, multipartType, newBoundary, partHeader, singlePart } from './multipart.js';
 import { bytesOf, sizeOf, streamOf, type StreamedFile } from './streamed-file.js';
 
-/** What of a request says in what form an answer is wanted. */
+/** The parts of a request that determine the form of the answer. */
 export type Wanting = Pick<RouteRequest, 'headers' | 'sent'>;
 
 /** The types that a client accepts. */
@@ -13,7 +13,7 @@ export function acceptedBy({ headers, sent }: Wanting): Accepted[] {
   return parseAccept(headers.accept, sent.accept);
 }
 
-/** Bytes as they are, or as the only part of several, as the client accepts them. @throws LargeImageError `not-acceptable` */
+/** Bytes alone, or as the only part of a multipart answer, as the client accepts. @throws LargeImageError `not-acceptable` */
 export function bytesReply(asked: Wanting, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
   const form = acceptedBy(asked).find((accepted) => matchesType(accepted.type, type));
   if (form === undefined) return notAcceptable('This value', [type, `multipart/related; type="${type}"`]);
@@ -22,7 +22,7 @@ export function bytesReply(asked: Wanting, bytes: Uint8Array, type = 'applicatio
   return Reply.content(singlePart({ type, body: bytes }, boundary), multipartType(type, boundary));
 }
 
-/** A file in a stream, or the requested range of it. @throws UnsatisfiableRangeError */
+/** A streamed file, or the requested range of it. @throws UnsatisfiableRangeError */
 export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFile, type: string, headers: ReplyHeaders): Reply {
   const size = sizeOf(file);
   if (size === null) return Reply.stream(streamOf(bytesOf(file)), type, { headers });
@@ -34,7 +34,7 @@ export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFi
   });
 }
 
-/** A long value in a stream, as it is or as the only part of several. @throws LargeImageError `not-acceptable` */
+/** A streamed long value, alone or as the only part of a multipart answer. @throws LargeImageError `not-acceptable` */
 export function bulkReply(asked: Wanting, file: StreamedFile): Reply {
   const type = 'application/octet-stream';
   const form = acceptedBy(asked).find((accepted) => matchesType(accepted.type, type));
@@ -45,7 +45,7 @@ export function bulkReply(asked: Wanting, file: StreamedFile): Reply {
   return fileReply({ headers: {} }, asPart(file, type, boundary), multipartType(type, boundary), headers);
 }
 
-/** A file between the lines of its only part. */
+/** A file as the only part of a multipart answer. */
 export function asPart(file: StreamedFile, type: string, boundary: string): StreamedFile {
   return {
     ...file,

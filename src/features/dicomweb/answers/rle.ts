@@ -1,4 +1,4 @@
-/** Length of the header of a frame: the number of segments, and where each begins (PS3.5 G.5). */
+/** Length of the header of a frame: the number of segments, and the start of each (PS3.5 G.5). */
 const headerBytes = 64;
 
 /** Encodes a frame in RLE: one segment for each byte of a sample, the most significant first. */
@@ -20,7 +20,7 @@ export function encodeRle(native: Uint8Array, { columns, sampleBytes }: { column
   return Buffer.concat([header, ...segments]);
 }
 
-/** PackBits, row by row: a run must not go on in the next row. The result has an even length. */
+/** PackBits, row by row: a run must not continue in the next row. The result has an even length. */
 function packRows(plane: Uint8Array, columns: number): Uint8Array {
   const out = Buffer.allocUnsafe(plane.length + Math.ceil(columns / 128) * (plane.length / columns) + 1);
   let to = 0;
@@ -36,7 +36,7 @@ function packRows(plane: Uint8Array, columns: number): Uint8Array {
         continue;
       }
       let last = at;
-      // A run of three is worth ending what is stored as it is.
+      // Only a run of at least three is worth ending a literal sequence.
       while (
         last < end &&
         last - at < 128 &&

@@ -10,17 +10,17 @@ import type { ImageFacts } from '../images/image-facts.js';
 import { bitsOf, isColour, opticalPaths, type InstancePlan } from '../images/structure.js';
 import { encodeRle } from './rle.js';
 
-/** Pixels that are moved before the time is looked at. */
+/** Number of pixels that are moved between checks of the time. */
 const pixelsAtOnce = 65_536;
 /** Quality of frames that are encoded here. */
 const jpegQuality = 90;
 
 type Source = BorrowedImage['source'];
 
-/** How the levels of open images are stored. */
+/** The stored levels of open images. */
 const storedLevels = new WeakMap<Source, Map<string, Promise<StoredLevel | null>>>();
 
-/** The level of a frame as it is stored; looked up once while the image is open. */
+/** The stored level of a frame, looked up once while the image is open. */
 export function storedLevelOf(source: Source, level: number, frame: number): Promise<StoredLevel | null> {
   let known = storedLevels.get(source);
   if (known === undefined) storedLevels.set(source, (known = new Map()));
@@ -40,7 +40,7 @@ export interface SampleRange {
   high: number;
 }
 
-/** What frames of an instance are made of. */
+/** The inputs from which frames of an instance are made. */
 export interface FrameMaking {
   image: BorrowedImage;
   facts: ImageFacts;
@@ -50,7 +50,7 @@ export interface FrameMaking {
   signal?: AbortSignal | undefined;
 }
 
-/** The frame of the source, and the tile in it, of a frame of an instance. */
+/** The frame of the source, and the tile in it, for a frame of an instance. */
 export function placeOf(
   { facts, plan }: Pick<FrameMaking, 'facts' | 'plan'>,
   number: number,
@@ -61,7 +61,7 @@ export function placeOf(
 }
 
 /**
- * A frame of an instance in a transfer syntax of it. Frames are counted from 0.
+ * A frame of an instance in one of its transfer syntaxes. Frames are counted from 0.
  *
  * @throws TileSourceError if the stored bytes are corrupt.
  */
@@ -128,7 +128,7 @@ function boxOf(facts: ImageFacts, plan: InstancePlan, level: number, frame: numb
   };
 }
 
-/** The coarsest level at half its size, each pixel the mean of four, or one of them where a mean means nothing. */
+/** The coarsest level at half its size. Each pixel is the mean of four, or one of them if a mean is meaningless. */
 async function halved(image: BorrowedImage, facts: ImageFacts, frame: number, signal: AbortSignal | undefined): Promise<Raster> {
   const size = levelSize(facts, 0);
   const full = await image.samples({ level: 0, frame, box: { left: 0, top: 0, ...size } }, signal);
@@ -147,7 +147,10 @@ interface Selection {
   bits: 8 | 16;
 }
 
-/** The bands of a frame without alpha, scaled where they have to be, in a raster of full size. Beyond the image colors are white and others black. */
+/**
+ * The bands of a frame without alpha, scaled if necessary, in a raster of full size. Beyond the image, color images are white and
+ * others black.
+ */
 async function selected(raster: Raster, { columns, rows, samples, band, range, bits }: Selection): Promise<Raster> {
   const { width, height, bands, data } = raster;
   const isWhole = width === columns && height === rows && bands === samples && range === null;
@@ -162,7 +165,7 @@ async function selected(raster: Raster, { columns, rows, samples, band, range, b
       let at = y * columns * samples;
       for (let x = 0, from = y * width * bands + band; x < Math.min(width, columns); x++, from += bands) {
         for (let sample = 0; sample < samples; sample++) {
-          // A gray label of an instance with colors would have one band only.
+          // A gray label of an instance with colors would have only one band.
           const value = data[bands < samples ? from : from + sample]!;
           to[at++] = isPlain ? value : scaled(value, low, factor);
         }
@@ -172,7 +175,7 @@ async function selected(raster: Raster, { columns, rows, samples, band, range, b
   return out;
 }
 
-/** A sample in 16 bits; what is no number is 0. */
+/** A sample scaled to 16 bits; NaN becomes 0. */
 function scaled(value: number, low: number, factor: number): number {
   const result = Math.round((value - low) * factor);
   return result > 0 ? Math.min(65_535, result) : 0;

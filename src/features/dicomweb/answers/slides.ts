@@ -15,27 +15,27 @@ import { part10 } from './part10.js';
 import { makeFrame, placeOf, storedLevelOf, type SampleRange } from './slide-frames.js';
 import type { StreamedFile } from './streamed-file.js';
 
-/** Who asks, and until when. */
+/** The caller, and the signal that cancels the work. */
 export interface Asked {
   caller: Caller | null;
   readonly signal: AbortSignal;
 }
 
-/** Positions at which samples are measured, to tell what their range is. */
+/** Number of positions at which samples are measured to determine their range. */
 const measuredPositions = 8;
 
-/** Answers for instances that are made of images. */
+/** Answers for instances that are made from images. */
 export class Slides {
   constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
 
-  /** All attributes, but the samples. */
+  /** All attributes except the samples. */
   async metadata(instance: SlideInstance, root: string, asked: Asked): Promise<DicomJson> {
     const details = await this.#details(instance, instance.plan.syntaxes[0]!, asked);
     const all = slideAttributes(instance.record, instance.series, instance.plan, details);
     return toJson({ ...all, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, root);
   }
 
-  /** The profile of the colors; `null` for an instance without colors. */
+  /** The color profile; `null` for an instance without colors. */
   async profile({ item, plan }: SlideInstance, signal: AbortSignal): Promise<Uint8Array | null> {
     if (plan.samples !== 3) return null;
     const own =
@@ -45,7 +45,7 @@ export class Slides {
     return own ?? srgbProfile();
   }
 
-  /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the cache of tiles where it is there. */
+  /** A frame, counted from 0, in one of the transfer syntaxes of the instance; from the tile cache if possible. */
   async frame(instance: SlideInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
@@ -67,7 +67,7 @@ export class Slides {
     return made.bytes;
   }
 
-  /** The file of an instance. @throws LargeImageError `not-acceptable` if it cannot be given in the transfer syntax. */
+  /** The file of an instance. @throws LargeImageError `not-acceptable` if it is not available in the transfer syntax. */
   async file(instance: SlideInstance, syntax: string, asked: Asked): Promise<StreamedFile> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
@@ -107,7 +107,7 @@ export class Slides {
     });
   }
 
-  /** Lengths of the frames as they are stored. */
+  /** Lengths of the stored frames. */
   async #lengths({ item, plan, record }: SlideInstance, signal: AbortSignal): Promise<(frame: number) => number> {
     const { facts } = record;
     if (plan.shown.kind !== 'level') throw new TypeError('Only levels are stored in tiles.');
@@ -127,7 +127,7 @@ export class Slides {
     return { profile: await this.profile(instance, signal), ranges: await this.#ranges(instance, signal), syntax };
   }
 
-  /** For each optical path the samples that become 0 and 65535; `null` if samples stay as they are. */
+  /** For each optical path, the samples that become 0 and 65535; `null` if samples are not scaled. */
   async #ranges(
     { item, record, plan }: Pick<SlideInstance, 'item' | 'record' | 'plan'>,
     signal: AbortSignal,

@@ -1,22 +1,25 @@
 import { Readable } from 'node:stream';
 
-/** A file that is made while it is sent: a beginning, pieces, and an end. */
+/** A file that is made while it is sent: a head, pieces, and a tail. */
 export interface StreamedFile {
   head: Buffer;
   /** Number of pieces. */
   count: number;
-  /** Where a piece begins, counted from the end of the head; that of the piece behind the last is the length of all. `null`: it is not known before. */
+  /**
+   * The start of a piece, counted from the end of the head; that of the piece after the last is the total length. `null` if it is
+   * unknown in advance.
+   */
   startOf: ((piece: number) => number) | null;
   piece(number: number): Promise<Uint8Array>;
   tail: Buffer;
 }
 
-/** Length of the file in bytes; `null` if it is not known before. */
+/** Length of the file in bytes; `null` if it is unknown in advance. */
 export function sizeOf({ head, startOf, count, tail }: StreamedFile): number | null {
   return startOf === null ? null : head.length + startOf(count) + tail.length;
 }
 
-/** The bytes of a file from `start` up to, not including, `end`. One piece is made ahead. */
+/** The bytes of a file from `start` to `end`, not including `end`. One piece is made ahead. */
 export async function* bytesOf(file: StreamedFile, start = 0, end = Infinity): AsyncGenerator<Uint8Array> {
   const { head, count, startOf, tail } = file;
   if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
@@ -42,7 +45,7 @@ export async function* bytesOf(file: StreamedFile, start = 0, end = Infinity): A
   if (at < end && tail.length > 0) yield tail.subarray(Math.max(0, start - at), Math.min(tail.length, end - at));
 }
 
-/** The last piece that begins at a position or before it. */
+/** The last piece that starts at or before a position. */
 function lastBefore(startOf: (piece: number) => number, count: number, position: number): number {
   let [low, high] = [0, count];
   while (low < high) {

@@ -2,16 +2,16 @@ import { LargeImageError } from '../../../errors.js';
 
 /** A media type that a client accepts. */
 export interface Accepted {
-  /** In lower case, such as `image/jpeg`; the type of the parts where several are put together. */
+  /** In lower case, such as `image/jpeg`; for multipart answers the type of the parts. */
   type: string;
-  /** Whether it is to be a part of `multipart/related`. */
+  /** Whether it is requested as a part of `multipart/related`. */
   multipart: boolean;
   /** The parameter `transfer-syntax`; `null` if there is none. */
   syntax: string | null;
   quality: number;
 }
 
-/** Longest header that is read, in characters, and most types in it. */
+/** Maximum length of the header in characters, and number of types in it. */
 const maxLength = 8192;
 const maxTypes = 100;
 
@@ -35,10 +35,10 @@ function unquoted(text: string): string {
 }
 
 /**
- * The types of the header `Accept`, or of the query parameter of that name, which takes precedence (PS3.18 8.3.3.1); best first. No header means
- * everything.
+ * The types in the header `Accept`, or in the query parameter of that name, which takes precedence (PS3.18 8.3.3.1); preferred ones
+ * first. No header means everything.
  *
- * @throws LargeImageError `bad-parameter` for one that is too long.
+ * @throws LargeImageError `bad-parameter` if it is too long.
  */
 export function parseAccept(header: string | undefined, parameter?: string): Accepted[] {
   const text = parameter ?? header ?? '*/*';

@@ -1,10 +1,10 @@
 import { DicomMessage, DicomMetaDictionary, WriteBufferStream } from '../../../tilesource/sources/dicom/dicom-library.js';
 import type { DicomJson, DicomJsonElement } from '../../../tilesource/tile-source.js';
 
-/** A value that is not sent with the metadata, but under an address of its own. */
+/** A value that is not sent with the metadata, but under a separate address. */
 export class BulkValue {
   constructor(
-    /** Path of the address, below that of the instance. */
+    /** Path of the address, relative to that of the instance. */
     readonly path: string,
     readonly bytes: Uint8Array,
   ) {}
@@ -28,11 +28,11 @@ export const transferSyntaxes = {
   jpeg2000: '1.2.840.10008.1.2.4.91',
 } as const;
 
-/** Representations of values that depend on other attributes, as this server uses them. */
+/** Value representations that depend on other attributes, as used by this server. */
 const dependent: Readonly<Record<string, string>> = { xs: 'US', ox: 'OW' };
 const numeric: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
 
-/** Tag, as eight hexadecimal digits, and value representation of an attribute; `null` for a keyword that the standard does not have. */
+/** Tag, as eight hexadecimal digits, and value representation of an attribute; `null` for unknown keywords. */
 export function attributeOf(keyword: string): { tag: string; vr: string } | null {
   const entry = Object.hasOwn(DicomMetaDictionary.nameMap, keyword) ? DicomMetaDictionary.nameMap[keyword] : undefined;
   if (entry === undefined || !/^\([\dA-F]{4},[\dA-F]{4}\)$/i.test(entry.tag)) return null;
@@ -56,7 +56,7 @@ function listOf(value: AttributeValue | readonly AttributeValue[]): readonly Att
   return Array.isArray(value) ? (value as readonly AttributeValue[]) : [value as AttributeValue];
 }
 
-/** A number of at most 16 characters, the most of a decimal string. */
+/** A number with at most 16 characters, the limit of a decimal string. */
 export function decimal(value: number): string {
   const plain = String(value);
   if (plain.length <= 16) return plain;
@@ -69,7 +69,7 @@ export function decimal(value: number): string {
   return '0';
 }
 
-/** Attributes as JSON. @param bulkRoot the address that paths of bulk values are below. */
+/** Attributes as JSON. @param bulkRoot the address that paths of bulk values are relative to. */
 export function toJson(attributes: Attributes, bulkRoot: string): DicomJson {
   const elements: [string, DicomJsonElement][] = [];
   for (const [keyword, value] of Object.entries(attributes)) {
@@ -95,7 +95,7 @@ function jsonElement(vr: string, values: readonly AttributeValue[], bulkRoot: st
   };
 }
 
-/** Attributes as the library writes them. */
+/** Attributes in the form for the library. */
 function toDict(attributes: Attributes): Record<string, { vr: string; Value: unknown[] }> {
   const dict: Record<string, { vr: string; Value: unknown[] }> = {};
   for (const [keyword, value] of Object.entries(attributes)) {
@@ -133,7 +133,7 @@ const implementation = {
   ImplementationVersionName: 'EXPRESS_LI_1',
 };
 
-/** The beginning of a file: preamble and meta information (PS3.10 7.1). */
+/** The start of a file: preamble and meta information (PS3.10 7.1). */
 export function fileMeta({ classUid, instanceUid, syntax }: { classUid: string; instanceUid: string; syntax: string }): Buffer {
   const group = toBytes({
     FileMetaInformationVersion: Uint8Array.of(0, 1),
@@ -151,7 +151,7 @@ export function valueText(dataset: DicomJson | undefined, tag: string, index = 0
   return textOfValue(dataset?.[tag]?.Value?.[index]);
 }
 
-/** A value of the JSON of DICOM as text; of a person the name. */
+/** A value in DICOM JSON as text; for a person the name. */
 export function textOfValue(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return String(value);

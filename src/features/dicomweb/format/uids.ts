@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Kinds of things with a UID of their own, by the number that is a part of the UID. Numbers are never used again for another kind. */
+/** Kinds of things with separate UIDs, by the number that is part of the UID. Numbers are never reused for another kind. */
 const kinds = {
   study: 1,
   series: 2,
@@ -31,17 +31,17 @@ export function uidOf(base: string, kind: UidKind, major = 0, minor = 0): string
   return `${prefix}${withVersion(bits)}`;
 }
 
-/** Maximum number of values of the two numbers of {@link uidOf}. */
+/** Maximum of the two numbers of {@link uidOf}. */
 export const maxMajor = 2 ** 16 - 1;
 export const maxMinor = 2 ** 12 - 1;
 
-/** Puts 120 bits around the six bits that say that a UUID is of version 8. */
+/** Puts 120 bits around the six bits that mark a UUID as version 8. */
 function withVersion(bits: bigint): bigint {
   const [low, middle, high] = [bits & ((1n << 62n) - 1n), (bits >> 62n) & 0xfffn, bits >> 74n];
   return (high << 80n) | (8n << 76n) | (middle << 64n) | (2n << 62n) | low;
 }
 
-/** The base that is a part of a UID made by {@link uidOf}; `null` for other UIDs. */
+/** The base in a UID made by {@link uidOf}; `null` for other UIDs. */
 export function baseOf(uid: string): string | null {
   if (!/^2\.25\.[1-9]\d{0,38}$/.test(uid)) return null;
   const uuid = BigInt(uid.slice(prefix.length));
@@ -55,7 +55,9 @@ export function uidBase(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, baseDigits);
 }
 
-/** Whether a text is a UID (PS3.5 9.1). UIDs of others may begin their components with zeros, although they must not. */
+/**
+ * Whether a text is a UID (PS3.5 9.1). In UIDs from other programs, components may begin with zeros, although that is not allowed.
+ */
 export function isUid(text: string): boolean {
   return text.length <= 64 && /^\d+(?:\.\d+)*$/.test(text);
 }

@@ -5,11 +5,11 @@ import type { BorrowedImage, DicomJson, ImageMetadata, StoredLevel } from '../..
 import type { SampleType } from '../../../tilesource/raster.js';
 import type { Images } from '../../images/images.js';
 
-/** Maximum number of planes of an image that is offered, and of files of one that is DICOM. */
+/** Maximum number of planes of an image, and of files of a DICOM image. */
 const maxPlanes = 4000;
 const maxDicomFiles = 1000;
 
-/** What an image is, as far as its instances depend on it. It is stored, so that searches open no image. */
+/** The properties of an image that its instances depend on. They are stored, so that searches open no image. */
 export interface ImageFacts {
   sizeX: number;
   sizeY: number;
@@ -23,26 +23,26 @@ export interface ImageFacts {
   sampleBits: number | null;
   bandCount: number;
   indexed: boolean;
-  /** Names and colors of the channels; one without a name for an image that has none. */
+  /** Names and colors of the channels; one without a name if the image has none. */
   channels: { name: string; color: string | null }[];
-  /** Positions along all other axes; each has the frames of its channels. */
+  /** Positions along all other axes, each with the frames of its channels. */
   positions: { label: string; frames: number[] }[];
-  /** How the tiles of each level are stored, where others read them so, by level from the coarsest. */
+  /** How the tiles of each level are stored, if others can read them, by level from the coarsest. */
   stored: (Pick<StoredLevel, 'encoding' | 'colours'> | null)[];
-  /** Ratio by which the encoding of stored levels has made them smaller. */
+  /** Compression ratio of stored levels. */
   ratios: number[];
   associated: { name: string; width: number; height: number; bands: number }[];
   hasProfile: boolean;
-  /** Attributes that the file itself gives, by their keywords. */
+  /** Attributes from the file itself, by their keywords. */
   attributes: Record<string, string>;
 }
 
-/** What is stored of an image that is DICOM: of each of its files the attributes that searches return. */
+/** The stored data of a DICOM image: the attributes of each file that searches return. */
 export interface DicomFacts {
   files: DicomJson[];
 }
 
-/** An image that cannot be offered as DICOM, and why. */
+/** An image that cannot be offered as DICOM, and the reason. */
 export interface NotOffered {
   reason: string;
 }
@@ -56,11 +56,11 @@ const searchedTags = new Set(
   ).split(' '),
 );
 
-/** Tiles of a level of which the lengths are looked at to tell how much smaller its encoding makes it. */
+/** Number of tiles of a level whose lengths are read to estimate the compression ratio. */
 const measuredTiles = 1024;
 
 /**
- * Looks at an image.
+ * Reads the properties of an image.
  *
  * @throws TileSourceError if it cannot be opened.
  */
@@ -158,7 +158,7 @@ async function storedLevels(
   return { stored, ratios };
 }
 
-/** The level as it is stored, where all its planes are stored alike. */
+/** The stored level, if all its planes are stored the same way. */
 async function commonLevel(
   source: BorrowedImage['source'],
   level: number,
@@ -189,7 +189,7 @@ async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal)
   const found: ImageFacts['associated'] = [];
   for (const name of source.associatedImages ?? []) {
     const image = await source.readAssociatedImage?.(name, signal && { signal }).catch((error: unknown) => {
-      // A label that is damaged does not keep the slide from being shown.
+      // A corrupt label must not keep the slide from being shown.
       if (error instanceof LargeImageError && error.code === 'tile-source') return null;
       throw error;
     });
@@ -200,7 +200,7 @@ async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal)
   return found;
 }
 
-/** Names of scanners' properties by the attributes that they are. */
+/** Names of scanners' properties by the attributes that they correspond to. */
 const properties: Readonly<Record<string, readonly string[]>> = {
   DeviceSerialNumber: [
     'aperio.ScanScope ID',
@@ -240,7 +240,7 @@ function attributesOf(internal: Readonly<Record<string, unknown>>): Record<strin
   return found;
 }
 
-/** A date of Aperio (12/29/09) and its time as DICOM writes them. */
+/** A date of Aperio (12/29/09) and its time in the form of DICOM. */
 function acquisitionOf(date: string, time: string): string | null {
   const parts = /^(\d\d)\/(\d\d)\/(\d{2}|\d{4})$/.exec(date);
   if (parts === null) return null;

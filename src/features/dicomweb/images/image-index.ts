@@ -15,24 +15,27 @@ import { indexedKeys, indexedTags, type ImageRecord } from './image-record.js';
 import { stateName, type ImageRecordModel } from './image-record.model.js';
 import { mappedValues, plainText, valueAt, type MetadataMapping } from './mapping.js';
 
-/** Names of the settings on which records depend. */
+/** Names of the settings that records depend on. */
 const mappingSetting = 'large_image.dicomweb_metadata';
 const studyKeySetting = 'large_image.dicomweb_study_key';
 
-/** Version of what records hold. It is incremented when they are made otherwise. */
+/** Version of the records. It is incremented when they are made differently. */
 const version = 1;
-/** Images that are looked at at the same time, in the background. */
+/** Number of images that are opened at the same time, in the background. */
 const atOnce = 2;
-/** Images of one page when all are compared with their records. */
+/** Number of images in one page when all are compared with their records. */
 const pageSize = 500;
-/** Changed images that a search waits for; when there are more, it answers with the records as they are. */
+/** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
 const maxAwaited = 20;
-/** Changed images are looked at after this pause, in milliseconds, or when a search needs them: looking at a remote file fetches parts of it. */
+/**
+ * Changed images are opened after this pause, in milliseconds, or when a search needs them, because opening a remote file fetches
+ * parts of it.
+ */
 const pauseMs = 10_000;
-/** Blocks of a file that are a part of its UIDs, and their length in bytes. */
+/** Number of blocks of a file that are part of its UIDs, and their length in bytes. */
 const [blocks, blockBytes] = [64, 4096];
 
-/** What the index is made from. */
+/** Dependencies of the index. */
 export interface IndexParts {
   core: Core;
   images: Images;
@@ -40,7 +43,7 @@ export interface IndexParts {
   model: ImageRecordModel;
 }
 
-/** Keeps the record of each image in step with item, file and settings. */
+/** Keeps the record of each image up to date with item, file and settings. */
 export class ImageIndex {
   readonly #changed = new Set<string>();
   readonly #closing = new AbortController();
@@ -50,7 +53,7 @@ export class ImageIndex {
 
   constructor(private readonly parts: IndexParts) {}
 
-  /** Follows changes of items, files and settings. @param onClose takes the steps that end it. */
+  /** Follows changes of items, files and settings. @param onClose registers the steps that stop this. */
   follow(onClose: OnClose): void {
     const { core, settings } = this.parts;
     const { events, records } = core;
@@ -77,7 +80,7 @@ export class ImageIndex {
     );
   }
 
-  /** Waits until the records of what has changed in this process are made, unless that is very much. */
+  /** Waits until the records of changes in this process are made, unless there are too many. */
   async settled(): Promise<void> {
     this.#begin();
     while (this.#working !== null && this.#changed.size <= maxAwaited) await this.#working;
@@ -96,9 +99,9 @@ export class ImageIndex {
   }
 
   /**
-   * The record of an item as it is now: the given one, where that is still right, or a new one.
+   * The current record of an item: the given one if it is still valid, or a new one.
    *
-   * @returns `null` if the item has no image, or it cannot be looked at.
+   * @returns `null` if the item has no image, or it cannot be opened.
    */
   async current(item: ItemRecord, known?: ImageRecord | null): Promise<ImageRecord | null> {
     const { core, model, settings } = this.parts;
@@ -142,14 +145,14 @@ export class ImageIndex {
     return record;
   }
 
-  /** Whether a record is that of the item as it is now, by what is cached of item, file and settings. */
+  /** Whether a record matches the current item, judged by what is cached of item, file and settings. */
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
     return state.startsWith(`${await images.stateName(item)} `);
   }
 
-  /** Names the image of an item as it is now, and the version of what records hold. */
+  /** Names the current image of an item, and the version of records. */
   async stateOf(item: ItemRecord): Promise<string> {
     const { images, core } = this.parts;
     return `${await images.stateName(item)} ${await core.records.imageState(item)} ${version}`;
@@ -170,7 +173,7 @@ export class ImageIndex {
     };
   }
 
-  /** What the file says. @returns `null` if that cannot be found out now. */
+  /** The data from the file. @returns `null` if it cannot be determined now. */
   async #look(
     item: ItemRecord,
     file: FileRecord,
@@ -192,7 +195,7 @@ export class ImageIndex {
     }
   }
 
-  /** A text that is another one for another file: a hash of its length and of blocks all over it. */
+  /** A text that differs for another file: a hash of its length and of blocks all over it. */
   async #fingerprint(file: FileRecord): Promise<string> {
     const reader = await this.parts.images.openBytes(file);
     const hash = createHash('sha256').update(`${reader.size}`);
@@ -217,7 +220,7 @@ export class ImageIndex {
     this.#pause ??= setTimeout(() => this.#begin(), pauseMs).unref();
   }
 
-  /** Starts looking at the changed images, unless that is under way. */
+  /** Starts opening the changed images, unless that is already running. */
   #begin(): void {
     if (this.#pause !== null) clearTimeout(this.#pause);
     this.#pause = null;
@@ -270,7 +273,7 @@ export class ImageIndex {
     await this.#removeGone(signal);
   }
 
-  /** Removes records of items that are gone. */
+  /** Removes records of items that no longer exist. */
   async #removeGone(signal: AbortSignal): Promise<void> {
     const { core, model } = this.parts;
     for (let after: string | null = null; ;) {
@@ -288,7 +291,7 @@ export class ImageIndex {
 
 const noSpacing = 'The size of its pixels is not known. The metadata key PixelSpacing can give it, in millimetres.';
 
-/** Millimetres a pixel, of rows and of columns; `null` if neither file nor metadata say it. */
+/** Millimeters per pixel, of rows and of columns; `null` if neither file nor metadata declare it. */
 export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values'>): { mmY: number; mmX: number } | null {
   if (values.PixelSpacing !== undefined) {
     const [mmY, mmX] = values.PixelSpacing.split('\\').map(Number) as [number, number];

@@ -8,10 +8,10 @@ interface Stored extends Omit<ImageRecord, 'id'> {
   _id: string;
 }
 
-/** A condition on an indexed key: an exact value, the beginning of it, or a range, each end included. */
+/** A condition on an indexed key: exact values, a prefix, or a range that includes both ends. */
 export type KeyCondition = { key: IndexedKey | 'study'; equals?: readonly string[]; prefix?: string; from?: string; to?: string };
 
-/** Where a page of records begins: behind the record of this key, study and id. */
+/** The start of a page of records: after the record with this key, study and id. */
 export interface Place {
   key: string;
   study: string;
@@ -59,7 +59,7 @@ export class ImageRecordModel {
     await this.#model.collection.replaceOne({ _id: id } as object, record as object, { upsert: true });
   }
 
-  /** Stores the ranges of a record that is still of this state. */
+  /** Stores the ranges of a record if it still has this state. */
   async setRanges({ id, state }: ImageRecord, ranges: ImageRecord['ranges']): Promise<void> {
     await this.#model.collection.updateOne({ _id: id, state } as object, { $set: { ranges } });
   }
@@ -72,25 +72,25 @@ export class ImageRecordModel {
     return (await this.#find({ _id: id }))[0] ?? null;
   }
 
-  /** Those of some records that exist. */
+  /** The existing records with these ids. */
   some(ids: readonly string[]): Promise<ImageRecord[]> {
     return this.#find({ _id: { $in: [...ids] } });
   }
 
-  /** States of some records by their ids. */
+  /** States of records by id. */
   async states(ids: readonly string[]): Promise<Map<string, string>> {
     const docs = await this.#model.find({ _id: { $in: [...ids] } }, { state: 1, mapping: 1, changed: 1 }).lean<Stored[]>();
     return new Map(docs.map(({ _id, state, mapping, changed }) => [_id, stateName({ state, mapping, changed })]));
   }
 
-  /** Ids of records behind an id, in ascending order. */
+  /** Ids of records after an id, in ascending order. */
   async idsAfter(after: string | null, limit: number): Promise<string[]> {
     const filter = after === null ? {} : { _id: { $gt: after } };
     const docs = await this.#model.find(filter, { _id: 1 }).sort({ _id: 1 }).limit(limit).lean<Stored[]>();
     return docs.map(({ _id }) => _id);
   }
 
-  /** Records of the images that have this UID: of a study, or of a series or instance. */
+  /** Records of the images with this UID: of a study, or of a series or instance. */
   async ofUid(uid: string, base: string | null, limit: number): Promise<ImageRecord[]> {
     const found = await this.#find({ study: uid, reason: null }, limit);
     if (found.length > 0) return found;
@@ -98,9 +98,10 @@ export class ImageRecordModel {
   }
 
   /**
-   * Ids and studies of the images that fit a condition, in the order of its key, studies and ids. Images of one study follow one another.
+   * Ids and studies of the images that match a condition, in the order of its key, studies and ids. Images of one study are
+   * consecutive.
    *
-   * @param after the place that the former page has ended with.
+   * @param after the end of the previous page.
    */
   async page(
     condition: KeyCondition | null,
@@ -130,7 +131,7 @@ export class ImageRecordModel {
   }
 }
 
-/** A text that is equal for records made of the same. */
+/** A text that is equal for records made from the same data. */
 export function stateName({ state, mapping, changed }: Pick<ImageRecord, 'state' | 'mapping' | 'changed'>): string {
   return `${state} ${mapping} ${changed}`;
 }

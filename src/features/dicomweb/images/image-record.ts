@@ -1,7 +1,7 @@
 import type { DicomFacts, ImageFacts } from './image-facts.js';
 import type { MappedAttribute } from './mapping.js';
 
-/** The attributes by which searches find images by index. */
+/** The attributes that searches find by index. */
 export const indexedKeys = [
   'PatientID',
   'PatientName',
@@ -15,7 +15,7 @@ export const indexedKeys = [
 /** One of {@link indexedKeys}. */
 export type IndexedKey = (typeof indexedKeys)[number];
 
-/** The tags of the keys that records hold. */
+/** The tags of the keys in records. */
 export const indexedTags: Readonly<Record<IndexedKey, string>> = {
   PatientID: '00100020',
   PatientName: '00100010',
@@ -26,16 +26,16 @@ export const indexedTags: Readonly<Record<IndexedKey, string>> = {
   PatientBirthDate: '00100030',
 };
 
-/** What is stored of each image, so that searches need neither items nor files. */
+/** The stored data of each image, so that searches need neither items nor files. */
 export interface ImageRecord {
   /** Id of the item. */
   id: string;
-  /** The image, the item and the mapping of metadata that the record was made of. */
+  /** The image, the item and the mapping of metadata from which the record was made. */
   state: string;
   /** Version of the item. */
   changed: number;
   mapping: string;
-  /** Why the image is not offered; `null` for one that is. */
+  /** The reason why the image is not offered; `null` if it is. */
   reason: string | null;
   /** UID of the study. */
   study: string;
@@ -44,14 +44,14 @@ export interface ImageRecord {
   name: string;
   /** When the item was created, in milliseconds. */
   created: number;
-  /** Attributes that metadata give. */
+  /** Attributes from metadata. */
   values: Partial<Record<MappedAttribute, string>>;
-  /** What searches compare, by index. */
+  /** Keys for searches by index. */
   keys: Partial<Record<IndexedKey, string>>;
   facts: ImageFacts | null;
   dicom: DicomFacts | null;
   /** UIDs of series and instances of DICOM. */
   uids: string[];
-  /** Samples that become 0 and 65535, for each optical path; measured when they are needed first. */
+  /** Samples that become 0 and 65535, for each optical path; measured when they are first needed. */
   ranges: { low: number; high: number }[] | null;
 }

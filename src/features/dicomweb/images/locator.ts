@@ -15,12 +15,12 @@ import type { ImageRecord } from './image-record.js';
 import type { ImageRecordModel } from './image-record.model.js';
 import { seriesOf, type InstancePlan, type SeriesPlan } from './structure.js';
 
-/** Images of one study that are looked at. */
+/** Maximum number of images of one study that are considered. */
 const maxImages = 1000;
-/** How long the records of a UID are cached, in milliseconds, and of how many UIDs. */
+/** How long the records of a UID are cached, in milliseconds, and for how many UIDs. */
 const [lifetimeMs, maxKnown] = [2000, 5000];
 
-/** An instance that is made of an image. */
+/** An instance that is made from an image. */
 export interface SlideInstance {
   kind: 'slide';
   item: ItemRecord;
@@ -29,7 +29,7 @@ export interface SlideInstance {
   plan: InstancePlan;
 }
 
-/** A file of DICOM. */
+/** A DICOM file. */
 export interface FileInstance {
   kind: 'file';
   item: ItemRecord;
@@ -38,7 +38,7 @@ export interface FileInstance {
   uid: string;
 }
 
-/** An instance that is made of an annotation. */
+/** An instance that is made from an annotation. */
 export interface AnnotationInstance {
   kind: 'annotation';
   item: ItemRecord;
@@ -62,7 +62,7 @@ export interface Address {
 
 const goneText = 'There is no such study, series or instance. Its image may have been replaced or removed; UIDs are others then.';
 
-/** Finds what UIDs stand for, as far as the caller may read it. */
+/** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
   readonly #known = new FreshCache<{ records: ImageRecord[] }>({ max: maxKnown, lifetimeMs });
   readonly #series = new WeakMap<ImageRecord, SeriesPlan[]>();
@@ -74,7 +74,7 @@ export class ImageLocator {
   /**
    * The instances of an address: of a study, of a series, or one.
    *
-   * @throws BadParameterError for what is no UID; NotFoundError; AccessDeniedError if the caller may read none of them.
+   * @throws BadParameterError for an invalid UID; NotFoundError; AccessDeniedError if the caller can read none of them.
    */
   async instances(address: Address, asker: Asker): Promise<Instance[]> {
     for (const uid of [address.study, address.series, address.instance]) {
@@ -95,21 +95,21 @@ export class ImageLocator {
     throw (denied as Error | null) ?? new NotFoundError(goneText);
   }
 
-  /** The only instance of an address. @throws as {@link ImageLocator.instances} */
+  /** The only instance of an address. @throws like {@link ImageLocator.instances} */
   async instance(address: Required<Address>, asker: Asker): Promise<Instance> {
     return (await this.instances(address, asker))[0]!;
   }
 
-  /** All instances of an image that the caller may read. */
+  /** All instances of an image that the caller can read. */
   ofRecord(item: ItemRecord, record: ImageRecord, asker: Asker): Promise<Instance[]> {
     return this.#ofImage({ item, record }, { study: record.study }, asker);
   }
 
-  /** Records that may have what is asked for: by the most exact UID. */
+  /** Records that may have the requested instances, found by the most specific UID. */
   async #records({ study, series, instance }: Address): Promise<ImageRecord[]> {
     const exact = instance ?? series ?? study;
     const own = await this.#of(exact);
-    // UIDs of annotations do not say what image they are of.
+    // UIDs of annotations do not say which image they belong to.
     return own.length > 0 || exact === study ? own : this.#of(study);
   }
 
@@ -117,7 +117,7 @@ export class ImageLocator {
     const found = this.#known.get(uid, async () => ({ records: await this.parts.model.ofUid(uid, baseOf(uid), maxImages) }));
     const { records } = found instanceof Promise ? await found : found;
     if (records.length > 0) return records;
-    // It may be the image that has just come.
+    // It may be an image that has just been added.
     await this.parts.index.settled();
     return this.parts.model.ofUid(uid, baseOf(uid), maxImages);
   }

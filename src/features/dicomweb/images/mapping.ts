@@ -1,6 +1,6 @@
 import { attributeOf, decimal } from '../format/dataset.js';
 
-/** Attributes that the metadata of items may give, each by the key of the same name unless the setting names another. */
+/** Attributes that the metadata of items can contain, each under the key of the same name unless the setting names another. */
 const mappedAttributes = [
   'PatientName',
   'PatientID',
@@ -31,17 +31,17 @@ const mappedAttributes = [
 /** One of {@link mappedAttributes}. */
 export type MappedAttribute = (typeof mappedAttributes)[number];
 
-/** Keys of metadata by the attributes that they give. */
+/** Keys of metadata by the attributes that they provide. */
 export type MetadataMapping = Readonly<Partial<Record<MappedAttribute, string>>>;
 
 /** Longest values by their representation, in characters. */
 const longest: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
 
 /**
- * Attributes that metadata give. Values that their attribute cannot have are left out.
+ * Attributes from metadata. Invalid values are left out.
  *
- * @param mapping keys by attributes; a key may be a path of names with dots. Attributes that it does not name have the key of their own name, also in an
- * object `dicom`.
+ * @param mapping keys by attributes; a key can be a path of names with dots. Attributes without an entry have the key of their own
+ * name, also in an object `dicom`.
  */
 export function mappedValues(metadata: unknown, mapping: MetadataMapping): Partial<Record<MappedAttribute, string>> {
   const found: Partial<Record<MappedAttribute, string>> = {};
@@ -67,7 +67,7 @@ export function valueAt(metadata: unknown, path: string): unknown {
   return at;
 }
 
-/** The text of a value; `null` for objects and the like. */
+/** The text of a value; `null` for objects and similar values. */
 export function plainText(value: unknown): string | null {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return null;
@@ -83,18 +83,18 @@ function written(keyword: MappedAttribute, value: unknown): string | null {
   if (vr === 'DA' || vr === 'TM' || vr === 'DT') return moment(vr, text);
   if (vr === 'DS') return Number.isFinite(Number(text)) ? decimal(Number(text)) : null;
   if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
-  // A backslash separates values, and other control characters mean nothing in most representations.
+  // A backslash separates values, and other control characters have no meaning in most representations.
   const clean = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
   return clean.slice(0, longest[vr] ?? 64);
 }
 
-/** Millimetres a pixel: one number, or those of row and column. */
+/** Millimeters per pixel: one number, or those of row and column. */
 function spacing(value: unknown): string | null {
   const [y, x = y] = [value].flat().map((each) => Number(plainText(each) ?? Number.NaN));
   return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y) ? `${decimal(y)}\\${decimal(x)}` : null;
 }
 
-/** A date, time or both as DICOM writes them; of ISO 8601, or written so already. */
+/** A date, time or both in the form of DICOM, from ISO 8601 or that form. */
 function moment(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const parts = /^(?:(\d{4})-?(\d\d)-?(\d\d))?[T ]?(?:(\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d*)?)?(?:Z|[+-]\d\d:?\d\d)?$/.exec(text);
   if (parts === null) return null;

@@ -6,9 +6,9 @@ import type { ImageFacts } from './image-facts.js';
 import { bitsOf, isColour, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
 
 export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
-/** Stands for what the standard requires and neither file nor metadata say. */
+/** Replaces values that the standard requires and neither file nor metadata contain. */
 export const unknownText = 'Unknown';
-/** Millimetres of the depth of an image, which no file says. */
+/** Thickness of an image in millimeters, which no file contains. */
 const depth = 0.001;
 
 /** A code as an item of a sequence. */
@@ -16,7 +16,7 @@ export function code(value: string, scheme: string, meaning: string): Attributes
   return { CodeValue: value, CodingSchemeDesignator: scheme, CodeMeaning: meaning };
 }
 
-/** A time as DICOM writes it, in UTC. */
+/** A time in the form of DICOM, in UTC. */
 export function dateTime(milliseconds: number): { date: string; time: string; both: string } {
   const text = new Date(milliseconds).toISOString();
   const [date, time] = [text.slice(0, 10).replaceAll('-', ''), text.slice(11, 19).replaceAll(':', '')];
@@ -52,7 +52,7 @@ export function equipmentAttributes({ values, facts }: ImageRecord): Attributes 
   };
 }
 
-/** Attributes of the specimen and of the glass that holds it. */
+/** Attributes of the specimen and of its glass slide. */
 function specimenAttributes({ values, base }: ImageRecord): Attributes {
   return {
     ContainerIdentifier: values.ContainerIdentifier ?? unknownText,
@@ -70,7 +70,7 @@ function specimenAttributes({ values, base }: ImageRecord): Attributes {
   };
 }
 
-/** Description of a series: that of the metadata, or the name of the item, with the position. */
+/** Description of a series: from the metadata, or the name of the item, with the position. */
 export function seriesDescription({ values, name }: ImageRecord, label: string): string {
   const text = values.SeriesDescription ?? name;
   return [text, label]
@@ -81,17 +81,17 @@ export function seriesDescription({ values, name }: ImageRecord, label: string):
     .trim();
 }
 
-/** What is known only where the image is open, or has been measured. */
+/** Data that are only known if the image is open, or has been measured. */
 export interface SlideDetails {
-  /** The profile of the colors. */
+  /** The color profile. */
   profile: Uint8Array | null;
   /** Samples that become 0 and 65535, for each optical path; `null` if samples are not scaled. */
   ranges: readonly { low: number; high: number }[] | null;
-  /** How the samples of frames are given. */
+  /** Transfer syntax of the samples. */
   syntax: string;
 }
 
-/** All attributes of an instance of an image, but the samples. */
+/** All attributes of an instance of an image, except the samples. */
 export function slideAttributes(
   record: ImageRecord & { facts: ImageFacts },
   series: SeriesPlan,
@@ -143,14 +143,14 @@ export function imageType(facts: ImageFacts, { shown }: Pick<InstancePlan, 'show
   return isFinest ? ['ORIGINAL', 'PRIMARY', 'VOLUME', 'NONE'] : ['DERIVED', 'PRIMARY', 'VOLUME', 'RESAMPLED'];
 }
 
-/** What the components of frames are in a transfer syntax. */
+/** The color space of frames in a transfer syntax. */
 function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
   if (samples === 1) return 'MONOCHROME2';
   if (stored !== null && syntax === syntaxes[0]) return stored.colours;
   return syntax === transferSyntaxes.jpeg ? 'YBR_FULL' : 'RGB';
 }
 
-/** Attributes of an instance that say how its frames are. */
+/** Attributes of an instance that describe its frames. */
 export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: string): Attributes {
   const bits = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
   const { samples, shown, paths, ratio, stored } = plan;
@@ -182,10 +182,10 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
   };
 }
 
-/** About how much smaller frames become that are encoded here. */
+/** Approximate compression ratio of frames that are encoded here. */
 const encodedRatio = 10;
 
-/** Size and place of an instance on the glass. */
+/** Size and position of an instance on the glass. */
 function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan): Attributes {
   const { mmX, mmY } = spacingOf(record)!;
   const { facts } = record;
@@ -204,7 +204,7 @@ function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePla
 function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan, { ranges }: SlideDetails): Attributes {
   const { facts } = record;
   const { mmX, mmY } = spacingOf(record)!;
-  // A level may end with a part of a pixel, so its pixels are as wide as the scale says, not as the sizes do.
+  // A level may end with a partial pixel, so the width of its pixels is computed from the scale, not from the sizes.
   const [scaleX, scaleY] =
     plan.shown.kind === 'level'
       ? [2 ** (facts.levels - 1 - plan.shown.level), 2 ** (facts.levels - 1 - plan.shown.level)]
@@ -220,7 +220,7 @@ function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: Instanc
   };
 }
 
-/** The samples of the file, from those that frames have. */
+/** The mapping from samples of frames to those of the file. */
 function valueMappings({ paths }: InstancePlan, ranges: readonly { low: number; high: number }[]): Attributes[] {
   return paths.map((path) => {
     const { low, high } = ranges[path] ?? ranges[0]!;

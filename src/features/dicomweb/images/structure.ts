@@ -5,12 +5,12 @@ import { transferSyntaxes } from '../format/dataset.js';
 import { uidOf } from '../format/uids.js';
 import type { ImageFacts } from './image-facts.js';
 
-/** What an instance shows. */
+/** The content of an instance. */
 type Shown =
   | { kind: 'level'; level: number; isThumbnail: boolean }
   | { kind: 'associated'; name: string; flavor: 'LABEL' | 'OVERVIEW' | 'THUMBNAIL' };
 
-/** One instance, as it follows from the facts of an image. */
+/** One instance, derived from the properties of an image. */
 export interface InstancePlan {
   uid: string;
   seriesUid: string;
@@ -23,15 +23,15 @@ export interface InstancePlan {
   rows: number;
   matrixColumns: number;
   matrixRows: number;
-  /** Frames of one optical path. */
+  /** Number of frames of one optical path. */
   tiles: number;
   /** The optical paths of the frames, by their numbers among those of the image. */
   paths: readonly number[];
   samples: 1 | 3;
-  /** How its tiles are stored, where these are its frames. */
+  /** How its tiles are stored, if these are its frames. */
   stored: Pick<StoredLevel, 'encoding' | 'colours'> | null;
   ratio: number;
-  /** Transfer syntaxes in which frames are given; the first is that of the whole instance, unless another one is asked for. */
+  /** Transfer syntaxes of frames; the first is the default for the whole instance. */
   syntaxes: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface SeriesPlan {
   instances: readonly InstancePlan[];
 }
 
-/** Maximum number of bytes of native samples that the length of an element can say. */
+/** Maximum number of bytes of native samples that the length of an element can express. */
 export const maxNativeBytes = 2 ** 32 - 2;
 
 const flavors: Readonly<Record<string, 'LABEL' | 'OVERVIEW' | 'THUMBNAIL'>> = {
@@ -58,12 +58,12 @@ const storedSyntaxes = {
   'jpeg2000-lossless': transferSyntaxes.jpeg2000Lossless,
 } as const satisfies Record<StoredLevel['encoding'], string>;
 
-/** Whether an image has colors. Others have an optical path for each band that is not alpha. */
+/** Whether an image has colors. Others have an optical path for each band except alpha. */
 export function isColour({ dtype, bandCount }: Pick<ImageFacts, 'dtype' | 'bandCount'>): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
 
-/** Bands that are no alpha. */
+/** Number of bands except alpha. */
 function plainBands({ bandCount }: ImageFacts): number {
   return bandCount === 2 || bandCount === 4 ? bandCount - 1 : bandCount;
 }
@@ -89,15 +89,12 @@ export function opticalPaths(facts: ImageFacts): OpticalPath[] {
   );
 }
 
-/** Bits of the samples that frames have. Samples of other types are scaled to 16 bits. */
+/** Bits of the samples in frames. Samples of other types are scaled to 16 bits. */
 export function bitsOf({ dtype }: Pick<ImageFacts, 'dtype'>): 8 | 16 {
   return dtype === 'uint8' ? 8 : 16;
 }
 
-/**
- * The samples that become 0 and 65535, where samples are scaled; `null` if they stay as they are; `measured` where they have to be
- * looked for.
- */
+/** The samples that become 0 and 65535, if samples are scaled; `null` if not; `measured` if they have to be measured. */
 export function fixedRange({
   dtype,
   sampleBits,
@@ -121,14 +118,14 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
 
 type Plan = Omit<InstancePlan, 'seriesUid' | 'number' | 'position'>;
 
-/** Numbers of instances in UIDs: levels are counted from 0, associated images from here, and the thumbnail has one of its own. */
+/** Numbers of instances in UIDs: levels are counted from 0, associated images from here, and the thumbnail has a separate one. */
 const firstAssociated = 2048;
 const thumbnailNumber = 4095;
 
 function levelInstances(base: string, facts: ImageFacts, position: number): Plan[] {
   const paths = opticalPaths(facts).map((_, path) => path);
   const samples = isColour(facts) ? 3 : 1;
-  // The coarsest level is the thumbnail, where viewers need it in no other form: as one frame of exactly its size.
+  // The coarsest level is used as the thumbnail if it is one frame of exactly its size.
   const isLast = facts.levels > 1 && paths.length === 1;
   const plans: Plan[] = [];
   for (let level = facts.levels - 1; level >= (isLast ? 1 : 0); level--) {
@@ -199,13 +196,13 @@ function associatedInstances(base: string, facts: ImageFacts): Plan[] {
   });
 }
 
-/** How much smaller the levels became from which others are made; 1 where nothing was lost. */
+/** Compression ratio of the levels from which others are made; 1 if they are lossless. */
 function sourceRatio({ stored, ratios, levels }: ImageFacts): number {
   const finest = stored[levels - 1];
   return finest == null || finest.encoding === 'jpeg2000-lossless' ? 1 : (ratios[levels - 1] ?? 1);
 }
 
-/** Bytes of a frame in native form. */
+/** Size of a native frame in bytes. */
 export function frameBytes(
   facts: ImageFacts,
   { columns, rows, samples }: { columns: number; rows: number; samples: number },

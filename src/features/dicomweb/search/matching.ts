@@ -40,7 +40,7 @@ function isNumber(vr: string): boolean {
   return ['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD'].includes(vr);
 }
 
-/** With fuzzy matching each word need only begin a word of the name. */
+/** With fuzzy matching, each word need only match the start of a word of the name. */
 function fitsName(name: string, wanted: string, fuzzy: boolean): boolean {
   if (!fuzzy) return /[*?]/.test(wanted) ? fitsPattern(name, wanted) : name === wanted;
   if (fitsPattern(name, wanted)) return true;
@@ -51,7 +51,10 @@ function fitsName(name: string, wanted: string, fuzzy: boolean): boolean {
     .every((word) => words.some((each) => each.startsWith(word)));
 }
 
-/** Whether a date or time is the wanted one, or within the range. A shorter end of a range includes all that begin with it. */
+/**
+ * Whether a date or time equals the requested one, or is within the range. A shorter end of a range includes everything that begins
+ * with it.
+ */
 function inRange(text: string, wanted: string): boolean {
   const clean = text.replaceAll(':', '');
   const [from = '', to] = wanted.replaceAll(':', '').split('-');
@@ -59,7 +62,7 @@ function inRange(text: string, wanted: string): boolean {
   return clean !== '' && (from === '' || clean >= from) && (to === '' || clean.slice(0, to.length) <= to);
 }
 
-/** Whether a text fits a pattern of `*` and `?`. The time is at most the product of both lengths. */
+/** Whether a text matches a pattern of `*` and `?`. The time is at most the product of both lengths. */
 function fitsPattern(text: string, pattern: string): boolean {
   let [at, star, mark, i] = [0, -1, 0, 0];
   while (i < text.length) {

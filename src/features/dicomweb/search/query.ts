@@ -7,34 +7,34 @@ export interface Match {
   /** Tags from the outermost sequence on. */
   path: readonly string[];
   vr: string;
-  /** Values, one of which it must have; empty for those that match anything. */
+  /** Values, one of which it must have; empty if everything matches. */
   values: readonly string[];
 }
 
-/** A search, as it was asked for. */
+/** A search request. */
 export interface SearchQuery {
   matches: readonly Match[];
-  /** Tags of further attributes; `all` for all there are. */
+  /** Tags of further attributes; `all` for all of them. */
   include: ReadonlySet<string> | 'all';
   limit: number;
   offset: number;
   fuzzy: boolean;
 }
 
-/** Results of one answer, when the request names no number, and at most. */
+/** Default and maximum number of results in one answer. */
 export const maxResults = 1000;
-/** Maximum number of conditions of a search, values of one, and characters of a value. */
+/** Maximum number of conditions of a search, of values of one, and of characters of a value. */
 const maxMatches = 100;
 const maxValues = 1000;
 const maxValueLength = 1024;
 
-/** Parameters of the query that are no attributes. */
+/** Query parameters that are not attributes. */
 const otherNames = new Set(['token', 'access_token', 'accept', 'charset']);
 
-/** Representations of which a value may be a list of values. */
+/** Representations whose value can be a list of values. */
 const listed: ReadonlySet<string> = new Set(['UI']);
 
-/** @throws BadParameterError for what is no search. */
+/** @throws BadParameterError for an invalid search. */
 export function parseSearch(url: string): SearchQuery {
   const start = url.indexOf('?');
   const text = start < 0 ? '' : url.slice(start + 1);
@@ -89,7 +89,7 @@ function fields(values: readonly string[]): ReadonlySet<string> | 'all' {
   return new Set(names.map((name) => pathOf(name).path[0]!));
 }
 
-/** Tags of an attribute by keyword or tag, of one in a sequence with dots between. */
+/** Tags of an attribute by keyword or tag; names of attributes in sequences are separated by dots. */
 function pathOf(name: string): { path: string[]; vr: string } {
   const parts = name.split('.');
   if (name.length > 200 || parts.length > 8) throw unknown(name);
@@ -121,7 +121,7 @@ function readMatch(name: string, sent: readonly string[]): Match {
   return { path, vr, values: values.some((value) => value === '' || value === '*') ? [] : values };
 }
 
-/** Searches for UIDs may end with a star, although the standard does not ask for it. */
+/** Searches for UIDs can end with an asterisk, although the standard does not require it. */
 function checkUid(name: string, value: string): void {
   if (value.length > 64 || !/^(?:[\d.]*\*?)$/.test(value))
     throw new BadParameterError(`A value of ${name} is no UID: at most 64 digits and dots.`);

@@ -14,7 +14,7 @@ import {
 import { isAssociatedFile } from '../images/locator.js';
 import { seriesOf, type InstancePlan, type SeriesPlan } from '../images/structure.js';
 
-/** A series as searches return it, with its instances. */
+/** A series in search results, with its instances. */
 export interface SeriesRow {
   uid: string;
   modality: string;
@@ -22,11 +22,11 @@ export interface SeriesRow {
   instances: readonly InstanceRow[];
 }
 
-/** An instance as searches return it. */
+/** An instance in search results. */
 interface InstanceRow {
   uid: string;
   attributes: DicomJson;
-  /** Further attributes, which are made where a request wants them. */
+  /** Further attributes, which are made if a request needs them. */
   all: () => DicomJson;
 }
 
@@ -50,14 +50,14 @@ function pick(dataset: DicomJson, tags: readonly string[]): DicomJson {
   return Object.fromEntries(tags.flatMap((tag) => (dataset[tag] === undefined ? [] : [[tag, dataset[tag]]])));
 }
 
-/** Attributes of a study that its images give. */
+/** Attributes of a study that come from its images. */
 export function studyJson(record: ImageRecord): DicomJson {
   const [file] = record.dicom?.files ?? [];
   if (file !== undefined) return pick(file, studyTags);
   return toJson({ SpecificCharacterSet: 'ISO_IR 192', ...studyAttributes(record) }, '');
 }
 
-/** The series of an image, without its annotations. @param isWhole whether label and overview are among them. */
+/** The series of an image, without its annotations. @param isWhole whether to include label and overview. */
 export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] {
   const { facts, dicom } = record;
   if (dicom !== null) return dicomSeries(isWhole ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));

@@ -17,7 +17,7 @@ const description =
   'Parameters are attributes by keyword or tag, with exact values, ranges of dates and times, and the wild cards * and ?; `includefield`, `limit`, `offset` and ' +
   `\`fuzzymatching\`. An answer has at most ${maxResults} results; the header \`Warning\` says when there are more. A search that would look at more than ${maxScanned} images is refused.`;
 
-/** Requires that the client takes JSON, as all answers to searches and all metadata are. */
+/** Requires that the client accepts JSON, the form of all search results and metadata. */
 export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {
   const accepted = parseAccept(headers.accept, sent.accept);
   const isTaken = accepted.some(

@@ -18,15 +18,15 @@ import { meets } from './matching.js';
 import type { Match, SearchQuery } from './query.js';
 import { imageSeries, studyJson, type SeriesRow } from './rows.js';
 
-/** What is searched for. */
+/** The kind of results. */
 export type SearchLevel = 'studies' | 'series' | 'instances';
 
-/** Images that one search looks at. */
+/** Maximum number of images that one search considers. */
 export const maxScanned = 100_000;
-/** Images that are read at a time. */
+/** Number of images that are read at a time. */
 const pageSize = 200;
 
-/** What {@link ImageSearch} works with. */
+/** Dependencies of {@link ImageSearch}. */
 export interface SearchParts {
   records: HostRecords;
   access: HostAccess;
@@ -40,17 +40,17 @@ export interface SearchParts {
 /** The result of a search. */
 export interface Found {
   rows: DicomJson[];
-  /** Whether there are more than these. */
+  /** Whether there are more results. */
   hasMore: boolean;
 }
 
-/** A search with what its address says. */
+/** A search with the data from its address. */
 export interface SearchRequest {
   level: SearchLevel;
   query: SearchQuery;
   study?: string;
   series?: string;
-  /** Address that the addresses of results begin with. */
+  /** Start of the addresses of results. */
   root: string;
   asker: Asker;
   signal: AbortSignal;
@@ -62,11 +62,11 @@ interface Image {
   series: SeriesRow[];
 }
 
-/** Searches the images that a caller may read. */
+/** Searches the images that a caller can read. */
 export class ImageSearch {
   constructor(private readonly parts: SearchParts) {}
 
-  /** @throws LargeImageError `too-large` if too many images would have to be looked at. */
+  /** @throws LargeImageError `too-large` if too many images would have to be considered. */
   async search(request: SearchRequest): Promise<Found> {
     await this.parts.index.settled();
     const { asker, signal } = request;
@@ -96,7 +96,7 @@ export class ImageSearch {
     return collected.found;
   }
 
-  /** The other readable images of a study, which the conditions that the index has answered may have left out. */
+  /** The other readable images of a study, which the indexed conditions may have left out. */
   async #othersOf(group: readonly Image[], request: SearchRequest): Promise<Image[]> {
     const { study, base } = group[0]!.record;
     if (study === uidOf(base, 'study')) return [];
@@ -108,7 +108,7 @@ export class ImageSearch {
     return others;
   }
 
-  /** Images that may have what is searched for, those of one study one after the other. */
+  /** Images that may match, with those of one study consecutive. */
   async *#images(request: SearchRequest, matches: readonly Match[]): AsyncGenerator<Image> {
     const { asker, signal } = request;
     const filter = await this.parts.access.filter(asker.caller, 'item', 0);
@@ -147,7 +147,7 @@ export class ImageSearch {
     }
   }
 
-  /** The images of the UIDs that are searched for; `null` if none are. */
+  /** The images with the requested UIDs; `null` if the search has none. */
   async #ofUids(matches: readonly Match[]): Promise<ImageRecord[] | null> {
     for (const tag of ['0020000D', '00080018', '0020000E']) {
       const match = matches.find(({ path, values }) => path.length === 1 && path[0] === tag && values.length > 0);
@@ -163,7 +163,7 @@ export class ImageSearch {
     return null;
   }
 
-  /** The ones of some images that the caller may read, as they are now. */
+  /** Filters images to those that the caller can read, with current records. */
   async *#readable(
     records: readonly ImageRecord[],
     request: SearchRequest,
@@ -206,7 +206,7 @@ export class ImageSearch {
     return rows;
   }
 
-  /** Whether the caller may read all that an image is made of. */
+  /** Whether the caller can read all parts of an image. */
   async #mayReadParts({ id, largeImage }: ItemRecord, caller: Caller | null): Promise<boolean> {
     const { images } = this.parts;
     if (images.registry.get(largeImage?.sourceName ?? '')?.readsFolder === undefined) return true;
@@ -275,7 +275,7 @@ function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchReq
   };
   if (level === 'studies') {
     const deep = matches.every((match) => isOf(ofStudy, match));
-    // Conditions on series and instances hold for a study that has one of these.
+    // Conditions on series and instances apply to a study that has a matching one.
     const row = deep
       ? ofStudy
       : all
@@ -323,7 +323,7 @@ function shown(base: DicomJson, all: DicomJson, { include }: SearchQuery): Dicom
   return Object.fromEntries(Object.entries({ ...more, ...base }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The rows of a page, as they are found. */
+/** Collects the rows of a page. */
 class Collected {
   readonly #rows: DicomJson[] = [];
   #skipped = 0;
@@ -335,7 +335,7 @@ class Collected {
     return { rows: this.#rows, hasMore: this.#hasMore };
   }
 
-  /** @returns false if there is enough. */
+  /** @returns false if there are enough. */
   add(rows: readonly DicomJson[]): boolean {
     for (const row of rows) {
       if (this.#skipped < this.query.offset) this.#skipped += 1;

@@ -35,12 +35,15 @@ const identifierText: Parameter<ImageIdentifier | undefined> = {
 /** Path parameter that names the image. */
 export const imagePath = { identifier: required(identifierText) };
 
-/** The identifier of an image as it is written in addresses. It is the inverse of parsing the path parameter. */
+/** The identifier of an image in addresses, the inverse of parsing the path parameter. */
 export function identifierOf({ itemId, frame }: ImageIdentifier): string {
   return frame === 0 ? itemId : `${itemId}_${frame}`;
 }
 
-/** The item of the image in the path. The caller must be allowed to read it and the items of all files that its image is made of. */
+/**
+ * Loads the item of the image in the path. The caller must be allowed to read it and the items of all files that its image is made
+ * from.
+ */
 export function mayReadImage(
   { params, caller }: Pick<RouteRequest, 'caller'> & { params: { identifier: ImageIdentifier } },
   { images }: Pick<PictureContext, 'images'>,
@@ -48,7 +51,7 @@ export function mayReadImage(
   return images.load(params.identifier.itemId, caller);
 }
 
-/** The address that all addresses of IIIF begin with, with the origin under which the client has reached this server. */
+/** The start of all IIIF addresses, with the origin under which the client has reached this server. */
 export function iiifRoot({ origin, root }: Pick<RouteRequest, 'origin' | 'root'>): string {
   return `${origin}${root}/iiif`;
 }

@@ -48,7 +48,7 @@ const info = defineRoute({
     const { frame } = params.identifier;
     const root = iiifRoot(asked);
     const facts = await images.use(item, (image) => {
-      // This throws when the frame does not exist, so that there is no description of it either.
+      // This throws if the frame does not exist, so that there is no description of it either.
       image.iiifPlan({ region: 'full', size: 'max', rotation: '0', file: 'default.jpg' }, frame);
       return image.iiifFacts();
     });
@@ -67,7 +67,7 @@ const info = defineRoute({
   },
 });
 
-/** Pixels of the result up to which a picture is kept in the tile cache. Viewers request their tiles as such pictures. */
+/** Maximum number of pixels of a picture that is kept in the tile cache. Viewers request their tiles as such pictures. */
 const keptPixels = 2 ** 20;
 
 const picture = defineRoute({

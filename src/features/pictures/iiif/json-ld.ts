@@ -4,7 +4,7 @@ import { Reply } from '../../../http/reply.js';
 /** Media types of documents of IIIF. */
 export const jsonLdTypes = ['application/ld+json', 'application/json'] as const;
 
-/** Answers with a document of IIIF as JSON-LD, or as plain JSON when the client accepts only that. */
+/** Answers with an IIIF document as JSON-LD, or as plain JSON if the client accepts only that. */
 export function jsonLd(headers: IncomingMessage['headers'], context: string, value: object): Reply {
   const accept = (headers.accept ?? '').toLowerCase();
   const isPlain = accept.includes('application/json') && !accept.includes('ld+json');

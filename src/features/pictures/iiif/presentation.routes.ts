@@ -86,7 +86,7 @@ const ofFolder = defineRoute({
 });
 
 /**
- * Like {@link presented}, but `null` if the image cannot be opened or the caller may not read all its parts. Other errors are
+ * Like {@link presented}, but `null` if the image cannot be opened or the caller cannot read all its parts. Other errors are
  * thrown.
  */
 function unreadable(error: unknown): null {

@@ -10,7 +10,7 @@ const maxFrames = 1000;
 /** Longest side of thumbnails in pixels. */
 const thumbnailSide = 256;
 
-/** An image of which a manifest is written. */
+/** An image for a manifest. */
 export interface PresentedImage {
   itemId: string;
   name: string;
@@ -21,7 +21,7 @@ export interface PresentedImage {
 
 type Json = Record<string, unknown>;
 
-/** A frame as the metadata of a large image list it: its number, and its index along each axis. */
+/** A frame in the metadata of a large image: its number, and its index along each axis. */
 interface Frame {
   Frame: number;
   [key: string]: unknown;
@@ -61,7 +61,7 @@ export function itemManifest(root: string, image: PresentedImage): Json {
 /**
  * The manifest of images of a folder, with a canvas for the first position of each image.
  *
- * @param left how many images of the folder are not in `images`.
+ * @param left number of images of the folder that are not in `images`.
  */
 export function folderManifest(
   root: string,

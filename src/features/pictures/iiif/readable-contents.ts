@@ -8,7 +8,7 @@ export const maxListed = 1000;
 
 type Services = Pick<PictureContext, 'records' | 'access'>;
 
-/** The first images in a folder that the caller may read. */
+/** The first images in a folder that the caller can read. */
 export async function readableImages(
   { records, access }: Services,
   folder: FolderRecord,
@@ -17,7 +17,7 @@ export async function readableImages(
   return imagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
 }
 
-/** The first subfolders of a folder that the caller may read. */
+/** The first subfolders of a folder that the caller can read. */
 export async function readableFolders(
   { records, access }: Services,
   folder: FolderRecord,

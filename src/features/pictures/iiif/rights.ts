@@ -3,8 +3,8 @@ const known =
   /^https?:\/\/((?:www\.)?creativecommons\.org\/(?:licenses|publicdomain)\/|rightsstatements\.org\/vocab\/)\S{1,200}$/i;
 
 /**
- * Reads rights from metadata of an item: `rights` or `license`, when it is an address of Creative Commons or RightsStatements.org, and
- * `attribution`, the text that names the author.
+ * Reads rights from metadata of an item: `rights` or `license`, if it is an address of Creative Commons or RightsStatements.org,
+ * and `attribution`, the text that names the author.
  */
 export function rightsOf(metadata: unknown): { rights?: string; attribution?: string } {
   if (typeof metadata !== 'object' || metadata === null) return {};

@@ -4,7 +4,7 @@ const address = { type: 'string', format: 'uri' } as const;
 const rights = { ...address, description: 'A statement of Creative Commons or RightsStatements.org.' } as const;
 const size = { width: anyInteger, height: anyInteger };
 
-/** Texts by language. The key `none` means that the language is not known. */
+/** Texts by language. The key `none` means that the language is unknown. */
 const texts = component('IiifTexts', mapOf(listOf(anyText)));
 const labelled = objectOf({ label: texts, value: texts });
 

@@ -1,12 +1,12 @@
 import { sortInSlices } from '../../../tilesource/style/sorted-values.js';
 import type { ElementStore, StoredElements } from '../../annotations/elements/element-store.js';
 
-/** Tells the index of an element in its annotation from its order. */
+/** Returns the index of an element in its annotation from its order. */
 export interface Ranks {
   of(order: number): number;
 }
 
-/** Reads the orders of all elements: they have gaps where elements were removed. */
+/** Reads the orders of all elements, which have gaps where elements were removed. */
 export async function ranksOf(store: Pick<ElementStore, 'marks'>, elements: StoredElements): Promise<Ranks> {
   const orders = new Float64Array(elements.count);
   let count = 0;

@@ -2,7 +2,7 @@ import { boxCorners } from '../../../annotation-format/formats/geometry.js';
 import type { Coordinate } from '../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 
-/** Labels of pixels: whole numbers, 0 where nothing is. */
+/** Labels of pixels: whole numbers, 0 for background. */
 export type LabelPixels = Uint8Array | Uint16Array | Uint32Array;
 
 /** A square of pixels of a level. Positions are in pixels of the level. */
@@ -63,7 +63,7 @@ function paintPoint(pixels: LabelPixels, view: LabelView, [x, y]: Coordinate, la
   paintPixel(pixels, view, Math.floor(x / view.scale), Math.floor(y / view.scale), label);
 }
 
-/** Draws the pixels that Bresenham's algorithm gives between the pixels that the vertices are in. */
+/** Draws the pixels of Bresenham's algorithm between the pixels of the vertices. */
 function paintLine(pixels: LabelPixels, view: LabelView, points: readonly Coordinate[], label: number): void {
   const at = ([x, y]: Coordinate) => [Math.floor(x / view.scale), Math.floor(y / view.scale)] as const;
   for (let index = 0; index < Math.max(1, points.length - 1); index += 1) {
@@ -79,7 +79,7 @@ function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1
   const isOutside = (a: number, b: number, first: number) => Math.max(a, b) < first || Math.min(a, b) >= first + side;
   if (isOutside(x0, x1, left) || isOutside(y0, y1, top)) return;
   const isSteep = Math.abs(y1 - y0) > Math.abs(x1 - x0);
-  // Along the longer axis one pixel is drawn at each step. Only the steps inside the view are taken.
+  // Along the longer axis one pixel is drawn at each step. Only steps inside the view are made.
   const [from, to, otherFrom, otherTo] = isSteep ? [y0, y1, x0, x1] : [x0, x1, y0, y1];
   const length = Math.abs(to - from);
   const step = Math.sign(to - from);
@@ -136,7 +136,7 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
   }
 }
 
-/** The first pixel of a level whose center is at a position of the base layer or behind it. */
+/** The first pixel of a level whose center is at or after a position of the base layer. */
 function firstCentre(position: number, scale: number): number {
   return Math.ceil(position / scale - 0.5);
 }
@@ -148,7 +148,7 @@ interface Ellipse {
   rotation: number;
 }
 
-/** Fills all pixels whose center is inside of an ellipse or on it. */
+/** Fills all pixels whose center is inside or on an ellipse. */
 function fillEllipse(pixels: LabelPixels, view: LabelView, { center, width, height, rotation }: Ellipse, label: number): void {
   const { left, top, side, scale } = view;
   const [a, b] = [width / 2, height / 2];

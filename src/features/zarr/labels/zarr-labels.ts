@@ -21,7 +21,7 @@ import { chunkAt, replyWithChunk, type ChunkAddress, type StoreRequest } from '.
 
 /** Maximum number of annotations that are listed as labels. */
 const maxLabels = 500;
-/** Lists of groups, and tables of ranks, that are remembered. */
+/** Number of lists of groups, and of tables of ranks, that are remembered. */
 const maxKnown = 1000;
 const maxRanks = 4;
 
@@ -53,7 +53,7 @@ export class ZarrLabels {
 
   constructor(private readonly options: ZarrLabelsOptions) {}
 
-  /** The group `labels` with the labels that the caller may read; nothing where there are none. */
+  /** The group `labels` with the labels that the caller can read; nothing if there are none. */
   async nodes(item: ItemRecord, image: ArrayImage, { caller, signal }: StoreRequest): Promise<ZarrNodes> {
     const nodes = new Map<string, ZarrNode>();
     const names: string[] = [];
@@ -106,14 +106,14 @@ export class ZarrLabels {
       if (annotation.itemId === item.id && annotation.active) return annotation;
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
-      // A program may have seen the label before, and would take 404 for an area without elements.
+      // A program may have seen the label before, and would treat 404 as an area without elements.
       if (error.code === 'access-denied') throw new LargeImageError('login-required', error.message, { cause: error });
       if (error.code !== 'unknown-id' && error.code !== 'invalid') throw error;
     }
     throw absent();
   }
 
-  /** The samples of a chunk; `null` if no element meets it. */
+  /** The samples of a chunk; `null` if no element overlaps it. */
   async #paint(
     elements: StoredElements,
     image: ArrayImage,
@@ -126,7 +126,7 @@ export class ZarrLabels {
     const numbers = new Map(elements.groups.map((name, at) => [name, at + 1]));
     const ranks = isObjects ? await this.#ranksOf(elements, signal) : null;
     const [lowX, lowY, span] = [view.left * view.scale, view.top * view.scale, side * view.scale];
-    // Lines are a pixel wide, and may reach a pixel out of their boxes.
+    // Lines are a pixel wide, and may extend a pixel beyond their boxes.
     const margin = view.scale;
     const conditions = [
       { field: 'highx', operator: '$gte', value: lowX - margin },
@@ -146,7 +146,7 @@ export class ZarrLabels {
   #ranksOf(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
     const known = this.#ranks.get(elements.content);
     if (known !== undefined) return known;
-    // It is made for all who wait for it, so the signal of the first does not end it.
+    // The chunk is made for all requests that wait for it, so the signal of the first does not cancel it.
     signal.throwIfAborted();
     const making = ranksOf(this.options.annotations.store, elements);
     this.#ranks.set(elements.content, making);
@@ -164,7 +164,7 @@ export class ZarrLabels {
   }
 }
 
-/** The smallest type that holds the numbers of so many groups. */
+/** The smallest type for the numbers of this many groups. */
 function typeOf(groups: number): LabelType {
   return groups < 2 ** 8 ? 'uint8' : groups < 2 ** 16 ? 'uint16' : 'uint32';
 }

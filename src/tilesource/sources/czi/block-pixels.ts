@@ -133,9 +133,9 @@ async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType,
 }
 
 /**
- * Decodes a sub-block, or some of its rows when they can be read without the others.
+ * Decodes a sub-block, or some of its rows if they can be read without the others.
  *
- * @throws TileSourceError if it is corrupt, too large, or has a compression that is not supported.
+ * @throws TileSourceError if it is corrupt, too large, or has an unsupported compression.
  */
 export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | null, signal?: AbortSignal): Promise<Raster> {
   const type = pixelTypeOf(block.pixelType);

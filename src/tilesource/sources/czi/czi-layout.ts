@@ -11,7 +11,7 @@ const maxFrames = 100_000;
 const axisOrder = ['C', 'Z', 'T'];
 /** The axis of scenes, which exists when scenes overlap. */
 const sceneAxis = 'XY';
-/** Maximum number of comparisons of sub-blocks. When they find no overlap, the scenes count as disjoint, as the format demands. */
+/** Maximum number of comparisons of sub-blocks. If they find no overlap, the scenes count as disjoint, as the format requires. */
 const maxComparisons = 5_000_000;
 /** Number of sub-blocks that are processed before other work on the event loop can run. */
 const blocksAtOnce = 256;

@@ -95,7 +95,7 @@ function readChannels(metadata: XmlElement): CziFacts['channels'] {
   });
 }
 
-/** Reads the facts from XML. @throws TileSourceError if it is not well formed. */
+/** Reads the metadata from XML. @throws TileSourceError if it is not well formed. */
 export function readCziFacts(xml: string): CziFacts {
   const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
   const distances = children(at(metadata, 'Scaling', 'Items'), 'Distance');

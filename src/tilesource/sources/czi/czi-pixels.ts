@@ -11,7 +11,7 @@ import type { SubBlock } from './sub-blocks.js';
 
 /** Number of sub-blocks of a rectangle that are decoded at the same time. */
 const sideBySide = 4;
-/** Maximum number of sub-blocks that one tile is drawn from. */
+/** Maximum number of sub-blocks in one tile. */
 const maxBlocks = 10_000;
 
 /** A rectangle of a frame at a scale. The scale is in pixels of full resolution per pixel. */

@@ -25,7 +25,7 @@ interface Coverage {
 /** Tolerance for rounding errors, in pixels. */
 const epsilon = 1e-6;
 
-/** Computes the coverage along one axis. A target pixel is drawn when the picture covers its center. */
+/** Computes the coverage along one axis. A target pixel is drawn if the picture covers its center. */
 function coverage(offset: number, step: number, sourceLength: number, targetLength: number): Coverage {
   const start = Math.max(0, Math.ceil(offset - 0.5 - epsilon));
   const end = Math.min(targetLength, Math.ceil(offset + sourceLength * step - 0.5 - epsilon));

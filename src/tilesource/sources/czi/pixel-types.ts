@@ -5,7 +5,7 @@ import { sampleBytes, type SampleType } from '../../raster.js';
 export interface PixelType {
   name: string;
   dtype: SampleType;
-  /** Samples of one pixel in the file. Colors are stored blue first. */
+  /** Number of samples of one pixel in the file. Colors are stored blue first. */
   stored: number;
   /** Number of visible samples of one pixel. */
   bands: 1 | 3;

@@ -54,7 +54,7 @@ export class CziBytes {
     return checkSegment({ header, position, name, size: this.size });
   }
 
-  /** @throws TileSourceError if this is not the beginning of a CZI file. */
+  /** @throws TileSourceError if this is not the start of a CZI file. */
   async header(): Promise<CziHeader> {
     const wanted = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
     const view = await this.exactly(0, wanted, 'the file header');

@@ -194,7 +194,7 @@ class DeepZoomTileSource implements TileSource {
   }
 }
 
-/** Whether browsers decode the colors of a JPEG file as JFIF: no marker at its beginning states other colors. */
+/** Whether browsers decode the colors of a JPEG file as JFIF: no marker at its start declares other colors. */
 function isOrdinaryJpeg(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2 ** 16));
   const isPlain = head.readUInt16BE(0) === 0xff_d8 && (head[3] === 0xdb || head.toString('latin1', 6, 10) === 'JFIF');

@@ -237,7 +237,7 @@ function pixelModule(
  *
  * @param isWhole whether these are all bytes of the file.
  * @returns `null` if the samples begin after these bytes.
- * @throws TileSourceError if it is no DICOM file, contradicts itself or holds no image.
+ * @throws TileSourceError if it is not a DICOM file, contradicts itself or contains no image.
  */
 export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts | null {
   const dataSet = parse(bytes);

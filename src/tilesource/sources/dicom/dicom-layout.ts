@@ -10,7 +10,7 @@ const maxPlanes = 100_000;
 const maxListedTiles = 10_000_000;
 /** Number of frames that are listed between checks of the time. */
 const listedAtOnce = 1024;
-/** Maximum number of frames of which one tile is made: levels may have frames of single pixels. */
+/** Maximum number of frames in one tile, because levels may have frames of single pixels. */
 const maxFramesOfTile = 4096;
 /** Names of associated images by the flavor of their instances. */
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
@@ -87,7 +87,7 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   };
 }
 
-/** @throws TileSourceError if a tile would be made of too many frames. */
+/** @throws TileSourceError if a tile would consist of too many frames. */
 function requireFewFrames(count: number): void {
   if (count > maxFramesOfTile)
     throw new TileSourceError(`A tile of the DICOM would need ${count} frames; at most ${maxFramesOfTile}.`);
@@ -193,7 +193,7 @@ function sameSamples(a: DicomInstance, b: DicomInstance): boolean {
 }
 
 /**
- * The layout of an image that is not slide. The frames of all files with the same size are planes along Z, in the order of their
+ * The layout of an image that is not a slide. The frames of all files with the same size are planes along Z, in the order of their
  * numbers.
  */
 function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
@@ -217,7 +217,7 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
 }
 
-/** Puts the files of one series in order. @throws TileSourceError if they make up no image. */
+/** Puts the files of one series in order. @throws TileSourceError if they form no image. */
 export async function layOut(instances: readonly DicomInstance[], opened: DicomInstance): Promise<DicomLayout> {
   const { isSlide } = opened.facts;
   const seen = new Set<string>();

@@ -52,7 +52,7 @@ function codecOf({ transferSyntax }: DicomFacts): Codec {
 }
 
 const plainPhotometrics: readonly string[] = ['RGB', 'YBR_FULL', 'YBR_FULL_422'];
-/** Further colors of JPEG 2000, which converts them to RGB. The colors of JPEG are those that its frames say. */
+/** More color spaces of JPEG 2000, which it converts to RGB. JPEG frames declare their own. */
 const transformedPhotometrics: readonly string[] = ['YBR_ICT', 'YBR_RCT'];
 
 function isKnownColour({ photometric }: DicomFacts, codec: Codec): boolean {
@@ -224,7 +224,7 @@ function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
   };
 }
 
-/** The stored bytes of a frame when they are a JPEG that browsers show with the right colors; otherwise `null`. */
+/** The stored bytes of a frame if they are a JPEG that browsers show with the right colors; otherwise `null`. */
 export async function storedJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
   const { facts } = instance;
   const isPlain =

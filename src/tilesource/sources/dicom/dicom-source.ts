@@ -23,7 +23,9 @@ import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './dicom-layout.js';
 import { areQuicklyDecoded, checkFirstFrame, readFrame, sampleShape, storedJpeg, whiteOf } from './dicom-pixels.js';
 
-/** Maximum number of files of one item that are searched for instances of the series, and how many of them at the same time. */
+/**
+ * Maximum number of files of one item that are searched for instances of the series, and number of them opened at the same time.
+ */
 const maxCompanions = 5000;
 const sideBySide = 4;
 /** Maximum number of bytes of decoded frames that are cached, for all open files together. */

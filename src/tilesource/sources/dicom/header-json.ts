@@ -52,7 +52,7 @@ function readElement({ vr, Value: values = [] }: Element, path: string): DicomJs
   return { vr, Value: present.map((value) => (numeric.has(vr) && value !== '' ? Number(value) : value)) };
 }
 
-/** A long value of a header by the path that {@link headerToJson} has given it; `null` if there is none. */
+/** A long value of a header by its path from {@link headerToJson}; `null` if there is none. */
 export async function headerValue(bytes: Uint8Array, path: readonly string[]): Promise<Uint8Array | null> {
   let at: unknown = await parse(bytes);
   for (const [index, name] of path.entries()) {

@@ -42,7 +42,7 @@ export class DicomInstance {
     readonly reader: ByteReader,
   ) {}
 
-  /** Opens a file and reads its header. @throws TileSourceError if it is no DICOM file with pixels; it is then closed again. */
+  /** Opens a file and reads its header. @throws TileSourceError if it is not a DICOM file with pixels; then it is closed again. */
   static async open(input: SourceInput, signal?: AbortSignal): Promise<DicomInstance> {
     const reader = await input.open();
     try {
@@ -66,7 +66,7 @@ export class DicomInstance {
     }
   }
 
-  /** The bytes of the file up to the element of the samples. @throws TileSourceError if the file has become shorter. */
+  /** The bytes of the file up to the element with the samples. @throws TileSourceError if the file has become shorter. */
   header(signal?: AbortSignal): Promise<Uint8Array> {
     // The element has a header of 8 or 12 bytes. The rest of it after the preceding attributes would be read as another attribute.
     return this.#exactly({ offset: 0, length: this.facts.pixelStart }, 'the header', signal === undefined ? {} : { signal });
@@ -83,7 +83,7 @@ export class DicomInstance {
     return this.sharesColours ? rows * Math.ceil(columns / 2) * 4 : Math.ceil((rows * columns * samples * bitsAllocated) / 8);
   }
 
-  /** Whether each two pixels of uncompressed frames share their color. Some writers say so and store all colors nevertheless. */
+  /** Whether each two pixels of uncompressed frames share their color. Some writers say so but store all colors. */
   get sharesColours(): boolean {
     const { photometric, rows, columns, frames, samples, pixelLength, bitsAllocated } = this.facts;
     const isDeclared = photometric === 'YBR_FULL_422' && samples === 3 && bitsAllocated === 8;

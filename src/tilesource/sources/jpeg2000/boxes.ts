@@ -134,7 +134,7 @@ function readHeader(bytes: Buffer): ColourFacts {
         type: content.readUInt16BE(4 + i * 6),
         colour: content.readUInt16BE(6 + i * 6),
       }));
-      // The colors are sorted by their order, and the channels for the whole picture, such as alpha, are last.
+      // The colors are sorted by their order, and channels for the whole picture, such as alpha, are last.
       const rank = (each: { type: number; colour: number }): number =>
         each.type === 0 && each.colour > 0 && each.colour < 65_535 ? each.colour : 65_535;
       facts.order = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);

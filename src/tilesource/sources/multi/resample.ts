@@ -31,7 +31,7 @@ export interface Drawing {
   part: SourcePart;
   /** Maps a point of the image to the source, both in pixels of full resolution. */
   toSource: Mapping;
-  /** `toSource` as an affine mapping; `null` if it is none. */
+  /** `toSource` as an affine mapping; `null` if it is not affine. */
   affine: Affine | null;
   /** The part of the source that is shown. */
   crop: Edges;

@@ -16,7 +16,7 @@ export interface SlideFolder {
 /**
  * Makes a temporary folder with links to a slide and the files that belong to it. Files that are not on disk are copied.
  *
- * @throws TileSourceError if there is too much to copy; BusyError; MissingPartsError if files that the slide names are missing.
+ * @throws TileSourceError if there is too much to copy; BusyError; MissingPartsError if files of the slide are missing.
  */
 export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
   const name = plainName(input.name);

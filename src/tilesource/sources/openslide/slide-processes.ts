@@ -23,7 +23,7 @@ export class SlideProcesses {
   readonly #waiting = new WorkQueue({ name: 'openslide', running: maxProcesses });
   readonly #idle: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
 
-  /** @throws TileSourceError with the message of OpenSlide, or when its process ends or takes too long; the signal's reason. */
+  /** @throws TileSourceError with the message of OpenSlide, or if its process ends or takes too long; the signal's reason. */
   ask<Kind extends keyof SlideResults>(
     request: Extract<SlideRequest, { kind: Kind }>,
     signal?: AbortSignal,

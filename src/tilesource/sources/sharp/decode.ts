@@ -49,7 +49,7 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   return facts;
 }
 
-/** The form of decoded samples: bands, type, and whether libvips must convert the colors, such as CMYK. */
+/** The form of decoded samples: bands, type, and whether libvips must convert the colors, for example from CMYK. */
 export interface SampleForm {
   bands: 1 | 2 | 3 | 4;
   dtype: 'uint8' | 'uint16';

@@ -18,10 +18,10 @@ const drawings = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
  * Renders an SVG in a separate process, because a process can be ended and the library offers no way to abort. Its size is also
- * computed there: when the drawing does not state it, this alone can take hours.
+ * computed there: if the drawing does not declare it, this alone can take hours.
  *
- * @throws TileSourceError if it has too many pixels, takes longer than `timeoutMs`, needs more memory than a conversion may, or is
- * invalid; the signal's reason when it was aborted.
+ * @throws TileSourceError if it has too many pixels, takes longer than `timeoutMs`, needs more memory than a conversion can use, or
+ * is invalid; the signal's reason if it was aborted.
  */
 export async function drawSvg(
   material: Material,

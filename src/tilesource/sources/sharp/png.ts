@@ -7,7 +7,7 @@ import type { ByteReader } from '../../tile-source.js';
  * the file.
  */
 const maxCompressedText = 2 ** 20;
-/** Maximum number of texts: the library makes an object of each, all at once. */
+/** Maximum number of texts, because the library makes an object of each, all at once. */
 const maxTexts = 10_000;
 
 const textTypes: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
@@ -15,10 +15,7 @@ const textTypes: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
 /** Number of bytes that are read at a time when searching chunks. */
 const windowLength = 2 ** 16;
 
-/**
- * Maximum number of bytes of the beginning of an `iTXt` chunk that is needed to see whether its text is compressed: keyword, a zero
- * and the flag.
- */
+/** Number of bytes at the start of an `iTXt` chunk that show whether its text is compressed: keyword, a zero and the flag. */
 const textHeadLength = 81;
 
 /**

@@ -66,7 +66,7 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
     for (; to < order.length; to += 1) {
       const next = ranges[order[to]!]!;
       const nextEnd = Math.max(end, next.offset + next.length);
-      // A range outside the file is read by itself, so that the error names it.
+      // A range outside the file is read separately, so that the error names it.
       if (next.offset - end > joinedGap || nextEnd - offset > joinedBytes || nextEnd > reader.file.size) break;
       end = nextEnd;
     }

@@ -75,7 +75,7 @@ interface JpegHeader {
   marker: number;
   components: number;
   sampling: readonly number[];
-  /** Whether markers of the file say what the components are: `null` if they say nothing. */
+  /** Whether markers of the file declare the components: `null` if they do not. */
   saysRgb: boolean | null;
   fits: boolean;
 }
@@ -138,7 +138,7 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   };
 }
 
-/** The tables without the markers around them; `null` if they are none. */
+/** The tables without the markers around them; `null` if they are invalid. */
 function sharedTables(jpeg: Uint8Array): Uint8Array | null {
   const segments = jpegSegments(jpeg);
   const last = segments?.at(-1);

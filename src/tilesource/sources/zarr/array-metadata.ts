@@ -7,7 +7,7 @@ import { isObject, list, member, textOf, type JsonObject } from './json.js';
 const maxAxes = 8;
 /** Maximum number of bytes of a decoded chunk. */
 const maxChunkBytes = 2 ** 28;
-/** Maximum number of chunks of a shard: its index holds 16 bytes for each. */
+/** Maximum number of chunks of a shard, whose index has 16 bytes for each. */
 const maxChunksOfShard = 2 ** 20;
 
 /** How chunks are encoded. */
@@ -83,7 +83,7 @@ function refuseType(type: unknown): never {
   );
 }
 
-/** Reads `.zarray`. @throws TileSourceError if it contradicts itself, or is of a kind that is not supported. */
+/** Reads `.zarray`. @throws TileSourceError if it contradicts itself, or has unsupported features. */
 export function readArrayV2(json: JsonObject): ArrayMetadata {
   const dtype = textOf(json, 'dtype') ?? '';
   const type = plainTypes.get(dtype.slice(1)) ?? refuseType(json.dtype);
@@ -126,7 +126,7 @@ function readPacking(codecs: readonly unknown[], axes: number): ChunkPacking {
   return packing;
 }
 
-/** Reads `zarr.json` of an array. @throws TileSourceError if it contradicts itself, or is of a kind that is not supported. */
+/** Reads `zarr.json` of an array. @throws TileSourceError if it contradicts itself, or has unsupported features. */
 export function readArrayV3(json: JsonObject): ArrayMetadata {
   const type = json.data_type as ZarrType;
   if (typeof type !== 'string' || !Object.hasOwn(zarrTypeBytes, type)) refuseType(json.data_type);

@@ -33,7 +33,7 @@ export function textOf(value: unknown, name: string): string | null {
   return typeof found === 'string' ? found : null;
 }
 
-/** Reads a JSON document; `null` if it does not exist. @throws TileSourceError if it is too long or no object. */
+/** Reads a JSON document; `null` if it does not exist. @throws TileSourceError if it is too long or not an object. */
 export async function readJson(tree: FileTree, path: string, signal?: AbortSignal): Promise<JsonObject | null> {
   const file = await tree.file(path);
   if (file === null) return null;

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import { isObject, list, member, textOf, type JsonObject } from './json.js';
 
-/** Maximum number of levels and most channels of an image. */
+/** Maximum number of levels and of channels of an image. */
 const maxDatasets = 64;
 
 /** Units of length in millimeters. */
@@ -85,7 +85,7 @@ export function readOme(attributes: JsonObject): OmeImage | null {
   return { name: textOf(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
 }
 
-/** Millimetres per pixel along an axis; `null` if the file does not state it. */
+/** Millimeters per pixel along an axis; `null` if the file does not declare it. */
 export function millimetresAlong({ axes, datasets }: OmeImage, name: string): number | null {
   const axis = axes.findIndex((each) => each.name === name);
   const unit = millimetres[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];

@@ -14,7 +14,7 @@ export interface Bench {
   select: (element: Element | null) => void;
   /** a finished change */
   commit: (before: Element | null, after: Element | null) => void;
-  /** a new element in the group and color that are chosen */
+  /** a new element in the selected group and color */
   make: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
   editing: () => boolean;
   /** a click while nothing is edited */

@@ -45,7 +45,7 @@ export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
   if (photometric === photometrics.yCbCr) yCbCrToRgb(raster, layout.yCbCr);
-  // Signed samples are not changed. Depths above 8 are not scaled to those of their arrays.
+  // Signed samples are not changed. Depths above 8 are not scaled to the range of their arrays.
   const white = layout.bits > 8 ? whiteOfBits(raster.dtype, layout.bits).white : undefined;
   const full = raster.dtype.startsWith('int') ? 1 : (white ?? fullValue(raster.dtype));
   const colours = photometric === photometrics.rgb || photometric === photometrics.yCbCr ? 3 : 1;

@@ -110,8 +110,8 @@ async function decompress(
 }
 
 /**
- * Decodes a JPEG tile as a complete JPEG, which takes libvips two thirds of the time of the same tile in a TIFF and gives the same pixels. Returns
- * `null` if the tile cannot be made a complete JPEG, or is damaged; libtiff then decodes as much of it as possible.
+ * Decodes a JPEG tile as a complete JPEG, which takes libvips two thirds of the time of the same tile in a TIFF and gives the same
+ * pixels. Returns `null` if the tile cannot be made a complete JPEG, or is corrupt; libtiff then decodes as much of it as possible.
  */
 async function decodeStoredJpeg(
   layout: ImageLayout,

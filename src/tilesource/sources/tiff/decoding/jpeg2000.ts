@@ -15,7 +15,7 @@ interface CodeStreamSize {
 /** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream, or of one in a JP2 file; `null` if there is none. */
 export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
   const buffer = bufferOf(bytes);
-  // SOC directly followed by SIZ, as the standard demands.
+  // SOC directly followed by SIZ, as the standard requires.
   const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
   if (start < 0 || start + 45 > buffer.length) return null;
   const at = start + 6;
@@ -56,7 +56,8 @@ export function isYCbCr(bytes: Uint8Array, layout: ImageLayout, size: CodeStream
 function isByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
   if (directory.has(tags.software)) return false;
   const at = bufferOf(bytes).indexOf(Buffer.from([0xff, 0x52, 0]));
-  // The segment COD holds, after its length of 2 bytes, style, progression, layers (2 bytes), component transform, decompositions and block sizes.
+  // The segment COD contains, after its length of 2 bytes, style, progression, layers (2 bytes), component transform,
+  // decompositions and block sizes.
   const [decompositions, wavelet] = [bytes[at + 9], bytes[at + 13]];
   return at >= 0 && ((decompositions === 6 && wavelet === 0) || (decompositions === 5 && wavelet === 1));
 }

@@ -2,8 +2,8 @@ import { bitsOf, createRaster, type Raster } from '../../../raster.js';
 import type { StoredRegion } from '../region.js';
 
 /**
- * How displayed pixels come from stored ones, by TIFF orientation: whether rows and columns are swapped, and then which stored axes are
- * reversed.
+ * How to get displayed pixels from stored ones, by TIFF orientation: whether rows and columns are swapped, and then which stored
+ * axes are reversed.
  */
 const transforms: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boolean }>> = {
   1: { swap: false, flipX: false, flipY: false },
@@ -38,7 +38,7 @@ export function storedRegionOf(
   return region;
 }
 
-/** Turns stored pixels to the displayed orientation. */
+/** Converts stored pixels to the displayed orientation. */
 export function orient(raster: Raster, orientation: number): Raster {
   const { swap, flipX, flipY } = transformOf(orientation);
   if (!swap && !flipX && !flipY) return raster;

@@ -33,7 +33,7 @@ function addUp(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, ro
   }
 }
 
-/** Undoes the floating-point predictor: bytes are differences, and each row holds all highest bytes first, then the next ones. */
+/** Undoes the floating-point predictor: bytes are differences, and each row has all highest bytes first, then the next ones. */
 function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
   const { bytes, rows, samples } = stored;
   const values = stored.width * samples;
@@ -166,7 +166,7 @@ export function interleave(planes: readonly Samples[], shape: { width: number; h
   return raster;
 }
 
-/** Bytes of consecutive strips, put together. Those of a single one are not copied. */
+/** Bytes of consecutive strips, joined. Those of a single one are not copied. */
 export function joined(strips: readonly Uint8Array[]): Uint8Array {
   const [only] = strips;
   return strips.length === 1 && only !== undefined ? only : Buffer.concat(strips);

@@ -2,7 +2,7 @@ import type { Raster } from '../../../raster.js';
 import type { Directory } from '../file/directory.js';
 import { tags } from '../file/tags.js';
 
-/** How YCbCr becomes RGB: the tags YCbCrCoefficients and ReferenceBlackWhite. */
+/** How to convert YCbCr to RGB: the tags YCbCrCoefficients and ReferenceBlackWhite. */
 export interface YCbCr {
   /** Shares of red, green and blue in the luminance. */
   coefficients: readonly number[];
@@ -13,7 +13,7 @@ export interface YCbCr {
 /** The defaults of the tags: those of ITU-R BT.601, in full range. */
 export const yCbCrOf601: YCbCr = { coefficients: [0.299, 0.587, 0.114], reference: [0, 255, 128, 255, 128, 255] };
 
-/** Reads how YCbCr of a directory becomes RGB. */
+/** Reads the conversion of YCbCr to RGB from a directory. */
 export async function readYCbCr(directory: Directory): Promise<YCbCr> {
   const coefficients = await directory.rationals(tags.yCbCrCoefficients);
   const reference = await directory.rationals(tags.referenceBlackWhite);

@@ -77,9 +77,9 @@ export class Directory {
   }
 
   /**
-   * The values of an integer tag, or `null` if it is absent. Arrays are held in the smallest typed array.
+   * The values of an integer tag, or `null` if it is absent. Arrays use the smallest typed array.
    *
-   * @throws TileSourceError for other types, more than `limit` values, or values past 2^53.
+   * @throws TileSourceError for other types, more than `limit` values, or values beyond 2^53.
    */
   async numbers(tag: number, limit = 65_536): Promise<TagNumbers | null> {
     const entry = this.#find(tag);
@@ -159,7 +159,7 @@ export class Directory {
     return Array.from({ length: entry.count }, (_, i) => view.getFloat64(i * 8, this.#file.littleEndian));
   }
 
-  /** The bytes of a tag of any type, or `null` if it is absent. @throws TileSourceError past 32 MiB. */
+  /** The bytes of a tag of any type, or `null` if it is absent. @throws TileSourceError beyond 32 MiB. */
   async bytes(tag: number): Promise<Uint8Array | null> {
     const entry = this.#find(tag);
     if (entry === null) return null;
@@ -170,7 +170,7 @@ export class Directory {
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
   }
 
-  /** A text tag (UTF-8, or Latin-1 where it is not valid UTF-8) up to its first NUL; `null` if it is absent. */
+  /** A text tag (UTF-8, or Latin-1 if it is not valid UTF-8) up to its first NUL; `null` if it is absent. */
   async text(tag: number): Promise<string | null> {
     const bytes = await this.bytes(tag);
     if (bytes === null) return null;
@@ -188,7 +188,9 @@ export class Directory {
     return { width: await this.number(tags.imageWidth, 0), height: await this.number(tags.imageLength, 0) };
   }
 
-  /** Whether the image is stored in tiles, not in strips. As in libtiff, the tags for strips may list tiles when there is a tile size. */
+  /**
+   * Whether the image is stored in tiles, not in strips. As in libtiff, the tags for strips may list tiles if there is a tile size.
+   */
   get isTiled(): boolean {
     return this.has(tags.tileWidth) && (this.has(tags.tileOffsets) || (this.has(tags.tileLength) && this.has(tags.stripOffsets)));
   }

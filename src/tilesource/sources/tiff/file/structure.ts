@@ -43,9 +43,9 @@ export interface TiffStructure {
   described: DescribedImage;
   description: string;
   ome: Record<string, unknown> | null;
-  /** How many bits of the samples are used, where OME-XML says so. */
+  /** Number of bits of the samples that are used, if OME-XML says so. */
   significantBits: number | null;
-  /** What OME-XML describes and the file does not hold. */
+  /** Contents described by OME-XML that are missing in the file. */
   notes: readonly string[];
 }
 
@@ -53,11 +53,11 @@ export interface TiffStructure {
 interface StructureLimits {
   /** Longest side, in pixels, of an image that is served as a single tile. */
   maxUntiledSide: number;
-  /** Most pixels of an image of which tiles are made. */
+  /** Maximum number of pixels of an image from which tiles are made. */
   maxPixels: number;
 }
 
-/** The values of a directory from which its role follows. They are read without its arrays. */
+/** The values of a directory that determine its role. They are read without its arrays. */
 interface Summary {
   directory: Directory;
   width: number;
@@ -87,13 +87,13 @@ async function summarise(directory: Directory): Promise<Summary | null> {
       bits: await directory.number(tags.bitsPerSample, 1),
     };
   } catch (error) {
-    // A corrupt directory behind valid ones is ignored.
+    // A corrupt directory after valid ones is ignored.
     if (error instanceof TileSourceError) return null;
     throw error;
   }
 }
 
-/** The power of two by which `reduced` is smaller than `base`, or `null` if the ratio is none (or 1). */
+/** The power of two by which `reduced` is smaller than `base`, or `null` if the ratio is not one (or 1). */
 function reductionOf(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
@@ -112,12 +112,12 @@ function largest(summaries: readonly Summary[]): Summary | undefined {
   return best;
 }
 
-/** Groups reduced images by level; a level counts when it has one image for each frame. */
+/** Groups reduced images by level. A level counts if it has one image for each frame. */
 function mainReductions(base: Summary, frames: number, others: readonly Summary[]): Map<number, Reduction> {
   const byPower = new Map<number, Directory[]>();
   for (const other of others) {
     const power = sameKind(base, other) ? reductionOf(base, other) : null;
-    // Images without tiles are levels only when the file marks them as reduced images. Others are thumbnails.
+    // Images without tiles are levels only if the file marks them as reduced images. Others are thumbnails.
     if (power === null || (!other.tiled && (other.subfileType & 1) === 0)) continue;
     byPower.set(power, [...(byPower.get(power) ?? []), other.directory]);
   }
@@ -183,7 +183,7 @@ async function describeFrames(directories: readonly Directory[], description: st
 }
 
 /**
- * Whether an image is in strips and too large for a single tile. @throws TileSourceError if it is too large to make tiles of it.
+ * Whether an image is in strips and too large for a single tile. @throws TileSourceError if it is too large to make tiles from it.
  */
 function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
   if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
@@ -191,7 +191,7 @@ function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
   return true;
 }
 
-/** Levels of large images in strips that are served as they are stored. */
+/** Levels of large images in strips that are served directly. */
 async function quickReductions(
   file: TiffBytes,
   base: ImageLayout,
@@ -207,8 +207,8 @@ async function quickReductions(
 }
 
 /**
- * The directory of the main image. It is the largest image in tiles, or the first one when that is larger and the images in tiles are reduced
- * versions of it.
+ * The directory of the main image. It is the largest image in tiles, or the first one if that is larger and the images in tiles are
+ * reduced versions of it.
  */
 function mainSummary(summaries: readonly Summary[], description: string): Summary | undefined {
   const [leading] = summaries;
@@ -377,17 +377,17 @@ export async function readStructure(
   }
 }
 
-/** OME-XML of at most so many characters, with at most so many planes, is read on the main thread. */
+/** OME-XML up to this number of characters, and of planes, is parsed on the main thread. */
 const quickText = 32 * 1024;
 const quickPlanes = 4096;
-/** Other descriptions are read only up to this length; those of slides have a few kilobytes. */
+/** Maximum length of other descriptions; those of slides have a few kilobytes. */
 const longestText = 256 * 1024;
 
-/** Reads OME-XML in a thread. @throws TileSourceError as {@link readOme} */
+/** Reads OME-XML in a thread. @throws TileSourceError like {@link readOme} */
 async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {
   const read = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
   if ('refused' in read) throw new TileSourceError(read.refused);
-  // Written by the thread, from a description.
+  // The thread has made this from a description.
   const parsed = await parseJsonText(read.json, { signal, maxContainers: Infinity });
   const described = parsed as OmeDescription & { associated: Iterable<[string, number]> };
   return { ...described, associated: new Map(described.associated) };

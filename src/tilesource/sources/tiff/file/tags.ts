@@ -90,7 +90,7 @@ export const types = {
   ifd8: 18,
 } as const;
 
-/** Text tags that internal metadata shows, by the name under which it shows them. */
+/** Text tags in internal metadata, by the names that they have there. */
 export const textTags: Readonly<Record<string, number>> = {
   documentname: tags.documentName,
   imagedescription: tags.imageDescription,

@@ -8,16 +8,22 @@ import { tags } from './tags.js';
 const maxDirectories = 100_000;
 /** Maximum number of entries of a directory, more than there are tags. */
 const maxEntries = 4096;
-/** Bytes that are read at once. Directories and their arrays are next to each other, so one read usually holds several of them. */
+/**
+ * Number of bytes that are read at once. Directories and their arrays are next to each other, so one read usually contains several
+ * of them.
+ */
 const windowBytes = 32 * 1024;
-/** How many such parts are cached. The values of tags are read after all directories have been found, and then often from the same parts. */
+/**
+ * Number of such parts that are cached. The values of tags are read after all directories have been found, and then often from the
+ * same parts.
+ */
 const keptWindows = 8;
 
 /**
  * The bytes of a TIFF or BigTIFF file and their byte order.
  *
- * Directories are read by this code, not by a library. The libraries that were examined follow a loop of directories for ever, allocate as much memory
- * as a corrupt file claims, and do not read SubIFDs.
+ * Directories are read by this code, not by a library. The libraries that were examined follow a loop of directories forever,
+ * allocate as much memory as a corrupt file claims, and do not read SubIFDs.
  */
 export class TiffBytes {
   readonly littleEndian: boolean;
@@ -52,7 +58,7 @@ export class TiffBytes {
     return new TiffBytes(reader, header);
   }
 
-  /** A 64-bit number at `at` of `view`. @throws TileSourceError past 2^53, where JavaScript numbers end. */
+  /** A 64-bit number at `at` in `view`. @throws TileSourceError beyond 2^53, the limit of JavaScript numbers. */
   uint64(view: DataView, at: number, what: string): number {
     const value = view.getBigUint64(at, this.littleEndian);
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt TIFF: ${what} is ${value}, past any file.`);
@@ -115,7 +121,7 @@ export class TiffBytes {
   /**
    * The chain of main directories, in file order.
    *
-   * @throws TileSourceError for a loop, a directory outside the file, or more than 100 000 of them.
+   * @throws TileSourceError for a loop, a directory outside the file, or more than 100,000 of them.
    */
   async directories(signal?: AbortSignal): Promise<Directory[]> {
     const found: Directory[] = [];
@@ -138,7 +144,7 @@ export class TiffBytes {
     return found;
   }
 
-  /** The directories that the SubIFDs tag of a directory lists; their own successors are not followed. */
+  /** The directories listed by the SubIFDs tag of a directory; their own successors are not followed. */
   async subDirectories(parent: Directory): Promise<Directory[]> {
     const offsets = await parent.numbers(tags.subIfds, 256);
     const found: Directory[] = [];

@@ -5,16 +5,16 @@ import { compressions, tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 
 /**
- * Maximum number of tiles and strips of a file that are looked at; of more, the last ones of a directory. Files are written in
- * order, so these are the ones that are cut off.
+ * Maximum number of tiles and strips of a file that are checked; if there are more, the last ones of a directory. Files are written
+ * in order, so these are the ones that are cut off.
  */
 const mostChunks = 2 ** 20;
 /**
- * Time limit for looking at further directories, in milliseconds: opening an image waits for it, and each directory of a file in a
+ * Time limit for checking further directories, in milliseconds. Opening an image waits for it, and each directory of a file in a
  * bucket may take several requests.
  */
 const longestMs = 2000;
-/** Positions that are read from the file at once, and that are compared between two looks at the clock. */
+/** Number of positions that are read from the file at once, and compared between two checks of the time. */
 const readTogether = 32_768;
 const comparedTogether = 8192;
 
@@ -50,7 +50,7 @@ async function truncationOf(
   left: { chunks: number; until: number },
 ): Promise<string | null> {
   const compression = await directory.number(tags.compression, compressions.none);
-  // Old-style JPEG is often not where the positions of its strips say.
+  // The position of old-style JPEG often differs from the positions of its strips.
   if (compression === compressions.oldJpeg || left.chunks <= 0 || performance.now() > left.until) return null;
   const tiled = directory.isTiled;
   const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
@@ -65,7 +65,7 @@ async function truncationOf(
     await inRuns(many, comparedTogether, (from, to) => {
       for (let at = from; at < to && found === null; at += 1) {
         const offset = offsets[at]!;
-        // Some programs leave lengths out, or those of the last strips.
+        // Some programs leave out lengths, or those of the last strips.
         const stored = lengths[at] ?? 1;
         const end = offset + (needed === null ? stored : Math.min(stored, needed(first + at)));
         if (offset === 0 || stored === 0 || end <= file.size) continue;
@@ -78,7 +78,7 @@ async function truncationOf(
   return found;
 }
 
-/** How many bytes uncompressed strips need; they often claim more, above all the last one. */
+/** Number of bytes that uncompressed strips need; they often claim more, especially the last one. */
 async function plainStrips(directory: Directory): Promise<(strip: number) => number> {
   const { width, height } = await directory.size();
   const samples = await directory.number(tags.samplesPerPixel, 1);

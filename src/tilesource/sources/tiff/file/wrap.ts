@@ -27,8 +27,8 @@ const rationalUnit = 1e6;
 /**
  * Builds a little-endian TIFF of one directory whose strips are `strips`, in memory.
  *
- * This is how compressed bytes get decoded without a codec of our own: libtiff inside libvips reads the strips as if they had
- * come from a file, off the event loop, and its results are by construction those of libvips.
+ * This is how compressed bytes are decoded without a codec of our own: libtiff inside libvips reads the strips as if they came from
+ * a file, off the event loop, and the result is always that of libvips.
  */
 export function wrapStrips(wrapped: readonly WrappedTag[], strips: readonly Uint8Array[]): Uint8Array {
   const lengths = strips.map((strip) => strip.length);
