@@ -30,7 +30,7 @@ type Given = string | number | boolean | undefined;
 function word<const Words extends readonly string[]>(value: Given, words: Words, option: string): Words[number] | undefined {
   if (value === undefined) return undefined;
   const found = words.find((each) => each === String(value));
-  if (found === undefined) throw new CommandError(`--${option} is ${String(value)}; it is one of ${words.join(', ')}.`);
+  if (found === undefined) throw new CommandError(`--${option} is ${String(value)}; it must be one of ${words.join(', ')}.`);
   return found;
 }
 
@@ -38,7 +38,7 @@ function word<const Words extends readonly string[]>(value: Given, words: Words,
 function integerOption(value: Given, option: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
-    throw new CommandError(`--${option} is ${String(value)}; it is a whole number.`);
+    throw new CommandError(`--${option} is ${String(value)}; it must be a whole number.`);
   return value;
 }
 
@@ -104,22 +104,22 @@ function commands(result: { code: Promise<number> | null }): CAC {
   const run = (code: Promise<number>): void => {
     result.code = code;
   };
-  program.command('serve [...files]', 'Serve images in files and folders where they lie (see serve --help)');
+  program.command('serve [...files]', 'Serve images in place, from files and folders (see serve --help)');
   program
     .command('convert <in> <out>', 'Convert an image to a TIFF with a pyramid of tiles')
     .option('--tile-size <pixels>', 'Side of a tile, a multiple of 16 (default: 256)')
-    .option('--compression <name>', `${writtenCompressions.join(', ')} (default: what suits the image)`)
+    .option('--compression <name>', `${writtenCompressions.join(', ')} (default: depends on the image)`)
     .option('--quality <number>', 'Of JPEG and WebP, 0 to 100 (default: 90)')
     .option('--level <number>', 'Of deflate (1 to 9) and zstd (1 to 22)')
     .option('--predictor <name>', 'none or horizontal (default: horizontal)')
-    .option('--reduction <name>', `${reductions.join(' or ')} (default: nearest where nothing is lossy)`)
+    .option('--reduction <name>', `${reductions.join(' or ')} (default: nearest if nothing is lossy)`)
     .option('--only-frame <number>', 'The only frame to convert, from 0 (default: all)')
     .option('--concurrent <number>', 'Threads; 0 or negative: CPU count minus that many (default: all)')
-    .option('--overwrite', 'Replace the file that is there')
+    .option('--overwrite', 'Replace an existing file')
     .action((from: string, to: string, options: Record<string, Given>) => run(runConvert(from, to, options)));
   program
-    .command('info <file>', 'Print what an image is, as JSON')
-    .option('--internal', 'Also what the file says of itself')
+    .command('info <file>', 'Print the metadata of an image as JSON')
+    .option('--internal', 'Include the metadata in the file')
     .action((file: string, { internal }: { internal?: boolean }) => run(runInfo(file, internal === true)));
   program
     .command('check-config <file>', 'Check a configuration file, or the YAML configuration of a folder')

@@ -35,9 +35,9 @@ export async function convertTo(
   if (!folder?.isDirectory()) throw new CommandError(`There is no folder ${dirname(output)}`);
   const there = await stat(output).catch(() => null);
   const isSame = there !== null && there.ino === (await stat(input)).ino && there.dev === (await stat(input)).dev;
-  if (isSame) throw new CommandError(`${to} is the file that is to be converted.`);
+  if (isSame) throw new CommandError(`${to} is the file to convert.`);
   if (there !== null && (!overwrite || !there.isFile()))
-    throw new CommandError(`${to} is there already${there.isFile() ? ': --overwrite replaces it' : ', and is no file'}.`);
+    throw new CommandError(`${to} already exists${there.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
   // The temporary folder is in the same folder as the result, so that the file can be renamed to it atomically.
   const directory = await temporaryDirectory(dirname(output));
   const { opened, refusal } = await openedHere(input);

@@ -94,8 +94,8 @@ function folderFile(path: string, registry: TileSourceRegistry, chain: readonly 
     ...input,
     id: path,
     async borrow(use, options) {
-      if (chain.includes(path)) throw new TileSourceError(`${input.name} is made of itself.`);
-      if (chain.length > maxDepth) throw new TileSourceError(`Images are made of images more than ${maxDepth} deep.`);
+      if (chain.includes(path)) throw new TileSourceError(`${input.name} contains itself.`);
+      if (chain.length > maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
       return borrowImage(registry, input, use, options);
     },
   };

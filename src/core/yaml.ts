@@ -97,7 +97,7 @@ const maxDepth = 500;
 function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): number {
   if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
-  if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} deep, or holds itself`);
+  if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} levels deep, or contains itself`);
   const former = known.get(value);
   if (former !== undefined) return former;
   let size = 1;
@@ -111,7 +111,7 @@ function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): n
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;
-    if (sizeOf(value) > maxSize) throw new Error('its aliases stand for too much');
+    if (sizeOf(value) > maxSize) throw new Error('its aliases expand to too much');
     return value;
   } catch (cause) {
     throw new BadParameterError(`${name} is not valid YAML: ${reasonOf(cause)}`, { cause });

@@ -68,13 +68,13 @@ function invalid(reason: string): InvalidError {
 function refuseOthers(sent: object, known: ReadonlySet<string>): void {
   const other = Object.keys(sent).find((key) => !known.has(key));
   if (other === undefined) return;
-  throw invalid(`${JSON.stringify(other)} is none of ${[...known].join(', ')}`);
+  throw invalid(`${JSON.stringify(other)} is not one of ${[...known].join(', ')}`);
 }
 
 function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: ReadonlySet<string>): AccessEntry[] {
   if (sent === undefined || sent === null) return [];
   if (!Array.isArray(sent)) throw new InvalidError('Invalid access list', 'access');
-  if (sent.length > maxEntries) throw new BadParameterError(`An access list has at most ${maxEntries} entries.`);
+  if (sent.length > maxEntries) throw new BadParameterError(`An access list can have at most ${maxEntries} entries.`);
   const entries = new Map<string, AccessEntry>();
   for (const entry of sent as unknown[]) {
     if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
@@ -83,7 +83,7 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
     if (flags !== undefined && flags !== null && !Array.isArray(flags)) throw new InvalidError('Invalid access list', 'access');
     if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
     refuseOthers(entry, entryMembers);
-    if (entries.has(id)) throw invalid(`${kind} ${shown(id)} stands there twice`);
+    if (entries.has(id)) throw invalid(`${kind} ${shown(id)} is listed twice`);
     entries.set(id, { id, level, flags: readFlags(flags, knownFlags) });
   }
   return [...entries.values()];

@@ -205,8 +205,8 @@ export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
 /** `limit`, `offset`, `sort` and `sortdir` of a list route. */
 export function paging<const S extends string>(sort: S, direction: 1 | -1 = 1) {
   return {
-    limit: withDefault(integer({ minimum: 0, description: 'Most entries to return; 0 for all.' }), 50),
-    offset: withDefault(integer({ minimum: 0, description: 'How many entries to skip.' }), 0),
+    limit: withDefault(integer({ minimum: 0, description: 'Maximum number of entries; 0 for all.' }), 50),
+    offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
     sort: withDefault<string>(text({ description: 'Field to sort by.' }), sort),
     sortdir: withDefault<1 | -1>(sortDirection(), direction),
   };

@@ -75,7 +75,7 @@ const markerSchema = component('LargeImageMarker', {
   ...objectOf(
     {},
     {
-      fileId: { ...idText, description: 'The file that is shown; absent while a job makes it.' },
+      fileId: { ...idText, description: 'The displayed file; absent while a job makes it.' },
       sourceName: { ...anyText, description: 'The tile source that reads it.' },
       originalId: { ...idText, description: 'The file before its conversion.' },
       jobId: { ...idText, description: 'The job of the conversion.' },

@@ -159,7 +159,7 @@ export class Bucket {
           yield chunk;
           opened.watch(true);
         }
-        if (start < range.end) throw new Error('The answer of the store ended early.');
+        if (start < range.end) throw new Error('The response of the store ended early.');
       } catch (error) {
         if (signal.aborted || resumptions >= maxResumptions || !isPassing(error)) fail(error);
         await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
@@ -175,8 +175,8 @@ export class Bucket {
     let body: Readable | null = null;
     const silence = new AbortController();
     const giveUp = () => {
-      silence.abort(new Error('The store is silent.'));
-      body?.destroy(new Error('The store is silent.'));
+      silence.abort(new Error('The store does not respond.'));
+      body?.destroy(new Error('The store does not respond.'));
     };
     const leave = () => void body?.destroy(signal.reason as Error);
     let timer = setTimeout(giveUp, silenceMs);
@@ -211,7 +211,7 @@ export class Bucket {
   /** Sends a command, which must be answered within a time. */
   async #send<T>(send: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal, ms = silenceMs): Promise<T> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error('The store is silent.')), ms);
+    const timer = setTimeout(() => late.abort(new Error('The store does not respond.')), ms);
     try {
       return await send({ abortSignal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]) });
     } finally {
@@ -226,7 +226,7 @@ export class Bucket {
    */
   async write(key: string, { name, mimeType, size, content, owner }: NewObject, signal?: AbortSignal): Promise<ObjectState> {
     const stop = () =>
-      void content.destroy(signal!.reason instanceof Error ? signal!.reason : new Error('The upload was ended.'));
+      void content.destroy(signal!.reason instanceof Error ? signal!.reason : new Error('The upload was canceled.'));
     if (signal?.aborted === true) stop();
     signal?.addEventListener('abort', stop, { once: true });
     const described = {

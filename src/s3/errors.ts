@@ -8,7 +8,7 @@ const refusals = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNo
 /** The object was replaced by another one. */
 export class ReplacedObjectError extends LargeImageError {
   constructor(name: string, options: { cause?: unknown } = {}) {
-    super('unavailable', `${name} was replaced in its bucket while it was read. Please try again.`, {
+    super('unavailable', `${name} was replaced in its bucket while it was read. Try again.`, {
       ...options,
       retryAfterSeconds: 1,
     });
@@ -32,7 +32,7 @@ export function reasonOf(error: unknown, bucket: string): string {
   if (name === 'SignatureDoesNotMatch') return 'the secret access key is wrong';
   if (name === 'ExpiredToken' || name === 'InvalidToken') return 'the credentials have expired or are not valid';
   if (name === 'PermanentRedirect' || status === 301) return `the bucket ${bucket} is in another region; set AWS_REGION`;
-  if (status === 403 || refusals.has(name)) return `these credentials may not do this in the bucket ${bucket}`;
+  if (status === 403 || refusals.has(name)) return `these credentials have no permission for this in the bucket ${bucket}`;
   if (status === 404) return `there is no bucket ${bucket}, or not this object in it`;
   if (error instanceof Error && error.message.includes('Region is missing')) return 'there is no region; set AWS_REGION';
   const code = (error as { code?: unknown } | null)?.code;
@@ -50,11 +50,11 @@ export function asLargeImageError(error: unknown, name: string): LargeImageError
   if (error instanceof LargeImageError) return error;
   const status = statusOf(error);
   if (status === 412 || status === 416) return new ReplacedObjectError(name, { cause: error });
-  if (status === 404) return new NotFoundError(`The bytes of ${name} are no longer in their place.`);
+  if (status === 404) return new NotFoundError(`The bytes of ${name} no longer exist.`);
   const text =
     status === 403
-      ? 'The store in which the files lie refuses access. Its operator must look at it.'
-      : 'The store in which the files lie cannot be reached at the moment. Try again later.';
+      ? 'The store with the files refuses access. The operator of the server must check its credentials.'
+      : 'The store with the files cannot be reached at the moment. Try again later.';
   return new LargeImageError('unavailable', text, { cause: error, retryAfterSeconds });
 }
 

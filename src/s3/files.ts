@@ -94,7 +94,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
     localPath: async () => null,
     async read(file, range, { signal } = {}) {
       const object = records.object(file);
-      if (object === null) throw new NotFoundError('The bytes of this file lie in no bucket.');
+      if (object === null) throw new NotFoundError('The bytes of this file are not in a bucket.');
       try {
         return await bucket.read({ ...object, name: nameOf(file, object) }, range, signal);
       } catch (error) {

@@ -109,7 +109,7 @@ async function cutText(
       else if (code === openList || code === openObject) {
         if (open.length >= maxDepth) throw new JsonLimitError(`is nested deeper than ${maxDepth} levels`);
         containers += 1;
-        if (containers > maxContainers) throw new JsonLimitError(`holds more than ${maxContainers} lists and objects`);
+        if (containers > maxContainers) throw new JsonLimitError(`contains more than ${maxContainers} lists and objects`);
         const from = at + 1;
         open.push({ start: at, isObject: code === openObject, from, memberFrom: from, inner: null, members: 0, parts: [] });
       } else if (code === comma) {
@@ -151,7 +151,7 @@ function endMember(container: OpenContainer, at: number, isLast: boolean): void 
   const { inner } = container;
   container.members += 1;
   if (container.isObject && container.members > maxMembers) {
-    throw new JsonLimitError(`holds an object of more than ${maxMembers} members`);
+    throw new JsonLimitError(`contains an object of more than ${maxMembers} members`);
   }
   if (inner !== null) {
     if (container.memberFrom > container.from) {

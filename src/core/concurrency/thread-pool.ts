@@ -59,7 +59,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
     signal?.throwIfAborted();
     const pool = this.#started();
     if (pool.queueSize >= waiting) {
-      throw new BusyError(`Too many ${this.options.name} are being waited for (${waiting}). Try again later.`, 5);
+      throw new BusyError(`Too many ${this.options.name} are waiting (${waiting}). Try again later.`, 5);
     }
     const limit = AbortSignal.timeout(timeoutMs);
     const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
@@ -71,7 +71,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { name: kind, code } = cause as { name?: unknown; code?: unknown };
       if (kind !== 'AbortError' && kind !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
       const memory = memoryMiB === undefined ? '' : ` and ${memoryMiB} MiB`;
-      throw new ThreadLimitError(`${what} cannot be worked on within ${timeoutMs / 1000} s${memory}.`, { cause });
+      throw new ThreadLimitError(`${what} cannot be processed within ${timeoutMs / 1000} s${memory}.`, { cause });
     }
   }
 

@@ -139,7 +139,7 @@ export class WorkQueue {
     const { name, running } = this.options;
     const seconds = (this.#averageMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
-      `Too many ${name} are being waited for (${this.#waiting}). Try again later.`,
+      `Too many ${name} are waiting (${this.#waiting}). Try again later.`,
       Math.min(longestPause, Math.max(1, seconds)),
     );
   }

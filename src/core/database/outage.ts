@@ -35,9 +35,9 @@ const writtenTooLate = 'This socket has been ended by the other party';
 
 const diskMessages: Readonly<Record<string, string>> = {
   EROFS: 'The server cannot write its files: their disk is read-only.',
-  EACCES: 'The server may not read or write one of its files.',
-  EPERM: 'The server may not read or write one of its files.',
-  EIO: 'The disk of the server fails.',
+  EACCES: 'The server has no permission to read or write one of its files.',
+  EPERM: 'The server has no permission to read or write one of its files.',
+  EIO: 'The disk of the server failed.',
   EMFILE: 'The server has too many files open.',
   ENFILE: 'The server has too many files open.',
 };
@@ -65,10 +65,10 @@ export function outageOf(error: unknown): LargeImageError | null {
     return new LargeImageError('unavailable', 'The database cannot be reached at the moment. Try again later.', { cause: error });
   }
   if (isCollision(error)) {
-    return new LargeImageError('unavailable', 'Others change the same data at this moment. Try again later.', { cause: error });
+    return new LargeImageError('unavailable', 'Others are changing the same data. Try again later.', { cause: error });
   }
   if (tookLong(error)) {
-    return new LargeImageError('unavailable', 'The database needs too long for this. Ask for less, or try again later.', {
+    return new LargeImageError('unavailable', 'The database takes too long for this. Request less, or try again later.', {
       cause: error,
     });
   }

@@ -101,7 +101,7 @@ export class OwnCollections {
     const advice = 'Nothing was changed. Move it away, or install with another collectionPrefix.';
     const model = Object.values(this.connection.models).find(({ collection }) => collection.name === name);
     if (model !== undefined) {
-      const reason = `The collection ${name} is that of the server's own model ${model.modelName}.`;
+      const reason = `The collection ${name} belongs to the server's own model ${model.modelName}.`;
       throw new LargeImageError('conflict', `${reason} ${advice}`);
     }
     if (!present.has(name)) return;
@@ -111,7 +111,7 @@ export class OwnCollections {
       const docs = await cursor.sort({ _id: direction }).limit(checksPerEnd).toArray();
       const later = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
       if (later !== undefined) {
-        const reason = `The collection ${name} holds documents of format ${String(later.format)}, which a later release has written`;
+        const reason = `The collection ${name} contains documents of format ${String(later.format)}, which a later release has written`;
         throw new LargeImageError(
           'conflict',
           `${reason}; this one knows ${storedFormat} and nothing later. Nothing was changed.`,
@@ -119,7 +119,7 @@ export class OwnCollections {
       }
       const foreign = docs.find(({ plugin }) => plugin !== ownMark.plugin);
       if (foreign === undefined) continue;
-      const reason = `The collection ${name} holds documents that are not of this plugin, such as ${String(foreign._id)}.`;
+      const reason = `The collection ${name} contains documents that do not belong to this plugin, such as ${String(foreign._id)}.`;
       throw new LargeImageError('conflict', `${reason} ${advice}`);
     }
   }
@@ -226,7 +226,7 @@ function keepToOwn(collection: object): void {
   }
   for (const name of ['findOneAndReplace', 'estimatedDocumentCount', 'drop', 'rename', 'watch'] as const) {
     methods[name] = () => {
-      throw new Error(`${name} would concern documents of others.`);
+      throw new Error(`${name} would affect documents of others.`);
     };
   }
   repeatCollisions(methods as never);

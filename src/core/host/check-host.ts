@@ -48,11 +48,15 @@ function checkModel<K extends keyof HostFields>(
 ): void {
   const name = `models.${kind}`;
   if (typeof model !== 'function' || !('schema' in model)) {
-    refuse(name, 'is no compiled Mongoose model', `Give the model that keeps your ${kind}s.`);
+    refuse(name, 'is not a compiled Mongoose model', `Give the model of your ${kind}s.`);
   }
   const compiled = model as unknown as Model<Record<string, unknown>> & { base: Mongoose };
   if (compiled.base !== mongoose) {
-    refuse(name, 'was compiled by another Mongoose than host.mongoose', 'Give the Mongoose instance that the models belong to.');
+    refuse(
+      name,
+      'was compiled by a Mongoose instance other than host.mongoose',
+      'Give the Mongoose instance that the models belong to.',
+    );
   }
   const { schema } = compiled;
   const idType = (schema.path('_id') as { instance?: string } | undefined)?.instance;
@@ -157,7 +161,7 @@ function checkAuth(auth: HostAuth): void {
     requireFunctions(auth, 'auth', ['caller'], ['user']);
     if (auth.verify !== undefined) refuse('auth', 'has both verify and strategies', 'Give one of them (docs/hosts.md).');
     if (!Array.isArray(strategies) || strategies.length === 0) {
-      refuse('auth.strategies', 'is no list of Passport strategies', 'Give at least one (docs/hosts.md).');
+      refuse('auth.strategies', 'is not a list of Passport strategies', 'Give at least one (docs/hosts.md).');
     }
     for (const [index, strategy] of strategies.entries())
       requireFunctions(strategy, `auth.strategies[${index}]`, ['authenticate']);
@@ -175,7 +179,7 @@ const installedOn = Symbol.for('express-large-image.installed');
 export function claimModels({ item }: WorkerHost['models']): () => void {
   const marked = item as unknown as { [installedOn]?: true };
   if (marked[installedOn] === true) {
-    refuse('models.item', 'has an installation already', 'Close that one first, or give each host models of its own.');
+    refuse('models.item', 'already has an installation', 'Close that one first, or give each host its own models.');
   }
   marked[installedOn] = true;
   return () => delete marked[installedOn];

@@ -40,7 +40,7 @@ type AnyModel = Model<Record<string, unknown>>;
 function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
   for (const [path, types] of Object.entries(extension)) {
     if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
-    const reason = `The model ${modelName} has a field ${path} of its own, which the plugin needs as ${types[0]}.`;
+    const reason = `The model ${modelName} already has a field ${path}, which the plugin needs as ${types[0]}.`;
     throw new LargeImageError('conflict', `${reason} Nothing was changed. Give the field another name.`);
   }
 }

@@ -60,8 +60,8 @@ function direction(byDefault: 1 | -1): Parameter<1 | -1> {
 /** `limit`, `offset`, `sort` and `sortdir` with the messages that existing clients expect. */
 export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   return {
-    limit: integer('Most entries to return; 0 for all.', limit),
-    offset: integer('How many entries to skip.', 0),
+    limit: integer('Maximum number of entries; 0 for all.', limit),
+    offset: integer('Number of entries to skip.', 0),
     sort: withDefault<string>(text({ description: 'Field to sort by, or a JSON list of [field, direction].' }), sort),
     sortdir: direction(byDefault),
   };

@@ -73,11 +73,11 @@ const stored = {
   updatedId: orNull(idText),
   public: truth,
   publicFlags: listOf(anyText),
-  access: { ...anyObject, description: 'The list of permissions, where it is shown.' },
+  access: { ...anyObject, description: 'The list of permissions, if the caller can see it.' },
   groups: { type: 'array', items: orNull(anyText), description: 'Distinct groups of the elements.' },
   fileChanged: {
     ...dateText,
-    description: 'When the file of the item was found to be another one, after this version was made.',
+    description: 'When it was detected that the item has another file than at the time of this version.',
   },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
   _annotationId: { ...idText, description: 'On former versions: of which annotation.' },

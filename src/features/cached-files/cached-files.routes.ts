@@ -71,13 +71,13 @@ const createThumbnails = defineRoute({
   query: {
     spec: required(
       text({
-        description: 'JSON list of objects: parameters of thumbnails, or of associated images where they have an imageKey.',
+        description: 'JSON list of objects: parameters of thumbnails, or of associated images if they have an imageKey.',
       }),
     ),
     logInterval: text({
       description: 'Seconds between two progress entries of the log; 10 by default, 0 for one after each file.',
     }),
-    concurrent: text({ description: 'How many files are made at once; below 1 or absent: the number of logical CPUs.' }),
+    concurrent: text({ description: 'Number of files to make at once; below 1 or absent: the number of logical CPUs.' }),
   },
   returns: { schema: storedJobSchema },
   errors: [...shared.errors, 'bad-parameter'],

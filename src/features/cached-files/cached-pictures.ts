@@ -135,14 +135,14 @@ function missingPicture(): EncodedPicture {
 /** Renders the picture of an entry. @throws BadValueError */
 async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortSignal): Promise<EncodedPicture> {
   const request = { ...pictureRequest(entry), signal };
-  if (request.encoding === 'TILED') throw new BadValueError('Invalid encoding "TILED": such pictures are not kept');
+  if (request.encoding === 'TILED') throw new BadValueError('Invalid encoding "TILED": such pictures are not stored');
   const { imageKey } = entry;
   if (imageKey != null && typeof imageKey !== 'string') throw new BadValueError(`Invalid imageKey ${JSON.stringify(imageKey)}`);
   if (imageKey != null && imageKey !== '' && imageKey !== imageKeys.tileFrames) {
     return (await image.associatedImage(imageKey, request as AssociatedImageRequest)) ?? missingPicture();
   }
   const picture = imageKey === imageKeys.tileFrames ? await image.tileFrames(request) : await image.thumbnail(request);
-  if (picture.kind === 'stream') throw new TypeError('Only TILED pictures are streams.');
+  if (picture.kind === 'stream') throw new TypeError('Only TILED pictures are streamed.');
   return picture;
 }
 

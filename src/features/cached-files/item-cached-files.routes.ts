@@ -30,7 +30,7 @@ const keptFile = component('KeptFile', {
 const list = defineRoute({
   ...shared,
   method: 'get',
-  summary: 'List the files that are kept for an item: pictures, then data, each newest first.',
+  summary: 'List the cached files of an item: pictures, then data, each newest first.',
   access: 'admin',
   scope: scopes.read,
   returns: { schema: listOf(keptFile) },
@@ -42,14 +42,14 @@ const list = defineRoute({
 const remove = defineRoute({
   ...shared,
   method: 'delete',
-  summary: 'Remove files that are kept for an item.',
+  summary: 'Remove cached files of an item.',
   description:
-    'Without `key` the answer is how many files there were and how many were removed; histograms are looked at when `keep` is 0 only. ' +
-    'With `key` it is a list of the one record that was removed, or of null.',
+    'Without `key` the answer has the number of files and the number of removed ones; histograms are removed only if `keep` is 0. ' +
+    'With `key` the answer is a list with the removed record, or with null.',
   access: 'admin',
   scope: scopes.write,
   query: {
-    keep: withDefault(integer({ minimum: 0, description: 'How many of the newest pictures stay.' }), 10_000),
+    keep: withDefault(integer({ minimum: 0, description: 'Number of newest pictures to keep.' }), 10_000),
     key: text({ description: 'Exact key of the one file to remove.' }),
     thumbnail: thumbnailFlag,
   },
@@ -64,13 +64,13 @@ const remove = defineRoute({
 const put = defineRoute({
   ...shared,
   method: 'post',
-  summary: 'Keep the bytes of the request as a picture or data of an item, in the place of what has this key.',
+  summary: 'Store the body as a cached picture or data of an item, replacing the file with this key.',
   access: 'user',
   scope: scopes.write,
   query: {
     key: required(text({ description: 'Key of the file.' })),
     thumbnail: thumbnailFlag,
-    mimeType: text({ description: 'Type of the bytes, where they do not show it themselves.' }),
+    mimeType: text({ description: 'Type of the bytes, if it cannot be recognized from them.' }),
   },
   body: 'stream',
   returns: { schema: keptFile },

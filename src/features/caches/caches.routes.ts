@@ -10,10 +10,10 @@ const report = {
   additionalProperties: {
     type: 'object',
     properties: {
-      maxsize: { type: 'integer', description: 'How much it may hold: open files for tilesource, bytes for tileCache.' },
-      used: { type: 'integer', description: 'How much it holds, in the same unit.' },
+      maxsize: { type: 'integer', description: 'Its capacity: open files for tilesource, bytes for tileCache.' },
+      used: { type: 'integer', description: 'Its contents, in the same unit.' },
       items: { type: 'integer' },
-      processes: { type: 'integer', description: 'Processes whose numbers were added up.' },
+      processes: { type: 'integer', description: 'Number of processes whose numbers were added up.' },
       available: { type: 'boolean', description: 'False while the cache cannot be reached.' },
       errors: { type: 'integer' },
       error: { type: 'string' },
@@ -25,8 +25,8 @@ const report = {
 const read = defineRoute({
   method: 'get',
   path: '/large_image/cache',
-  summary: 'What the caches hold.',
-  description: 'With Redis, the numbers of all processes that share it.',
+  summary: 'The contents of the caches.',
+  description: 'With Redis, the totals of all processes that share it.',
   access: 'admin',
   scope: scopes.read,
   returns: { schema: report },

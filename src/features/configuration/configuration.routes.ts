@@ -11,8 +11,8 @@ const maxConfigBytes = 128 * 1024;
 const read = defineRoute({
   method: 'get',
   path: '/large_image/config',
-  summary: "The server's configuration file as it is now.",
-  description: 'The file may contain passwords. Whoever may read it may also replace it.',
+  summary: 'Get the current configuration file of the server.',
+  description: 'The file may contain passwords. Everybody who can read it can also replace it.',
   access: 'admin',
   scope: scopes.user,
   returns: {
@@ -24,7 +24,7 @@ const read = defineRoute({
         text: { type: 'string', description: 'Empty if there is no file.' },
         version: {
           type: 'string',
-          description: 'Differs for each content of the file; to be given as `expected` when the file is replaced.',
+          description: 'Differs for each content of the file; send it as `expected` when you replace the file.',
         },
         backups: {
           type: 'array',
@@ -45,7 +45,7 @@ const validate = defineRoute({
   path: '/large_image/config/validate',
   summary: 'Check a configuration text.',
   description:
-    'The body is the text, in UTF-8; a form is taken for an empty text. The answer is an empty list, or a list with the first error; ' +
+    'The body is the text, in UTF-8; a form counts as an empty text. The answer is an empty list, or a list with the first error; ' +
     'lines count from 0.',
   access: 'admin',
   scope: scopes.write,
@@ -69,9 +69,8 @@ const validate = defineRoute({
 const format = defineRoute({
   method: 'post',
   path: '/large_image/config/format',
-  summary: 'Bring a configuration text into its normal form.',
-  description:
-    'The body is the text, in UTF-8; a form is taken for an empty text. A text that is not valid is answered as it is.',
+  summary: 'Format a configuration text.',
+  description: 'The body is the text, in UTF-8; a form counts as an empty text. A text that is not valid is returned unchanged.',
   access: 'admin',
   scope: scopes.write,
   body: 'text',

@@ -195,7 +195,7 @@ async function writeBackup(path: string, content: Buffer, stats: Stats, made: st
       if (existing?.equals(content)) return backup;
     }
   }
-  throw new LargeImageError('conflict', `There are ${maxBackupsPerSecond} backups ${base} already; remove some of them.`);
+  throw new LargeImageError('conflict', `There are already ${maxBackupsPerSecond} backups ${base}; remove some of them.`);
 }
 
 function localStamp(time: Date): string {
@@ -224,8 +224,8 @@ function hasCode(error: unknown, code: string): boolean {
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   ENOTDIR: 'its folder is not a folder',
-  EACCES: 'the server may not read or write it or its folder',
-  EPERM: 'the server may not write it, or may not keep its owner',
+  EACCES: 'the server has no permission to read or write it or its folder',
+  EPERM: 'the server has no permission to write it, or to preserve its owner',
   EROFS: 'its folder is on a read-only disk',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',

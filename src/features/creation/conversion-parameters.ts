@@ -23,29 +23,29 @@ const fileId: typeof anyFile = {
 /** Parameters of a conversion. */
 export const conversionParameters = {
   fileId,
-  localJob: boolean({ description: 'Whether the processes of the server run the job, not those that run nothing but jobs.' }),
+  localJob: boolean({ description: 'Whether the processes of the server run the job, instead of those that only run jobs.' }),
   tileSize: integer({
-    description: 'Side of a tile in pixels, a multiple of 16. Default: that of tiles that are copied, else 256.',
+    description: 'Side of a tile in pixels, a multiple of 16. Default: that of the copied tiles, otherwise 256.',
   }),
   compression: oneOf(conversionCompressions, {
-    description: 'Default: jpeg for TIFFs of 8 bits that are lossy themselves, else lzw. jp2k is not written.',
+    description: 'Default: jpeg for lossy TIFFs of 8 bits, otherwise lzw. jp2k is not supported.',
   }),
   quality: integer({ description: 'JPEG and WebP: 0 to 100, default 90. 0 is lossless WebP.' }),
   level: integer({ description: 'deflate: 1 to 9; zstd: 1 to 22.' }),
   predictor: oneOf(conversionPredictors, { description: 'deflate, lzw and zstd: none, or horizontal (also yes), the default.' }),
-  psnr: integer({ description: 'For jp2k, which is not written.' }),
-  cr: integer({ description: 'For jp2k, which is not written.' }),
+  psnr: integer({ description: 'For jp2k, which is not supported.' }),
+  cr: integer({ description: 'For jp2k, which is not supported.' }),
   concurrent: integer({ description: 'Threads; 0 or negative: CPU count minus that many. Default: all.' }),
   reduction: oneOf(reductions, {
-    description: 'How reduced levels are made: mean, or nearest, which keeps labels. Default: nearest where nothing is lossy.',
+    description: 'Method for reduced levels: mean, or nearest, which keeps labels. Default: nearest if nothing is lossy.',
   }),
 };
 
 /** Further parameters of a conversion into a new item. */
 export const copyParameters = {
   onlyFrame: integer({ description: 'The only frame to convert, from 0. Default: all.' }),
-  format: oneOf(conversionFormats, { description: 'tiff (default); aperio is not written.' }),
-  folderId: id({ description: 'Where the new item is made. Default: the folder of this one.' }),
+  format: oneOf(conversionFormats, { description: 'tiff (default); aperio is not supported.' }),
+  folderId: id({ description: 'Folder of the new item. Default: the folder of this one.' }),
   name: text({ description: 'Name of the new item and its file. Default: that of the file, ending in .tiff.' }),
 };
 

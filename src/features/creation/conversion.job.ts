@@ -46,7 +46,7 @@ function reasonOf(error: unknown): string {
   const outage = outageOf(error);
   if (outage !== null) return outage.message;
   const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? `The file that is made cannot be written (${code}).` : 'The log of the server says why.';
+  return typeof code === 'string' ? `The new file cannot be written (${code}).` : 'The log of the server says why.';
 }
 
 async function run(parts: ConversionParts, { job, signal, log, progress, results }: JobContext): Promise<void> {
@@ -92,7 +92,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       if (signal.aborted || !(await creation.deliver(job, work, stored))) {
         await parts.files.remove(stored.doc);
         signal.throwIfAborted();
-        throw new InvalidError(`The item ${item.name} does not wait for this job any more.`);
+        throw new InvalidError(`The item ${item.name} no longer waits for this job.`);
       }
       progress({ message: createdMessage(item.name) });
     } else {

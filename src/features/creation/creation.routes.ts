@@ -20,23 +20,23 @@ const counterNames: readonly (keyof FolderImageCounts)[] = [
 const createInFolder = defineRoute({
   method: 'put',
   path: '/large_image/folder/:folderId/tiles',
-  summary: 'Make large images of the items of a folder.',
+  summary: 'Create large images from the items of a folder.',
   description:
-    'Items with exactly one file become large images. With recurse, the folders below that the caller may read are handled first. ' +
-    'What an item has is not taken away before its new large image is known to work. ' +
-    'What takes longer than 20 seconds is carried on by a job: the answer counts what was done until then, and names it.',
+    'Items with exactly one file become large images. With recurse, the folders below that the caller can read are handled first. ' +
+    'The existing large image of an item is only removed once the new one works. ' +
+    'After 20 seconds, a job continues the work: the answer counts the work done until then, and names the job.',
   access: 'user',
   scope: scopes.write,
   params: { folderId: required(text({ description: 'The id of the folder.' })) },
   query: {
     createJobs: withDefault<'true' | 'false' | 'always'>(
       oneOf(['true', 'false', 'always'], {
-        description: 'Whether jobs convert: where no tile source reads a file, never, or always.',
+        description: 'Whether jobs convert files: only files that no tile source reads, none, or all.',
       }),
       'false',
     ),
     localJobs: withDefault(boolean({ description: 'Whether the processes of the server run the jobs.' }), false),
-    recurse: withDefault(boolean({ description: 'Also the folders below.' }), false),
+    recurse: withDefault(boolean({ description: 'Include the folders below.' }), false),
     cancelJobs: withDefault(boolean({ description: 'Cancel unfinished creation jobs and start again.' }), false),
     redoExisting: withDefault(boolean({ description: 'Remake existing large images.' }), false),
   },
@@ -45,7 +45,7 @@ const createInFolder = defineRoute({
       type: 'object',
       properties: {
         ...Object.fromEntries(counterNames.map((name) => [name, counter])),
-        jobId: { type: 'string', description: 'The job that goes on, where there is more to do than a request waits for.' },
+        jobId: { type: 'string', description: 'The job that continues the work, if there is more than one request can do.' },
       },
       required: counterNames,
     },
@@ -66,7 +66,7 @@ const createInFolder = defineRoute({
 const removeIncomplete = defineRoute({
   method: 'delete',
   path: '/large_image/tiles/incomplete',
-  summary: 'Take away large images whose creation has not ended, and cancel their jobs.',
+  summary: 'Remove unfinished large images, and cancel their jobs.',
   access: 'admin',
   scope: scopes.write,
   returns: {
@@ -88,7 +88,7 @@ const refused = defineRoute({
   scope: scopes.read,
   query: {
     limit: withDefault(integer({ minimum: 1, maximum: 1000, description: 'How many.' }), 100),
-    offset: withDefault(integer({ minimum: 0, description: 'How many to leave out.' }), 0),
+    offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
   },
   returns: {
     schema: {

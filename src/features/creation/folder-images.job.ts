@@ -19,7 +19,7 @@ interface FolderImagesParts {
 export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {
     name: folderImagesJob,
-    title: 'Large images of the items of a folder',
+    title: 'Large images from the items of a folder',
     type: folderImagesJob,
     resumable: true,
     async run({ job, signal, log, progress, results }) {
@@ -27,7 +27,7 @@ export function folderImagesDefinition({ folderImages, callers, items }: FolderI
       if (job.userId === null) throw new InvalidError('This was not requested by a user.');
       const caller = await callers.asker({ id: job.userId, admin: asAdmin });
       const folder = await items.loadFolder(folderId, 1, caller);
-      log(`Going on behind ${counts.totalItems} items\n`);
+      log(`Continuing after ${counts.totalItems} items\n`);
       const onItem = ({ totalItems }: FolderImageCounts) => progress({ current: totalItems });
       const done = await folderImages.continue(folder, caller, options, { counts, position }, { signal, onItem });
       results({ ...done.counts });

@@ -147,7 +147,7 @@ export class FolderImages {
     const file = await this.#originalOf(before);
     const work = () =>
       file === null
-        ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} is gone.`))
+        ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} no longer exists.`))
         : this.#make(item, file, options);
     if (await this.#succeeds(item, work)) {
       counts.largeImagesRemovedAndRecreated++;

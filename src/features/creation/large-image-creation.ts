@@ -96,7 +96,7 @@ export class LargeImageCreation {
         const product = await this.#markProduct(item);
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
-        if (replaced === null) throw new BadParameterError('The item was changed meanwhile.');
+        if (replaced === null) throw new BadParameterError('The item was changed in the meantime.');
         step('creation:replaced');
         await marking.replaced(item);
         await this.#removeFile(product);
@@ -184,7 +184,7 @@ export class LargeImageCreation {
     if (item === null) throw new InvalidError(`The item ${work.itemId} is gone.`);
     if (file === null) throw new InvalidError(`The file ${work.fileId} is gone.`);
     if (work.target === null && !(item.largeImage?.expected === true && item.largeImage.jobId === job.id)) {
-      throw new InvalidError(`The item ${item.name} does not wait for this job any more.`);
+      throw new InvalidError(`The item ${item.name} no longer waits for this job.`);
     }
     const folder = work.target === null ? null : await records.findFolder(work.target.folderId);
     if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} is gone.`);

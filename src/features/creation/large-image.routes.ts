@@ -14,7 +14,7 @@ import { renderParameters } from '../images/picture-parameters.js';
 const get = defineRoute({
   method: 'get',
   path: '/item/:itemId/tiles',
-  summary: 'Get what the large image of an item is: size, tiles, levels, scale, frames.',
+  summary: "Get the metadata of an item's large image: size, tiles, levels, scale, frames.",
   access: 'public',
   scope: scopes.read,
   params: itemPath,
@@ -29,7 +29,7 @@ const getItem = defineRoute({
   method: 'get',
   path: '/item/:itemId/tiles/item',
   summary: 'Get name, folder and time of the last change of the item of an image.',
-  description: 'For viewers: not every server has a route for its items themselves.',
+  description: 'For viewers, since not every server has a route for items.',
   access: 'public',
   scope: scopes.read,
   params: itemPath,
@@ -44,7 +44,7 @@ const getItem = defineRoute({
 const internalMetadata = defineRoute({
   method: 'get',
   path: '/item/:itemId/tiles/internal_metadata',
-  summary: 'Get what the file itself says of the image, in the words of its format.',
+  summary: 'Get the metadata in the file of an image, as its format has it.',
   access: 'public',
   scope: scopes.read,
   params: itemPath,
@@ -56,8 +56,8 @@ const internalMetadata = defineRoute({
 
 const createParameters = {
   ...conversionParameters,
-  force: withDefault(boolean({ description: 'Convert although a tile source reads the file as it is.' }), false),
-  notify: withDefault(boolean({ description: 'Tell the caller when a job ends.' }), true),
+  force: withDefault(boolean({ description: 'Convert even if a tile source reads the file.' }), false),
+  notify: withDefault(boolean({ description: 'Notify the caller when a job ends.' }), true),
 };
 
 const create = defineRoute({
@@ -65,8 +65,8 @@ const create = defineRoute({
   path: '/item/:itemId/tiles',
   summary: 'Make an item a large image of one of its files.',
   description:
-    'Answers null when that is done; else the job that converts the file, because no tile source reads it or by force. ' +
-    'Force also converts the large image that the item is already, which it stays until the job succeeds or for good.',
+    'Answers null if no conversion is needed; otherwise the job that converts the file, because no tile source reads it or because of force. ' +
+    'Force also converts an existing large image, which stays in use at least until the job succeeds.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,
@@ -96,7 +96,7 @@ const convert = defineRoute({
   method: 'post',
   path: '/item/:itemId/tiles/convert',
   summary: 'Write a converted copy of an image as a new item.',
-  description: 'Answers the job that does it; results.file of the job will name the file.',
+  description: 'Answers the job; results.file of the job will name the file.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,
@@ -127,8 +127,8 @@ const convert = defineRoute({
 const remove = defineRoute({
   method: 'delete',
   path: '/item/:itemId/tiles',
-  summary: 'Take the large image off an item.',
-  description: 'A job that is making it is cancelled. A file that was made by a conversion is removed; the uploaded one stays.',
+  summary: 'Remove the large image of an item.',
+  description: 'A job that is making it is canceled. A file that was made by a conversion is removed; the uploaded one stays.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,

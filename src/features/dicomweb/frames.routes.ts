@@ -18,8 +18,8 @@ export function parseFrames(list: string, count: number): number[] {
   const parts = list.split(',', maxFrames + 1);
   if (parts.length > maxFrames) throw new BadParameterError(`An answer has at most ${maxFrames} frames.`);
   const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
-  if (numbers.includes(0)) throw new BadParameterError('Frames are numbers from 1 on, with commas between.');
-  if (new Set(numbers).size < numbers.length) throw new BadParameterError('A frame is in the list twice.');
+  if (numbers.includes(0)) throw new BadParameterError('Frames must be numbers from 1 on, separated by commas.');
+  if (new Set(numbers).size < numbers.length) throw new BadParameterError('The list contains a frame twice.');
   const outside = numbers.find((number) => number > count);
   if (outside !== undefined) throw new NotFoundError(`There is no frame ${outside}; the instance has ${count}.`);
   return numbers;
@@ -27,7 +27,7 @@ export function parseFrames(list: string, count: number): number[] {
 
 const framesPath = {
   ...instancePath,
-  frames: required(text({ description: 'Numbers of frames, from 1, with commas between.' })),
+  frames: required(text({ description: 'Frame numbers, from 1, separated by commas.' })),
 };
 
 const frames = defineRoute({
@@ -35,8 +35,8 @@ const frames = defineRoute({
   path: '/dicomweb/studies/:study/series/:series/instances/:instance/frames/:frames',
   summary: 'Get frames of an instance (WADO-RS).',
   description:
-    'As they are stored in the file, where they are stored in tiles of JPEG or JPEG 2000, or encoded as the client accepts: `transfer-syntax=*` takes the best ' +
-    'of these. Several frames, and those asked for as `multipart/related`, are parts; a type alone asks for one frame by itself.',
+    'As stored in the file if that has tiles of JPEG or JPEG 2000, or encoded as the client accepts: `transfer-syntax=*` takes the best ' +
+    'of these. Several frames, and frames requested as `multipart/related`, are sent as parts; a plain type requests a single frame.',
   params: framesPath,
   returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },
   errors: retrieveErrors,

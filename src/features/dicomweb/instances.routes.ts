@@ -35,10 +35,10 @@ function typeOf(syntax: string): string {
 const one = defineRoute({
   ...shared,
   path: '/dicomweb/studies/:study/series/:series/instances/:instance',
-  summary: 'Get an instance as a file of DICOM (WADO-RS).',
+  summary: 'Get an instance as a DICOM file (WADO-RS).',
   description:
-    'Levels that are stored in tiles of JPEG or JPEG 2000 have these as frames. Others are native up to 4294967294 bytes of samples, and encoded beyond that or ' +
-    'when `transfer-syntax` asks for it. Where the length is known before, ranges of the single file are answered.',
+    'The frames of levels that are stored as tiles of JPEG or JPEG 2000 are these tiles. Others are native up to 4294967294 bytes of samples, and encoded beyond that or ' +
+    'if `transfer-syntax` requests it. Ranges are supported for a single file if its length is known in advance.',
   params: instancePath,
   returns: { types: ['multipart/related', dicomType] },
   errors: [...retrieveErrors, 'unsatisfiable-range'],
@@ -101,11 +101,11 @@ const many = (path: string, params: typeof studyPath | typeof seriesPath, summar
     },
   });
 
-const ofStudy = many('/dicomweb/studies/:study', studyPath, 'Get all instances of a study as files of DICOM (WADO-RS).');
+const ofStudy = many('/dicomweb/studies/:study', studyPath, 'Get all instances of a study as DICOM files (WADO-RS).');
 const ofSeries = many(
   '/dicomweb/studies/:study/series/:series',
   seriesPath,
-  'Get all instances of a series as files of DICOM (WADO-RS).',
+  'Get all instances of a series as DICOM files (WADO-RS).',
 );
 
 const storing = (path: string, params: Partial<typeof studyPath>) =>
@@ -122,7 +122,7 @@ const storing = (path: string, params: Partial<typeof studyPath>) =>
     handle() {
       throw new LargeImageError(
         'not-implemented',
-        'This server gives images as DICOM, but takes none. Please upload files as items.',
+        'This server offers images as DICOM, but does not accept DICOM. Upload files as items.',
       );
     },
   });

@@ -32,7 +32,7 @@ const one = (path: string, params: typeof instancePath | typeof seriesPath | typ
     ...shared,
     path,
     summary,
-    description: 'Long values have addresses of their own (`BulkDataURI`).',
+    description: 'Long values have separate addresses (`BulkDataURI`).',
     params: params as typeof instancePath,
     returns,
     errors: retrieveErrors,
@@ -43,7 +43,7 @@ const one = (path: string, params: typeof instancePath | typeof seriesPath | typ
       if (instances.length > maxInstances) {
         throw new LargeImageError(
           'too-large',
-          `These are ${instances.length} instances; an answer describes at most ${maxInstances}. Please ask for its series.`,
+          `These are ${instances.length} instances; an answer describes at most ${maxInstances}. Request single series.`,
         );
       }
       const root = serviceRoot(asked);
@@ -72,7 +72,7 @@ const ofItem = defineRoute({
   ...shared,
   repeatable: false,
   path: '/item/:itemId/dicomweb',
-  summary: 'Get the study of DICOM that an image is offered as.',
+  summary: 'Get the DICOM study of an image.',
   params: itemPath,
   returns: { schema: objectOf({ studyInstanceUID: anyText, seriesInstanceUIDs: listOf(anyText), url: anyText }) },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'conflict'],
@@ -103,7 +103,7 @@ const bulkData = defineRoute({
   async handle(asked, { slides, files, annotations }) {
     const [instance] = asked.granted;
     const { name } = asked.params;
-    if (!/^[\w.-]{1,200}$/.test(name)) throw new BadParameterError('This is no name of a value.');
+    if (!/^[\w.-]{1,200}$/.test(name)) throw new BadParameterError('This is not the name of a value.');
     if (instance!.kind === 'annotation') return bulkReply(asked, await annotations.value(instance!, name, asked));
     const value =
       instance!.kind === 'file'

@@ -34,9 +34,9 @@ const parameters = {
       '`width,height` of the picture, or `width,height,left,top,width,height` with the part of the instance that it shows.',
   }),
   quality: integer({ description: 'Quality of JPEG, from 1 to 100.', minimum: 1, maximum: 100 }),
-  window: text({ description: 'Is accepted, and has no effect: pictures are shown as the viewer of this server shows them.' }),
-  iccprofile: text({ description: 'Is accepted: colours are those of sRGB.' }),
-  annotation: text({ description: 'Is accepted, and has no effect.' }),
+  window: text({ description: 'Accepted without effect: pictures look as in the viewer of this server.' }),
+  iccprofile: text({ description: 'Accepted: colors are sRGB.' }),
+  annotation: text({ description: 'Accepted without effect.' }),
 };
 
 interface Viewport {
@@ -52,7 +52,7 @@ function parseViewport(value: string | undefined, side: number): Viewport {
   const [width = 0, height = 0, left = 0, top = 0, partWidth = 0, partHeight = 0] = numbers;
   const isWhole = numbers.length === 2;
   if ((!isWhole && numbers.length !== 6) || numbers.some((each) => Number.isNaN(each)))
-    throw new BadParameterError('viewport must be two or six numbers with commas between.');
+    throw new BadParameterError('viewport must be two or six numbers, separated by commas.');
   if (!(width >= 1 && height >= 1 && Math.max(width, height) <= maxSide))
     throw new BadParameterError(`The sides of viewport must be from 1 to ${maxSide} pixels.`);
   if (!isWhole && !(partWidth > 0 && partHeight > 0)) throw new BadParameterError('The part of viewport must have a size.');
@@ -104,7 +104,7 @@ async function drawn(
   if (instance.kind === 'slide' && instance.plan.shown.kind === 'associated') {
     const found = part === null ? await image.associatedImage(instance.plan.shown.name, picture) : null;
     if (found !== null) return found;
-    throw new BadParameterError('A part of a label or overview cannot be asked for.');
+    throw new BadParameterError('A part of a label or overview cannot be requested.');
   }
   if (instance.kind === 'file') {
     const file = instance.record.dicom?.files.find((each) => valueText(each, '00080018') === instance.uid);
@@ -122,7 +122,7 @@ async function drawn(
     frame === undefined ? { left: 0, top: 0, width: plan.matrixColumns, height: plan.matrixRows } : tileBox(plan, place.tile);
   const box = part ?? { left: 0, top: 0, width: tile.width, height: tile.height };
   if (box.left + box.width > tile.width || box.top + box.height > tile.height) {
-    throw new BadParameterError(`The part of viewport is outside of the ${tile.width} by ${tile.height} pixels.`);
+    throw new BadParameterError(`The part of viewport is outside the ${tile.width} by ${tile.height} pixels.`);
   }
   const [left, top] = [(tile.left + box.left) * scale, (tile.top + box.top) * scale];
   const bounds = {

@@ -41,7 +41,7 @@ interface StoredConfiguration {
 /** The stored text of a configuration; `null` if there is none. */
 export type StoredText = string | null;
 
-/** Stores configurations of folders as items with one file each. Items of the same name with other contents are never changed. */
+/** Stores folder configurations as items with one file each. Items of the same name with other contents are never changed. */
 export class ConfigurationItems {
   constructor(private readonly options: ConfigurationItemsOptions) {}
 
@@ -101,10 +101,10 @@ export class ConfigurationItems {
   async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {
     const { records } = this.options;
     const refuse = (reason: string) =>
-      new LargeImageError('conflict', `${name} in folder ${folder.id} is no configuration: ${reason}. Nothing was changed.`);
+      new LargeImageError('conflict', `${name} in folder ${folder.id} is not a configuration: ${reason}. Nothing was changed.`);
     const [item, further] = await records.itemsNamed(folder, name, 2);
     if (item === undefined) return { folder, name, item: null, file: null, text: null };
-    if (further !== undefined) throw refuse('there are several items of this name');
+    if (further !== undefined) throw refuse('there are several items with this name');
     // Completes a replacement whose process was killed.
     for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
     const [file, second] = await records.filesOfItem(item);
@@ -124,7 +124,7 @@ export class ConfigurationItems {
   async #newItem({ folder, name }: StoredConfiguration, creatorId: string | null): Promise<ItemRecord> {
     const { records, host } = this.options;
     if (host.createItem === undefined) {
-      throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');
+      throw new LargeImageError('not-implemented', 'This server cannot create items for configurations.');
     }
     const fields = { [unfinishedField]: true };
     const item = records.itemOf(await host.createItem({ folderId: folder.id, name, creatorId, fields }));
@@ -134,7 +134,7 @@ export class ConfigurationItems {
     await this.#removeItem(item);
     throw new LargeImageError(
       'conflict',
-      `There can be no item ${JSON.stringify(name)} in folder ${folder.id}: the name is taken or not allowed.`,
+      `The item ${JSON.stringify(name)} cannot be created in folder ${folder.id}: the name is taken or not allowed.`,
     );
   }
 

@@ -20,8 +20,8 @@ const read = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'The YAML configuration that applies in a folder.',
   description:
-    'The item of this name in the folder, else in those above, else in `.config` beside the topmost, else in the folder of the setting ' +
-    '`config_folder`; with `__inherit__: true` joined with the next. Sections for users and groups are applied.',
+    'The item with this name in the folder, or else in those above, in `.config` next to the topmost, or in the folder of the setting ' +
+    '`config_folder`; with `__inherit__: true` it is merged with the next. Sections for users and groups are applied.',
   access: 'public',
   scope: scopes.read,
   params,
@@ -36,7 +36,7 @@ const write = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'Store a YAML configuration in a folder.',
   description:
-    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope to write in both cases. Written ' +
+    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope for writing in both cases. The item  ' +
     'is an item that does not exist yet, or one whose only file is YAML text of this name; anything else is a conflict (409), as is stored ' +
     'text that `user_context` cannot add to.',
   access: 'public',
@@ -44,7 +44,7 @@ const write = defineRoute({
   params,
   query: {
     user_context: withDefault(
-      boolean({ description: 'Whether the text is for the calling user alone, and added to what is there.' }),
+      boolean({ description: 'Whether the text is for the calling user alone, and is added to the stored text.' }),
       false,
     ),
   },
@@ -61,5 +61,5 @@ const write = defineRoute({
   },
 });
 
-/** Routes for configurations of folders. */
+/** Routes for folder configurations. */
 export const yamlConfigRoutes = [read, write];

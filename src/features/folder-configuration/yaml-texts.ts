@@ -15,7 +15,7 @@ type Input<Name extends keyof YamlFunctions> = Parameters<YamlFunctions[Name]>[0
 export class YamlTexts {
   readonly #threads = new ThreadPool<YamlFunctions>({
     program: programOf(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
-    name: 'configurations of folders',
+    name: 'folder configurations',
     timeoutMs,
     memoryMiB,
   });

@@ -27,7 +27,7 @@ function check({ text, name }: { text: string; name: string }): Outcome<{ isMapp
 export interface Layer {
   /** JSON text. */
   text: string;
-  /** Whether to merge the configurations of folders above too. */
+  /** Whether to merge the folder configurations above too. */
   inherits: boolean;
 }
 

@@ -120,7 +120,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
       flight.waiting -= 1;
       if (flight.waiting === 0) {
         this.#end(flight);
-        flight.controller.abort(new LargeImageError('unavailable', 'Nobody waits for these bytes any more.'));
+        flight.controller.abort(new LargeImageError('unavailable', 'Nobody is waiting for these bytes any more.'));
       }
     }
   }
@@ -135,7 +135,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     const bytes = await this.file.fetch({ start, end }, signal);
     if (bytes.length === end - start) return bytes;
     throw new FailedReadError(
-      `The bytes of ${this.file.name} end at ${start + bytes.length}; its record says that it has ${this.size}.`,
+      `The file ${this.file.name} ends at byte ${start + bytes.length}; according to its record it has ${this.size} bytes.`,
     );
   }
 }

@@ -113,7 +113,7 @@ export class HostFolder implements SourceFolder {
       for (const [below, { id }] of folders) if (below !== '' && !seen.has(id)) folders.delete(below);
     }
     if (folders === null) {
-      throw new TileSourceError(`There are more than ${maxFolders} folders in it. Store it as a ZIP file, without compression.`);
+      throw new TileSourceError(`It contains more than ${maxFolders} folders. Store it as a ZIP file, without compression.`);
     }
     for (const { id } of folders.values()) this.with_.parts.folders.add(id);
     return new HostTree(this.with_, folders, ownByPath);

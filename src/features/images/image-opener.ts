@@ -176,13 +176,13 @@ export class ImageOpener {
       return this.options.share({ file, item }, sourceName, useShared, signal);
     }
     if (chain.includes(file.id))
-      throw new TileSourceError(`Multi source specification is self-referential: ${file.name} is made of itself.`);
-    if (chain.length >= maxDepth) throw new TileSourceError(`Images are made of images more than ${maxDepth} deep.`);
+      throw new TileSourceError(`Multi source specification is self-referential: ${file.name} contains itself.`);
+    if (chain.length >= maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
     const key = `${chain.join('>')}>${file.id}/${name}`;
     let opening = nesting.nested.get(key);
     if (opening === undefined) {
       if (nesting.nested.size >= maxNested)
-        throw new TileSourceError(`The image is made of more than ${maxNested} images that are made of others.`);
+        throw new TileSourceError(`The image contains more than ${maxNested} combined images.`);
       opening = this.#openSource(file, { sourceName: name }, nesting, [...chain, file.id]).then((opened) => ({
         ...borrowable(opened.name, opened.source),
         close: () => opened.source.close(),

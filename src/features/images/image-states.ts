@@ -117,6 +117,6 @@ function missingText({ waiting }: ItemRecord): string | undefined {
   if (waiting === null) return undefined;
   const { missing } = waiting;
   const rest = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
-  const names = missing.map((path) => (path === '*' ? 'a file that fits a pattern' : path)).slice(0, maxNamedFiles);
-  return `No large image file in this item. It waits for files that belong to it: ${names.join(', ')}${rest}.`;
+  const names = missing.map((path) => (path === '*' ? 'a file that matches a pattern' : path)).slice(0, maxNamedFiles);
+  return `No large image file in this item. It is waiting for files that belong to it: ${names.join(', ')}${rest}.`;
 }

@@ -128,7 +128,7 @@ export class Images {
       this.#parts.set(state.name, parts);
       return { state: state.name, parts };
     }
-    throw new LargeImageError('unavailable', 'What this image is made of was changed while it was read. Please try again.');
+    throw new LargeImageError('unavailable', 'A file of this image changed while it was read. Try again.');
   }
 
   /**
@@ -215,7 +215,7 @@ export class Images {
     const state = await this.#states.of(item);
     const result = await this.#useOpen(item, state, use, signal);
     if (state.name === (await this.#states.of(item)).name) return result;
-    throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Please try again.');
+    throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Try again.');
   }
 
   #useOpen<R>(
@@ -227,7 +227,7 @@ export class Images {
     const open = async (wanted: AbortSignal) => {
       const file = await this.options.records.findFile(fileId);
       if (file === null)
-        throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
+        throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
       const opened = await this.#opener.open(file, { sourceName, icc, signal: wanted });
       // Images with very many frames take a while to open, and then to be described.
       if (isSliceOver()) await nextSlice();

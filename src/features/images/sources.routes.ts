@@ -7,10 +7,10 @@ const defineRoute = routeDefiner<{ images: Images }>();
 const sources = defineRoute({
   method: 'get',
   path: '/large_image/sources',
-  summary: 'The tile sources, with the file names and types that each wants.',
+  summary: 'The tile sources, with the file names and types that each reads.',
   description:
-    'Extensions and mime types with their priority; the lowest number wins. `default` is for all that are not listed; sources with 12 are ' +
-    'never chosen by themselves.',
+    'Extensions and mime types with their priority; the lowest number wins. `default` applies to all that are not listed; sources with 12 are ' +
+    'never chosen automatically.',
   access: 'public',
   scope: scopes.read,
   returns: {

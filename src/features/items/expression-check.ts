@@ -10,13 +10,13 @@ const maxChoices = 20;
  */
 export function expressionProblem(expression: unknown): string | null {
   if (typeof expression !== 'string' || expression.length > maxCharacters)
-    return `is no text of at most ${maxCharacters} characters`;
+    return `is not a text of at most ${maxCharacters} characters`;
   // Databases accept flags at the beginning of an expression, which JavaScript does not.
   const text = expression.replace(/^\(\?[imsx]+\)/, '');
   try {
     RegExp(text);
   } catch {
-    return 'is not one that is understood';
+    return 'is not understood';
   }
   return ambiguityOf(text);
 }

@@ -21,7 +21,7 @@ const maxDepth = 100;
 const get = defineRoute({
   ...shared,
   method: 'get',
-  summary: 'Get a field that clients keep on an item; null when it is not there.',
+  summary: 'Get a field that clients store on an item; null if it is missing.',
   access: 'public',
   scope: scopes.user,
   returns: { schema: anything },
@@ -36,7 +36,7 @@ const put = defineRoute({
   ...shared,
   method: 'put',
   summary: 'Store any JSON value in a field of an item.',
-  description: 'Fields that the server itself keeps on items are refused; `meta` is the metadata of the item.',
+  description: 'Fields that the server itself uses are refused; `meta` is the metadata of the item.',
   access: 'user',
   scope: scopes.write,
   body: 'json',
@@ -46,7 +46,7 @@ const put = defineRoute({
   async handle({ params, granted: item, body }, { items, records }) {
     if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
-      throw new BadParameterError(`The fields of an item may hold at most ${maxStoredValues} values together.`);
+      throw new BadParameterError(`The fields of an item can have at most ${maxStoredValues} values in total.`);
     }
     checkStorable(body);
     if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {
@@ -61,7 +61,7 @@ const put = defineRoute({
 const remove = defineRoute({
   ...shared,
   method: 'delete',
-  summary: 'Remove a field that clients keep on an item.',
+  summary: 'Remove a field that clients store on an item.',
   access: 'user',
   scope: scopes.write,
   returns: { schema: { type: 'null' } },

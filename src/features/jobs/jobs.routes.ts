@@ -51,7 +51,7 @@ function listOf<T>(
 ): T[] | undefined {
   const wrong = values?.find((value) => !is(value));
   if (wrong !== undefined) {
-    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it holds ${JSON.stringify(wrong)}.`);
+    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(wrong)}.`);
   }
   return values as T[] | undefined;
 }
@@ -118,8 +118,8 @@ const jobGet = defineRoute({
   path: '/job/:id',
   summary: 'A job with its log.',
   description:
-    'For who started it, who may read the item that it is about, site administrators (who get `args` and `kwargs` too), and tokens with ' +
-    'the scope `jobs.job_<id>`. Public jobs are for everybody, without log and progress.',
+    'For the user who started it, users who can read its item, site administrators (who also get `args` and `kwargs`), and tokens with ' +
+    'the scope `jobs.job_<id>`. Everybody can read public jobs, without log and progress.',
   access: 'public',
   params: jobId,
   returns: { schema: jobSchema },
@@ -149,11 +149,11 @@ const jobEvents = defineRoute({
   path: '/job/:id/events',
   summary: 'Changes of a job as server-sent events.',
   description:
-    'Sends at once the log so far, the progress and the document, then each change within half a second, in whichever process it ' +
+    'Sends the log so far, the progress and the document at once, then each change within half a second, no matter in which process it ' +
     'happens. Each event is `data: {"type": …, "data": …}` with the types of notifications: `job_log` (`_id`, `overwrite`, `text`), ' +
     '`progress`, `job_status` (the document), and `job_removed`. The stream ends after the `job_status` that finished the job: close ' +
-    'the EventSource then. An EventSource that lost its connection goes on where it was; when nothing is left to come it gets 204. ' +
-    'Access as GET /job/:id; a token in the cookie or the parameter `token` will do.',
+    'the EventSource then. An EventSource that lost its connection continues where it was; if no more events will follow, it gets 204. ' +
+    'Access as for GET /job/:id; a token in the cookie or the parameter `token` is accepted.',
   access: 'public',
   cookie: true,
   params: jobId,
@@ -174,8 +174,8 @@ const jobList = defineRoute({
   access: 'public',
   scope: listScope,
   query: {
-    userId: text({ description: "Whose jobs; `None` for jobs that belong to nobody. Default: the caller's own." }),
-    parentId: id({ description: 'Only jobs that this job has started.' }),
+    userId: text({ description: 'Owner of the jobs; `None` for jobs without an owner. Default: the caller.' }),
+    parentId: id({ description: 'Only jobs that this job started.' }),
     ...filters,
     ...listing,
   },
@@ -194,7 +194,7 @@ const jobList = defineRoute({
 const jobListAll = defineRoute({
   method: 'get',
   path: '/job/all',
-  summary: 'All jobs that the caller may see, newest first.',
+  summary: 'All jobs that the caller can see, newest first.',
   access: 'user',
   query: { ...filters, ...listing },
   returns: { schema: jobListSchema },
@@ -223,7 +223,7 @@ const typesAndStatuses = defineRoute({
 const allTypesAndStatuses = defineRoute({
   method: 'get',
   path: '/job/typeandstatus/all',
-  summary: 'The types and statuses of all jobs that the caller may see.',
+  summary: 'The types and statuses of all jobs that the caller can see.',
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
   handle: ({ caller }, { jobs }) => jobs.typesAndStatuses({}, caller),
@@ -234,7 +234,7 @@ const jobCancel = defineRoute({
   path: '/job/:id/cancel',
   summary: 'Cancel a job.',
   description:
-    'A local job is CANCELED at once and its work stops within a second; a worker-run one is CANCELING until its worker lets go.',
+    'A local job is CANCELED at once and its work stops within a second; a job of a worker is CANCELING until the worker has stopped.',
   access: 'user',
   params: jobId,
   returns: { schema: jobSchema },
@@ -256,10 +256,10 @@ const jobUpdate = defineRoute({
     log: text({ description: 'Text to append to the log.' }),
     overwrite: withDefault(boolean({ description: 'Whether the text replaces the log.' }), false),
     status: integer({ description: 'New status.' }),
-    progressTotal: number({ description: 'What progress counts up to.' }),
-    progressCurrent: number({ description: 'How far it is.' }),
-    progressMessage: text({ description: 'What it does now.' }),
-    notify: withDefault(boolean({ description: 'Whether the owner is told.' }), true),
+    progressTotal: number({ description: 'Total of the progress.' }),
+    progressCurrent: number({ description: 'Current progress.' }),
+    progressMessage: text({ description: 'Message about the current work.' }),
+    notify: withDefault(boolean({ description: 'Whether to notify the owner.' }), true),
   },
   returns: { schema: jobSchema },
   errors: ['unknown-id', 'access-denied', 'login-required', 'invalid'],
@@ -300,13 +300,13 @@ const jobCreate = defineRoute({
   method: 'post',
   path: '/job',
   summary: 'Create a job record, for work done elsewhere.',
-  description: `Needs a token with the scope \`${createScope}\`. Whoever does the work reports by PUT /job/:id.`,
+  description: `Needs a token with the scope \`${createScope}\`. The program that does the work reports with PUT /job/:id.`,
   access: 'token',
   query: {
     title: required(text({ description: 'Title for users.' })),
     type: required(text({ description: 'Kind of job.' })),
-    public: withDefault(boolean({ description: 'Whether everybody may see it.' }), false),
-    handler: text({ description: 'Who runs it.' }),
+    public: withDefault(boolean({ description: 'Whether everybody can see it.' }), false),
+    handler: text({ description: 'Handler that runs it.' }),
     args: json({ kind: 'array', description: 'Arguments: a JSON list.' }),
     kwargs: json({ kind: 'object', description: 'Named arguments: a JSON object.' }),
     otherFields: json({ kind: 'object', description: 'Further members to store, `meta` among them: a JSON object.' }),
@@ -322,7 +322,7 @@ const jobCreate = defineRoute({
     }
     checkStorable(meta, 'otherFields.meta');
     for (const name of ['_id', 'access', 'status', 'userId', 'run', 'log', 'timestamps']) {
-      if (name in other) throw new BadParameterError(`Parameter otherFields must not hold "${name}".`);
+      if (name in other) throw new BadParameterError(`Parameter otherFields must not contain "${name}".`);
     }
     if (query.parentId !== undefined) await requireParent(jobs, query.parentId, verified);
     const job = await jobs.create({
@@ -346,7 +346,9 @@ function checkStorable(value: unknown, path: string): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {
     if (name.startsWith('$') || name.includes('.') || name === '__proto__') {
-      throw new BadParameterError(`"${name}" in ${path} is no name for a member: no leading "$", no ".".`);
+      throw new BadParameterError(
+        `"${name}" in ${path} cannot be the name of a member: it must not begin with "$" or contain ".".`,
+      );
     }
     checkStorable(member, `${path}.${name}`);
   }

@@ -16,12 +16,12 @@ const defineRoute = routeDefiner<{ links: Links; items: Items }>();
 const kindSchema = { type: 'string', enum: linkKinds } as const;
 
 const wanted = {
-  name: { ...anyText, description: 'For whom or what the link is. At most 200 characters.' },
-  opens: { ...listOf(kindSchema), description: 'What the link opens; by default everything that this server has.' },
+  name: { ...anyText, description: 'Purpose or recipient of the link. At most 200 characters.' },
+  opens: { ...listOf(kindSchema), description: 'Interfaces that the link opens; by default all that this server has.' },
   associated: { ...truth, description: 'Whether the link also opens label, macro and other associated images. Default false.' },
   expires: {
     ...orNull(dateText),
-    description: 'When the link ends; by default in seven days. `null`: never, where the setting `links_without_end` allows it.',
+    description: 'When the link ends; by default in seven days. `null`: never, if the setting `links_without_end` allows it.',
   },
 };
 
@@ -44,7 +44,7 @@ const linkSchema = component('Link', objectOf(linkMembers));
 
 const newLinkSchema = component(
   'NewLink',
-  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only here.' } }),
+  objectOf({ ...linkMembers, token: { ...anyText, description: 'The token. It is shown only this once.' } }),
 );
 
 function shown({ digest: _digest, ...link }: LinkDocument) {
@@ -122,8 +122,7 @@ const listing = {
   scope: scopes.read,
   returns: { schema: listOf(linkSchema) },
   errors: ['unknown-id', 'access-denied', 'invalid'],
-  description:
-    'Callers who administer it see all links, others those that they have made. Links are listed for 30 days after they end.',
+  description: 'Callers who administer it see all links, others only their own. Links are listed for 30 days after they end.',
   authorize: subjectOf,
 } as const;
 
@@ -172,7 +171,7 @@ const toItem = defineRoute({
   ...making,
   path: '/item/:itemId/link',
   summary: 'Make a link that opens an item to people and programs without an account.',
-  description: 'The link reads this item only, with the rights that its maker has when it is used.',
+  description: 'The link reads this item only, with the permissions that its maker has when it is used.',
   params: itemPath,
   handle: makeLink,
 });
@@ -190,7 +189,7 @@ const toFolder = defineRoute({
   path: '/folder/:folderId/link',
   summary: 'Make a link that opens the images of a folder to people and programs without an account.',
   description:
-    'The link reads the items in this folder, not those in folders below it, with the rights that its maker has when it is used.',
+    'The link reads the items in this folder, not those in folders below it, with the permissions that its maker has when it is used.',
   params: folderPath,
   handle: makeLink,
 });
@@ -210,7 +209,7 @@ const get = defineRoute({
   scope: scopes.read,
   path: '/link/:linkId',
   summary: 'Get a link, without its token.',
-  description: 'For its maker, and for those who administer what it opens.',
+  description: 'For its maker, and for users who administer the item or folder.',
   returns: { schema: linkSchema },
   handle: ({ granted: link }) => shown(link),
 });
@@ -219,7 +218,7 @@ const change = defineRoute({
   ...managing,
   method: 'put',
   path: '/link/:linkId',
-  summary: 'Change the name or end of a link, or what it opens. Its token stays.',
+  summary: 'Change the name, the end or the interfaces of a link. Its token stays the same.',
   body: 'json-object',
   accepts: wantedSchema,
   returns: { schema: linkSchema },

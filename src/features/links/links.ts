@@ -215,7 +215,7 @@ export class Links {
   requireMakers(): void {
     if (this.options.auth.user !== undefined) return;
     const message =
-      'Links cannot be made here: the host has no auth.user, which says what the maker of a link may do when it is used.';
+      'Links cannot be made here: the host has no auth.user, which finds the permissions of the maker of a link when it is used.';
     throw new LargeImageError('not-implemented', message);
   }
 
@@ -285,7 +285,11 @@ function digestOf(token: string): string {
 }
 
 function noLink(cause?: unknown): LargeImageError {
-  return new LargeImageError('login-required', 'This link is not valid, or not any more.', cause === undefined ? {} : { cause });
+  return new LargeImageError(
+    'login-required',
+    'This link is not valid, or no longer valid.',
+    cause === undefined ? {} : { cause },
+  );
 }
 
 function defined<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {

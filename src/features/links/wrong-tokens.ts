@@ -22,10 +22,7 @@ export class WrongTokens {
   check(address: string): void {
     const { count, endsAt } = this.#window(address);
     if (count < maxWrong) return;
-    throw new TooOftenError(
-      'Too many different tokens that are not valid. Try again in a minute.',
-      (endsAt - performance.now()) / 1000,
-    );
+    throw new TooOftenError('Too many invalid tokens. Try again in a minute.', (endsAt - performance.now()) / 1000);
   }
 
   /** Counts a wrong token. */

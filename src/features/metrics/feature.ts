@@ -42,7 +42,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
 
     const requests = new Histogram({
       name: named('request_duration_seconds'),
-      help: 'Answered requests by route and status, and how long they took.',
+      help: 'Answered requests by route and status, with their duration.',
       labelNames: ['method', 'route', 'status'],
       buckets: durations,
       registers,
@@ -57,8 +57,8 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
           for (const [label, value] of Object.entries(core.queues)) this.set({ queue: label }, read(value));
         },
       });
-    queue('queue_waiting', 'Pieces of work that wait.', ({ waiting }) => waiting);
-    queue('queue_running', 'Pieces of work that go on.', ({ running }) => running);
+    queue('queue_waiting', 'Waiting tasks.', ({ waiting }) => waiting);
+    queue('queue_running', 'Running tasks.', ({ running }) => running);
 
     const { tiles, sources, caches } = caching;
     const counted = { tileCache: tiles instanceof CountedTiles ? tiles : { hits: 0, misses: 0 }, tilesource: sources };
@@ -77,7 +77,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     });
     new Gauge({
       name: named('cache_used'),
-      help: 'What the caches hold: open files for tilesource, bytes for tileCache.',
+      help: 'Contents of the caches: open files for tilesource, bytes for tileCache.',
       labelNames: ['cache'],
       registers,
       async collect() {

@@ -37,7 +37,7 @@ const list = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images',
   summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
-  description: 'The list is empty for callers who may not see them.',
+  description: 'The list is empty for callers without permission to see them.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
   authorize: mayRead,

@@ -20,7 +20,7 @@ const shared = {
 } as const;
 
 const grid = {
-  overlap: integer({ description: 'Pixels that neighbouring tiles share on each side; 0 by default.' }),
+  overlap: integer({ description: 'Pixels that neighboring tiles share on each side; 0 by default.' }),
   tilesize: integer({ description: 'A power of two; 256 by default.' }),
 };
 

@@ -49,9 +49,9 @@ const defaultSide = 2048;
 const histogram = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/histogram',
-  summary: 'Get how often which sample values occur, band by band.',
+  summary: 'Get a histogram of the samples of each band.',
   description:
-    'Counted are samples as the file holds them, of large regions some; with `resample` 1 to 3 the region is scaled to its size first.',
+    'Counts stored samples; in large regions only some of them. With `resample` 1 to 3 the region is first scaled to its size.',
   query: {
     ...histogramRegion,
     frame,
@@ -59,11 +59,11 @@ const histogram = defineRoute({
     ...routeParameters('bins', 'density', 'threshold'),
     rangeMin: number({ description: 'Lowest edge; the smallest sample by default.' }),
     rangeMax: number({ description: 'Highest edge; the largest sample plus 1 by default.' }),
-    roundRange: boolean({ description: 'Make the bins of whole numbers equally wide, in whole numbers.' }),
+    roundRange: boolean({ description: 'For whole numbers, make all bins equally wide, in whole numbers.' }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
-          'Tell for which frames the histogram is kept; schedule starts a job that makes the others, and needs write access and a token for writing.',
+          'Report the frames with a stored histogram; schedule starts a job that makes the others, and needs write access and a token for writing.',
       }),
       'none',
     ),
@@ -130,14 +130,14 @@ const maxReportedCharacters = 2 ** 24;
 function requireShort(frames: number, entry: CachedEntry): void {
   if (frames * histogramName(entry).key.length <= maxReportedCharacters) return;
   throw new BadParameterError(
-    `With cache the parameters of all frames may have ${maxReportedCharacters} characters together; the image has ${frames} frames.`,
+    `With cache, the parameters of all frames may have ${maxReportedCharacters} characters in total; the image has ${frames} frames.`,
   );
 }
 
 const bands = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/bands',
-  summary: 'Get what the bands of the image mean, with their smallest, largest and mean samples.',
+  summary: 'Get the meaning of the bands of the image, with their minimum, maximum and mean.',
   query: { frame },
   returns: { schema: bandsSchema },
   authorize: mayRead,

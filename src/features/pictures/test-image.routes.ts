@@ -9,14 +9,14 @@ import { largeImageSchema } from './schemas.js';
 
 const shape = {
   minLevel: integer({ description: 'Coarser levels do not exist; 0 by default.' }),
-  maxLevel: integer({ description: 'Finest level, where not both sizes are given; 9 by default.' }),
+  maxLevel: integer({ description: 'Finest level, unless both sizes are given; 9 by default.' }),
   tileWidth: integer({ description: '256 by default.' }),
   tileHeight: integer({ description: '256 by default.' }),
   sizeX: integer({ description: 'Width in pixels.' }),
   sizeY: integer({ description: 'Height in pixels.' }),
   fractal: boolean({ description: 'Nested squares instead of plain tiles.' }),
   monochrome: boolean({ description: 'One gray band.' }),
-  frames: text({ description: 'A count; counts of c, z, t and xy; or axis=count, with commas between.' }),
+  frames: text({ description: 'A count; counts of c, z, t and xy; or axis=count, separated by commas.' }),
 };
 
 const shared = {
@@ -30,7 +30,7 @@ const shared = {
 const metadata = defineRoute({
   ...shared,
   path: '/item/test/tiles',
-  summary: 'Get what the generated test image is.',
+  summary: 'Get the metadata of the generated test image.',
   query: shape,
   returns: { schema: largeImageSchema },
   handle: ({ query }) => generatedImage(defined(query)).metadata(),
@@ -48,7 +48,7 @@ const tile = defineRoute({
     encoding: withDefault<string>(text({ description: 'PNG by default.' }), 'PNG'),
     frame: renderParameters.frame,
     style: renderParameters.style,
-    edge: text({ description: 'Tiles at the border: crop, or a colour to pad with.' }),
+    edge: text({ description: 'Tiles at the border: crop, or a color to pad with.' }),
   },
   returns: { types: ['image/png', 'image/jpeg', 'image/webp'] },
   errors: [...shared.errors, 'tile-outside'],

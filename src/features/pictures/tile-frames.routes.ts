@@ -36,7 +36,7 @@ const tileFrames = defineRoute({
   query: {
     ...frameParameters,
     ...dispositionParameters,
-    cache: withDefault(boolean({ description: 'Keep the picture as a file of the item.' }), false),
+    cache: withDefault(boolean({ description: 'Store the picture as a file of the item.' }), false),
   },
   returns: { types: pictureTypes },
   async handle(asked, services) {
@@ -84,7 +84,7 @@ function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
 const quadInfo = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/tile_frames/quad_info',
-  summary: 'Get how to cover all frames with few textures, each a picture of tile_frames.',
+  summary: 'Get a layout that covers all frames with few textures, each a picture of tile_frames.',
   query: {
     format: text({
       description: 'URL-encoded encoding parameters of each texture; encoding=JPEG&jpegQuality=85&jpegSubsampling=1 by default.',
@@ -93,17 +93,17 @@ const quadInfo = defineRoute({
     frameBase: text({ description: 'First frame, or an axis (c, z, t, xy) to begin at each of its values.' }),
     frameStride: text({ description: 'Use every n-th frame; an axis means its range.' }),
     frameGroup: text({ description: 'Textures end at multiples of this many frames; an axis means its range.' }),
-    frameGroupFactor: integer({ description: 'Groups are ignored where frames would shrink more than this; 4 by default.' }),
+    frameGroupFactor: integer({ description: 'Groups are ignored if frames would shrink more than this; 4 by default.' }),
     frameGroupStride: text({ description: 'Order frames with this step; auto for group divided by stride.' }),
     maxTextureSize: integer({ description: 'Longest side of a texture; 8192 by default.' }),
     maxTextures: integer({ description: '1 by default.' }),
-    maxTotalTexturePixels: integer({ description: 'Of all textures together; 1073741824 by default.' }),
+    maxTotalTexturePixels: integer({ description: 'Pixels of all textures in total; 1073741824 by default.' }),
     alignment: integer({ description: 'Sides of frames are multiples of this; 16 by default.' }),
     maxFrameSize: integer({ description: 'Longest side of a frame.' }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
-          'Tell which textures are kept; schedule starts a job that makes the others, and needs write access and a token for writing.',
+          'Report which textures are stored; schedule starts a job that makes the others, and needs write access and a token for writing.',
       }),
       'none',
     ),
@@ -144,7 +144,7 @@ const maxReportedCharacters = 1024 * 1024;
 function requireFew(textures: number, characters: number): void {
   if (textures <= maxReported && textures * characters <= maxReportedCharacters) return;
   throw new BadParameterError(
-    `With cache at most ${maxReported} textures, of ${maxReportedCharacters} characters of parameters together, are looked for, not ${textures}.`,
+    `With cache, an image may have at most ${maxReported} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textures}.`,
   );
 }
 

@@ -13,7 +13,7 @@ import { pictureTypes } from './picture-route.js';
 
 const tileQuery = {
   ...renderParameters,
-  edge: text({ description: 'Tiles at the border: crop, or a colour to pad with.' }),
+  edge: text({ description: 'Tiles at the border: crop, or a color to pad with.' }),
   redirect: withDefault(
     oneOf(['false', 'exact', 'encoding', 'any'], {
       description: 'Whether a file that is a single picture may be answered by a redirect to its download.',

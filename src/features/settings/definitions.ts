@@ -189,15 +189,15 @@ export function settingDefinitions(
     wordSetting(
       'associated_images',
       ['READ', 'WRITE', 'ADMIN'],
-      'Permission on an item that its label, macro and other associated images need. They may show names of patients.',
+      'Permission on an item that is needed to see its label, macro and other associated images. They may show names of patients.',
     ),
     wordSetting(
       'links',
       ['READ', 'WRITE', 'OFF'],
-      'Permission on an item or folder that making links to it needs. OFF: nobody can make links; those that exist keep working.',
+      'Permission on an item or folder that is needed to make links to it. OFF: nobody can make links; existing links keep working.',
     ),
-    booleanSetting('links_without_end', false, 'Links may be made that do not end by themselves.'),
-    booleanSetting('notification_stream_fallback', true, 'Poll for notifications where the event stream is disabled.'),
+    booleanSetting('links_without_end', false, 'Allow links without an end.'),
+    booleanSetting('notification_stream_fallback', true, 'Poll for notifications if the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
       objectTextSetting(name, `Extra content of item lists for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
@@ -207,7 +207,7 @@ export function settingDefinitions(
     {
       ...objectTextSetting(
         'dicomweb_metadata',
-        'Metadata keys that give attributes of DICOM, by the keywords of these: {"PatientID": "case.patient"}. Others have the key of their own name.',
+        'Metadata keys for DICOM attributes, by keyword: {"PatientID": "case.patient"}. Other attributes use the key with their keyword.',
       ),
       public: false,
     },

@@ -94,9 +94,9 @@ function reply(value: unknown, changed: readonly string[]): Reply {
 const put = defineRoute({
   method: 'put',
   path: '/system/setting',
-  summary: 'Set a setting, or several one after another; null goes back to the default.',
+  summary: 'Set a setting, or several one after another; null restores the default.',
   description:
-    'Values are JSON where they can be read as such. The first value that is not allowed ends the request; earlier ones stay set.',
+    'Values are read as JSON if possible. The first value that is not allowed ends the request; earlier ones stay set.',
   access: 'admin',
   scope: scopes.user,
   query: {
@@ -116,7 +116,7 @@ const put = defineRoute({
 const remove = defineRoute({
   method: 'delete',
   path: '/system/setting',
-  summary: 'Go back to the default of a setting.',
+  summary: 'Restore the default of a setting.',
   access: 'admin',
   scope: scopes.user,
   query: { key: required(text()) },
@@ -147,7 +147,7 @@ const settingSchema = {
 const definitions = defineRoute({
   method: 'get',
   path: '/system/setting/definitions',
-  summary: 'All settings: what they are for, what they may hold, and what they hold now.',
+  summary: 'All settings with their description, allowed values and current value.',
   access: 'admin',
   scope: scopes.readSettings,
   returns: {
@@ -175,8 +175,8 @@ const definitions = defineRoute({
 const getPublic = defineRoute({
   method: 'get',
   path: '/large_image/settings',
-  summary: 'What clients need to know of the settings.',
-  description: 'Each value is there under both of its names: large_image.show_viewer and LARGE_IMAGE_SHOW_VIEWER.',
+  summary: 'The public settings.',
+  description: 'Each value has two names: large_image.show_viewer and LARGE_IMAGE_SHOW_VIEWER.',
   access: 'public',
   scope: scopes.read,
   returns: { schema: { type: 'object', additionalProperties: true } },

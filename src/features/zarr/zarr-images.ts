@@ -162,7 +162,7 @@ export class ZarrImages {
         signal,
       );
       if ((await this.options.images.pictureKey(item, 'zarr', {})) === state) return result;
-      throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Please try again.');
+      throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Try again.');
     };
     return { state: `${state}#${index}`, image, populatedLevels, use };
   }
@@ -257,7 +257,7 @@ export function collectionNodes(count: number): ZarrNodes {
 export function tooMany(count: number): LargeImageError {
   return new LargeImageError(
     'too-large',
-    `There are ${count} images here; a store has at most ${maxImages}. Open them one by one.`,
+    `There are ${count} images here; a store can have at most ${maxImages}. Open them one by one.`,
   );
 }
 

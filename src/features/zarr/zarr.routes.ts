@@ -165,7 +165,7 @@ export const zarrRoutes = stores.flatMap(({ version, at, format }) => [
     ...signedIn,
     path: `/item/:itemId/${at}/*`,
     summary: `Read the image of an item as ${format}.`,
-    description: 'Absent keys are answered with 404, every key that the caller may not read with 401.',
+    description: 'Keys that do not exist are answered with 404, keys that the caller has no permission to read with 401.',
     params: itemPath,
     authorize: mayRead,
     handle: imageOf(version),

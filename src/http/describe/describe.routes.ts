@@ -88,7 +88,7 @@ function page(root: string, title: string): string {
 const describe = defineRoute({
   method: 'get',
   path: '/describe',
-  summary: 'Get the description of this API: a page for browsers, Swagger 2.0 for programs.',
+  summary: 'Get the description of this API: a web page for browsers, Swagger 2.0 for programs.',
   access: 'public',
   returns: { schema: anyObject },
   handle({ headers, origin, root }, { documents, title }) {

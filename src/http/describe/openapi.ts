@@ -24,8 +24,8 @@ const errorSchema = component('Error', {
   ...objectOf(
     { message: { type: 'string', description: 'For people.' }, type: { type: 'string', enum: [...new Set(errorTypes)] } },
     {
-      field: { type: 'string', description: 'Which parameter or member is wrong.' },
-      uid: { type: 'string', description: 'Names the request in the log of the server.' },
+      field: { type: 'string', description: 'Name of the wrong parameter or member.' },
+      uid: { type: 'string', description: 'Identifies the request in the log of the server.' },
       extra: anyObject,
     },
   ),

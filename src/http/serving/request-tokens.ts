@@ -111,7 +111,7 @@ function settleToken(verify: VerifyToken, token: string, fromCookie: boolean, do
 }
 
 function twoTokens(): BadParameterError {
-  return new BadParameterError('The request has two tokens. Send one: as Authorization: Bearer, or as access_token.');
+  return new BadParameterError('The request has two tokens. Send only one: as Authorization: Bearer, or as access_token.');
 }
 
 function textOf(value: unknown): string | null {

@@ -22,7 +22,7 @@ const maxFields = 1000;
 /** Longest JSON or text body, unless the route has another limit. */
 const defaultMaxBodyBytes = 1024 * 1024;
 const ownType =
-  'Send a body as it is, with a Content-Type of its own (application/json, text/plain or application/octet-stream), ' +
+  'Send the body itself, with its Content-Type (application/json, text/plain or application/octet-stream), ' +
   'and parameters in the query string.';
 
 type Sent = Record<string, string>;
@@ -98,7 +98,7 @@ function wasParsed(request: HttpRequest): boolean {
 function requireIdentity(request: HttpRequest): void {
   const coding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding === 'identity' || coding === '' || wasParsed(request)) return;
-  throw new LargeImageError('unsupported-encoding', `Send the request body as it is, without Content-Encoding ${coding}.`);
+  throw new LargeImageError('unsupported-encoding', `Send the request body without Content-Encoding ${coding}.`);
 }
 
 function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
@@ -128,7 +128,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
     parser.on('file', (_name, stream) => stream.on('error', () => undefined).resume());
     parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
     parser.on('close', () => resolve());
-    request.on('error', reject).on('aborted', () => reject(new BadParameterError('The request body stopped half way.')));
+    request.on('error', reject).on('aborted', () => reject(new BadParameterError('The request body is incomplete.')));
     request.on('data', (chunk: Buffer) => {
       parser.write(chunk);
       restInSlices(request);
@@ -184,7 +184,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       stop();
       resolve(body.subarray(0, length));
     };
-    const breakOff = (cause?: unknown): void => refuse(new BadParameterError('The request body stopped half way.', { cause }));
+    const breakOff = (cause?: unknown): void => refuse(new BadParameterError('The request body is incomplete.', { cause }));
     const stop = (): void => {
       request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff);
     };
@@ -243,7 +243,7 @@ function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent:
   const other = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
   if (other === undefined) return;
   const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
-  throw new BadParameterError(`The form holds "${named}", which is not a parameter of this request. ${ownType}`);
+  throw new BadParameterError(`The form contains "${named}", which is not a parameter of this request. ${ownType}`);
 }
 
 /** Turns a body that a parser of the host has consumed back into bytes. */

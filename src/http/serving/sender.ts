@@ -8,7 +8,7 @@ import type { Request, Response } from 'express';
 export type Sender = 'own' | 'any-site' | 'foreign';
 
 export const foreignMessage =
-  'A page of another site cannot change anything here without a token of its own. Send the token in a header, or have the server allow the origin.';
+  'A page of another site cannot change anything here without a token. Send one in a header, or allow the origin on the server.';
 
 /**
  * Determines the sender of a request from headers that browsers add and pages cannot change. The host's CORS headers are read from

@@ -32,7 +32,7 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
   const slot = slotOf(app, path);
   if (slot.router !== null) {
     throw new InvalidHostError(
-      `install: the app has an installation at ${path} already. Close it first, or give another apiRoot.`,
+      `install: the app already has an installation at ${path}. Close it first, or use another apiRoot.`,
     );
   }
   slot.router = router;

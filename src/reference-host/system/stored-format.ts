@@ -23,7 +23,7 @@ export async function checkStoredFormat({ hostState }: Pick<Models, 'hostState'>
   if (format === undefined || format <= hostFormat) return;
   throw new LargeImageError(
     'conflict',
-    `The database holds documents of the reference host in format ${format}, which a later release has written; ` +
+    `The database contains documents of the reference host in format ${format}, which a later release has written; ` +
       `this one knows ${hostFormat} and nothing later. Nothing was changed.`,
   );
 }

@@ -109,7 +109,7 @@ describe('jobs in several processes', () => {
     await startWorker();
     await kill(doomed, 'SIGKILL');
     const ended = await inStatus(job, 4);
-    expect(ended.log?.at(-1)).toBe('The process that ran this job has ended before the job had.\n');
+    expect(ended.log?.at(-1)).toBe('The process that ran this job ended before the job.\n');
   });
 
   it('are taken from a process that is silent for a lease, which stops when it finds that out', async () => {
@@ -141,7 +141,7 @@ describe('jobs in several processes', () => {
     await startWorker();
     await kill(second, 'SIGKILL');
     const ended = await inStatus(job, 4);
-    expect(ended.log?.at(-1)).toContain('It was begun 2 times and is not begun again.');
+    expect(ended.log?.at(-1)).toContain('It was started 2 times and is not restarted.');
   });
 
   it('are run although the process that queued them was killed before it could', async () => {
@@ -161,7 +161,7 @@ describe('jobs in several processes', () => {
     const staying = await startWorker();
     await kill(leaving, 'SIGTERM');
     const ended = await inStatus(once, 4);
-    expect(ended.log?.at(-1)).toBe('The server was stopped before the job had ended.\n');
+    expect(ended.log?.at(-1)).toBe('The server was stopped before the job ended.\n');
     const taken = await until('taken over', async () => {
       const ran = await executions(service.connection).find({ job: again.id }).toArray();
       return ran.length === 2 && ran;

@@ -68,7 +68,7 @@ describe('convert', () => {
   it.each<[string, string[], string]>([
     ['a file that is not there', ['nosuch.png', 'x.tiff'], 'There is no file nosuch.png'],
     ['a folder that is not there', ['in.png', 'nosuch/x.tiff'], 'There is no folder'],
-    ['the file itself', ['in.png', './in.png', '--overwrite'], 'is the file that is to be converted'],
+    ['the file itself', ['in.png', './in.png', '--overwrite'], 'is the file to convert'],
     [
       'a compression nobody knows',
       ['in.png', 'x.tiff', '--compression', 'zip'],

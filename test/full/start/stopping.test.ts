@@ -119,7 +119,7 @@ it('ends a busy server in order', async () => {
   const second = await start();
   const again = new Client(second.url, token, admin.id);
   const { log } = await again.ok('GET', `/job/${String(job)}`);
-  expect(log).toContain('The server was stopped; the job is taken up again.\n');
+  expect(log).toContain('The server was stopped; the job is restarted.\n');
   await again.ok('PUT', `/job/${String(job)}/cancel`);
   const [done] = (await again.ok('GET', '/item', { query: { folderId: folder!._id, name: 'ends' } })) as { _id: string }[];
   expect((await again.send('GET', `/item/${done!._id}/download`)).bytes.equals(chunk)).toBe(true);

@@ -7,7 +7,7 @@ import { until } from '../../support/run/until.js';
 
 const name = '.config.yaml';
 
-describe('YAML configurations of folders', () => {
+describe('YAML folder configurations', () => {
   let started: TestHost;
   let admin: Client;
   let user: Client;
@@ -257,7 +257,7 @@ describe('YAML configurations of folders', () => {
     await put(admin, top, 'kept: 1\n');
     const body = type.startsWith('multipart') ? '--b--\r\n' : 'a: 1\n';
     const answer = await admin.send('PUT', `/folder/${top}/yaml_config/${name}`, { body, headers: { 'Content-Type': type } });
-    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('with a Content-Type of its own')]);
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('with its Content-Type')]);
     expect(await get(user, top)).toEqual({ kept: 1 });
   });
 

@@ -70,7 +70,7 @@ describe('the configuration file', () => {
     ]) {
       expect(await admin.fails('POST', '/large_image/config/replace', sending)).toMatchObject({
         status: 400,
-        message: expect.stringContaining('with a Content-Type of its own'),
+        message: expect.stringContaining('with its Content-Type'),
       });
     }
     expect(await readdir(folder)).toEqual(['server.cfg']);

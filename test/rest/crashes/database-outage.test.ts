@@ -78,7 +78,7 @@ describe('while the database is away', () => {
     const taken = await until('the job goes on', async () => {
       const { log, progress } = await admin.ok('GET', `/job/${job}`);
       const texts = log as unknown as string[];
-      const again = texts.indexOf('The database could not be reached; the job is taken up again.\n');
+      const again = texts.indexOf('The database could not be reached; the job is restarted.\n');
       const { current } = progress as { current: number };
       return again >= 0 && texts.slice(again).includes('Started creating large image thumbnails\n') && current > 10 && texts;
     });

@@ -65,7 +65,7 @@ describe('checks its arguments', () => {
     [
       'no strategies',
       { auth: { strategies: [], caller() {} } },
-      /^install: auth\.strategies is no list of Passport strategies\./,
+      /^install: auth\.strategies is not a list of Passport strategies\./,
     ],
     [
       'a strategy that is none',
@@ -88,7 +88,11 @@ describe('checks its arguments', () => {
     ['a logger that only warns', { logger: { warn() {} } }, /^install: logger\.debug is no function\./],
     ['a restart that is a command', { restart: 'reboot' }, /^install: host\.restart is no function\./],
     ['no mongoose', { mongoose: undefined }, /^install: mongoose is missing\./],
-    ['models of another mongoose', { mongoose: new Mongoose() }, /^install: models\.item was compiled by another Mongoose/],
+    [
+      'models of another mongoose',
+      { mongoose: new Mongoose() },
+      /^install: models\.item was compiled by a Mongoose instance other/,
+    ],
     ['no models', { models: undefined }, /^install: models is missing\./],
     ['an apiRoot with a slash behind it', { apiRoot: '/api/v1/' }, /^install: apiRoot is "\/api\/v1\/"\. Give a literal path/],
     ['an apiRoot without a slash', { apiRoot: 'api' }, /^install: apiRoot is "api"\. Give a literal path/],
@@ -127,7 +131,7 @@ describe('checks its arguments', () => {
 
   it('and refuses a model that is missing, fields that the schemas lack, and ids of another kind', async () => {
     const { models, fields } = host;
-    await refused({ models: { ...models, file: undefined } }, /^install: models\.file is no compiled Mongoose model\./);
+    await refused({ models: { ...models, file: undefined } }, /^install: models\.file is not a compiled Mongoose model\./);
     await refused({ fields: undefined }, /^install: models\.item has no field "name"\. Add it, or say in fields\.item\.name/);
     await refused(
       { fields: { ...fields, file: { ...fields?.file, size: 'lenght' } } },
@@ -143,8 +147,8 @@ describe('checks its arguments', () => {
   it('and refuses a second installation on the same models, or at the same path', async () => {
     const first = await install(host, { env: {} });
     try {
-      await refused({ app: express() }, /^install: models\.item has an installation already\./);
-      await expect(startWorker(host, { env: {} })).rejects.toThrow(/^install: models\.item has an installation already\./);
+      await refused({ app: express() }, /^install: models\.item already has an installation\./);
+      await expect(startWorker(host, { env: {} })).rejects.toThrow(/^install: models\.item already has an installation\./);
       await elsewhere((other) =>
         expect(install({ ...specimenHost(other), app: host.app }, { env: {} })).rejects.toThrow(
           /^install: the app has an installation at \/specimens\/api already\./,

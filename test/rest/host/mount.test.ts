@@ -307,7 +307,7 @@ describe('mounted routes', () => {
     const headers = { Authorization: 'Bearer full' };
     expect(await call('/who?access_token=admin', { headers })).toMatchObject({
       status: 400,
-      body: { message: 'The request has two tokens. Send one: as Authorization: Bearer, or as access_token.', type: 'rest' },
+      body: { message: 'The request has two tokens. Send only one: as Authorization: Bearer, or as access_token.', type: 'rest' },
     });
   });
 

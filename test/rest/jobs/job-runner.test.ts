@@ -292,7 +292,7 @@ describe('a database that is away for longer than a lease', () => {
 describe('a runner', () => {
   it('refuses a name twice, also one that the Agenda has from another runner', async () => {
     service.runner.define(endless());
-    expect(() => service.runner.define(endless())).toThrow('A job "endless" is defined already.');
+    expect(() => service.runner.define(endless())).toThrow('A job "endless" is already defined.');
     const { JobRunner } = await import('../../../src/features/jobs/running/runner.js');
     const second = new JobRunner({ agenda: service.agenda, jobs: service.jobs });
     expect(() => second.define(endless())).toThrow('Agenda has a job "large_image.local.endless" already');
@@ -323,7 +323,7 @@ describe('a runner', () => {
     await inStatus(job, 2);
     await service.runner.close();
     const ended = await service.jobs.find(job.id, { log: true });
-    expect(ended).toMatchObject({ status: 4, log: ['The server was stopped before the job had ended.\n'] });
+    expect(ended).toMatchObject({ status: 4, log: ['The server was stopped before the job ended.\n'] });
   });
 
   it('queues interrupted resumable work again, without counting the attempt', async () => {

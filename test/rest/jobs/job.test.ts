@@ -293,7 +293,7 @@ describe('lists', () => {
     [{ types: 'x' }, 'Parameter types must be valid JSON.'],
     [{ types: '{}' }, 'Parameter types must be a JSON array.'],
     [{ types: '[{"$gt":""}]' }, 'Parameter types must be a JSON array of strings; it holds {"$gt":""}.'],
-    [{ statuses: '["2"]' }, 'Parameter statuses must be a JSON array of whole numbers; it holds "2".'],
+    [{ statuses: '["2"]' }, 'Parameter statuses must be a JSON array of whole numbers; it contains "2".'],
     [
       { sort: 'kwargs' },
       'Invalid value for sort: "kwargs". Allowed values: created, updated, when, title, type, status, handler, _id.',
@@ -335,7 +335,7 @@ describe('POST /job', () => {
     [{ title: 'T', type: 't', otherFields: '{"access":{}}' }, 'Parameter otherFields must not hold "access".'],
     [
       { title: 'T', type: 't', otherFields: '{"meta":{"a":{"$b":1}}}' },
-      '"$b" in otherFields.meta.a is no name for a member: no leading "$", no ".".',
+      '"$b" in otherFields.meta.a cannot be the name of a member: it must not begin with "$" or contain ".".',
     ],
   ])('refuses %j', async (parameters, message) => {
     const answer = await call('POST', '/job', 'creating', parameters as unknown as Record<string, string>);

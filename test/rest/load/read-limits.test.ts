@@ -53,7 +53,7 @@ describe.each(lists)('the list of documents %s at %s', (name, path, sending) => 
       Object.assign(find(filter, options), { next: late, toArray: late }),
     );
     const { status, headers, body } = await admin.send('GET', path, sending());
-    expect([status, body.message]).toEqual([503, 'The database needs too long for this. Ask for less, or try again later.']);
+    expect([status, body.message]).toEqual([503, 'The database takes too long for this. Request less, or try again later.']);
     expect(Number(headers.get('Retry-After'))).toBeGreaterThan(0);
   });
 });

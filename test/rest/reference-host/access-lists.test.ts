@@ -54,7 +54,7 @@ describe('access lists', () => {
       () => `no group "${other.id}"`,
     ],
     ['a name with operators', () => ({ users: [own(), { id: '$ne', level: 0 }] }), () => 'there is no user "$ne"'],
-    ['somebody twice', () => ({ users: [own(), { ...own(), level: 0 }] }), () => `user "${owner.id}" stands there twice`],
+    ['somebody twice', () => ({ users: [own(), { ...own(), level: 0 }] }), () => `user "${owner.id}" is listed twice`],
     ['a level above all', () => ({ users: [{ ...own(), level: 3 }] }), () => 'Invalid access level'],
     ['a level below all', () => ({ users: [own(), { id: other.id, level: -1 }] }), () => 'Invalid access level'],
     ['a level between two', () => ({ users: [own(), { id: other.id, level: 0.5 }] }), () => 'Invalid access level'],

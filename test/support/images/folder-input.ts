@@ -30,7 +30,7 @@ export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, regist
         ...inputAt(path, chain),
         id: path,
         async borrow(use, options) {
-          if (registry === undefined || chain.includes(path)) throw new TileSourceError(`${path} is made of itself.`);
+          if (registry === undefined || chain.includes(path)) throw new TileSourceError(`${path} contains itself.`);
           opened.set(path, (opened.get(path) ?? 0) + 1);
           return borrowImage(registry, inputAt(path, [...chain, path]), use, options);
         },

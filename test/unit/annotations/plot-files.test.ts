@@ -56,7 +56,7 @@ describe('files of data', () => {
     const names = Array.from({ length: 1000 }, (_, at) => `c${at}`).join(',');
     const files = filesOf([`${names}\n`, ...Array.from({ length: 21 }, () => `${','.repeat(999)}\n`.repeat(100))]);
     await expect(files.read(file, asked)).rejects.toThrow(
-      'cells.csv holds more than 2000000 values in the columns asked for. Ask for fewer columns.',
+      'cells.csv contains more than 2000000 values in the requested columns. Request fewer columns.',
     );
   });
 

@@ -56,7 +56,7 @@ describe('temporary failures', () => {
     for (const seen of [error, wrapped(error)]) {
       expect(isCollision(seen)).toBe(true);
       expect(isDatabaseOutage(seen)).toBe(false);
-      expect(outageOf(seen)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('change the same data') });
+      expect(outageOf(seen)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('changing the same data') });
       expect(isPassing(seen)).toBe(true);
     }
   });

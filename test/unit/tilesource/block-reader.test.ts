@@ -84,7 +84,7 @@ describe('a file that is read in blocks', () => {
     expect(await again).toEqual(content.slice(0, 10));
     const short = file.read(block, 10);
     fetches[2]!.answer(content.slice(block, block + 99));
-    await expect(short).rejects.toThrow(`end at ${block + 99}; its record says that it has ${content.length}`);
+    await expect(short).rejects.toThrow(`ends at byte ${block + 99}; according to its record it has ${content.length} bytes`);
   });
 
   it('keeps no more than it may, and nothing of one opening for another', async () => {

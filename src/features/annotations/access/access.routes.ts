@@ -9,14 +9,14 @@ import { replyWithoutElements } from '../replies.js';
 /** Parameters of routes that replace an access list. */
 export const accessQuery = {
   access: required(json({ kind: 'object', description: 'The whole new list: {users: [{id, level, flags}], groups: […]}.' })),
-  public: boolean({ description: 'Whether everybody may read. Unchanged when absent.' }),
-  publicFlags: json({ kind: 'array', description: 'Flags that everybody has. Unchanged when absent.' }),
+  public: boolean({ description: 'Whether everybody can read. Unchanged if absent.' }),
+  publicFlags: json({ kind: 'array', description: 'Flags that everybody has. Unchanged if absent.' }),
 };
 
 const get = defineRoute({
   method: 'get',
   path: '/annotation/:id/access',
-  summary: 'Get who may do what with an annotation.',
+  summary: 'Get the permissions on an annotation.',
   access: 'user',
   scope: scopes.own,
   params: annotationPath,
@@ -31,7 +31,7 @@ const get = defineRoute({
 const set = defineRoute({
   method: 'put',
   path: '/annotation/:id/access',
-  summary: 'Set who may do what with an annotation.',
+  summary: 'Set the permissions on an annotation.',
   access: 'user',
   scope: scopes.own,
   params: annotationPath,

@@ -8,7 +8,7 @@ import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { privately, storedView, withoutElements } from '../views.js';
 
-const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether the folders below count too.' }), byDefault);
+const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
 
 const list = defineRoute({
   method: 'get',
@@ -30,7 +30,7 @@ const list = defineRoute({
 const present = defineRoute({
   method: 'get',
   path: '/annotation/folder/:id/present',
-  summary: 'Say whether a folder has annotations that you administer.',
+  summary: 'Check whether a folder has annotations that you administer.',
   access: 'public',
   scope: scopes.read,
   params: folderPath,
@@ -46,7 +46,7 @@ const present = defineRoute({
 const mayCreate = defineRoute({
   method: 'get',
   path: '/annotation/folder/:id/create',
-  summary: 'Say whether you may create annotations on the items of a folder.',
+  summary: 'Check whether you can create annotations on the items of a folder.',
   access: 'user',
   scope: scopes.read,
   params: folderPath,
@@ -62,7 +62,7 @@ const mayCreate = defineRoute({
 const setAccess = defineRoute({
   method: 'put',
   path: '/annotation/folder/:id/access',
-  summary: 'Set who may do what with the annotations in a folder that you administer.',
+  summary: 'Set the permissions on the annotations in a folder that you administer.',
   access: 'user',
   scope: scopes.own,
   params: folderPath,
@@ -70,7 +70,7 @@ const setAccess = defineRoute({
     recurse: recurse(false),
     ...accessQuery,
     keepCreators: withDefault(
-      boolean({ description: 'Whether creators whom the new list lets in keep a higher level on their annotations.' }),
+      boolean({ description: 'Whether creators who are in the new list keep a higher level on their annotations.' }),
       false,
     ),
   },

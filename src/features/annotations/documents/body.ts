@@ -131,7 +131,9 @@ export class AnnotationBodies {
     if (entries.length === 1) return this.#one(received, first, 'created');
     const stored = entries.findIndex((entry) => received.elementsOf(entry) !== null);
     if (stored >= 0) {
-      throw new BadParameterError(`GeoJSON entry ${stored}: a FeatureCollection must not stand among others; send it alone.`);
+      throw new BadParameterError(
+        `GeoJSON entry ${stored}: a FeatureCollection must not be one of several entries; send it alone.`,
+      );
     }
     return isLong(entries) ? new LongGeoJson(entries) : this.#converted(entries);
   }
@@ -142,7 +144,7 @@ export class AnnotationBodies {
     signal: AbortSignal | undefined,
   ): Promise<IncomingAnnotation[] | ConvertedGeoJson> {
     if (entries.length > maxAnnotations) {
-      throw new BadParameterError(`A body may hold at most ${maxAnnotations} annotations, not ${entries.length}.`);
+      throw new BadParameterError(`A body can contain at most ${maxAnnotations} annotations, not ${entries.length}.`);
     }
     const incoming: IncomingAnnotation[] = [];
     const converted: unknown[] = [];

@@ -35,7 +35,7 @@ const changeErrors = [
 ] as const;
 
 const writing =
-  'With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; else 412.';
+  'With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.';
 
 const schema = defineRoute({
   method: 'get',
@@ -52,7 +52,7 @@ const create = defineRoute({
   path: '/annotation',
   summary: 'Create an annotation on an item.',
   description:
-    'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored as it comes in. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
+    'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored while it arrives. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
   access: 'user',
   scope: scopes.write,
   query: { itemId: targetItem },
@@ -76,17 +76,17 @@ const elementParameters = {
   low: number({ description: 'Only elements whose box extends to this z or beyond. No effect at 0 or below.' }),
   high: number({ description: 'Only elements whose box begins before this z.' }),
   minimumSize: number({ description: 'Only elements whose box has at least this diagonal.' }),
-  limit: integer({ description: 'Largest number of elements to return; 0 for all.' }),
+  limit: integer({ description: 'Maximum number of elements; 0 for all.' }),
   offset: integer({ description: 'Number of elements to skip.' }),
   sort: text({ description: 'Order: `size`, `details`, a region parameter, or a field such as `_id`. Default `_id`.' }),
   sortdir: integer({ description: '1 ascending, -1 descending.' }),
-  maxDetails: integer({ description: 'Stop after the element with which the sum of details reaches this.' }),
+  maxDetails: integer({ description: 'Stop after the element at which the sum of details reaches this number.' }),
   minElements: integer({ description: 'With maxDetails: return at least this many elements.' }),
-  centroids: boolean({ description: 'Answer the binary form: 28 bytes for each element.' }),
+  centroids: boolean({ description: 'Answer in binary form: 28 bytes for each element.' }),
   bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
   orders: boolean({
     description:
-      'Give `_elementQuery.orders`: for each element a number that grows in the order of all elements of this version, so that what several requests bring can be drawn in order. With a limit of at most 100 000 and the default `sort` only.',
+      'Give `_elementQuery.orders`: for each element a number that grows in the order of all elements of this version, so that the elements of several requests can be drawn in order. With a limit of at most 100 000 and the default `sort` only.',
   }),
 };
 
@@ -181,7 +181,7 @@ const replace = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
-  query: { itemId: id({ description: 'Item to move the annotation to.' }) },
+  query: { itemId: id({ description: 'Item to which to move the annotation.' }) },
   body: 'stream',
   bodyOptional: true,
   accepts: documentSchema,
@@ -205,7 +205,7 @@ const patch = defineRoute({
   method: 'patch',
   path: '/annotation/:id',
   summary: 'Change parts of an annotation by a list of operations {op, path, value}.',
-  description: `Paths: a field, or \`elements/id:<id>\` and below. All operations or none. ${writing} Without it, a version written meanwhile is patched instead. Only the packs of the elements named are written.`,
+  description: `Paths: a field, or \`elements/id:<id>\` and below. All operations or none. ${writing} Without it, the current version is patched even if somebody else has just written it. Only the packs of the affected elements are written.`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,

@@ -37,7 +37,7 @@ async function* listChunks(
 const get = defineRoute({
   method: 'get',
   path: '/annotation/item/:id',
-  summary: 'Get the annotations of an item that you may read, with their elements.',
+  summary: 'Get the annotations of an item that you can read, with their elements.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -73,7 +73,7 @@ const create = defineRoute({
   path: '/annotation/item/:id',
   summary: 'Create one or many annotations on an item: all or none.',
   description:
-    'The body is an annotation document, a record that holds one in `annotation`, GeoJSON, or a list of these, each an annotation of its own.',
+    'The body is an annotation document, a record with one in `annotation`, GeoJSON, or a list of these, each a separate annotation.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,

@@ -126,7 +126,7 @@ export class MergedChanges {
         this.#latest.delete(id);
         const isPast = performance.now() > deadline;
         if (!(error instanceof Superseded) || isPast) {
-          const told = isPast ? new BusyError('Others change this annotation all the time. Try again later.', 5) : error;
+          const told = isPast ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
           for (const { reject } of changes) reject(told);
           return;
         }

@@ -71,7 +71,7 @@ const remove = defineRoute({
   method: 'delete',
   path: '/annotation/:id/metadata',
   summary: 'Remove keys from the attributes of an annotation.',
-  description: 'The body is a JSON list of keys; keys that are not there are ignored.',
+  description: 'The body is a JSON list of keys; keys that do not exist are ignored.',
   access: 'user',
   scope: scopes.write,
   params: annotationPath,

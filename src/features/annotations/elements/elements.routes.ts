@@ -45,7 +45,7 @@ const errors = [
 ] as const;
 
 const writing =
-  'Only the packs of the elements concerned are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; else 412. Without it a version that somebody else wrote meanwhile is changed instead, so that both changes are kept.';
+  'Only the packs of the affected elements are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412. Without it, the current version is changed even if somebody else has just written it, so that both changes are kept.';
 
 const reportSchema = component('ElementChange', {
   type: 'object',
@@ -128,7 +128,7 @@ const append = defineRoute({
   method: 'post',
   path: '/annotation/:id/elements',
   summary: 'Add elements to the end of an annotation.',
-  description: `The body is an element or a list of elements. An id that the annotation has already is refused. ${writing}`,
+  description: `The body is an element or a list of elements. An id that already exists in the annotation is refused. ${writing}`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -154,7 +154,7 @@ const bulk = defineRoute({
   method: 'patch',
   path: '/annotation/:id/elements',
   summary: 'Add, replace and remove many elements at once.',
-  description: `The body is {put: [elements], remove: [ids]}. Elements whose id the annotation has take the place of that element, others are added to the end; unknown ids in \`remove\` are ignored. ${writing}`,
+  description: `The body is {put: [elements], remove: [ids]}. Elements with an existing id replace that element, others are added to the end; unknown ids in \`remove\` are ignored. ${writing}`,
   access: 'user',
   scope: scopes.write,
   params: annotationPath,
@@ -189,7 +189,7 @@ async function bulkEdit(body: Json, signal: AbortSignal): Promise<ElementEdit> {
 const replace = defineRoute({
   method: 'put',
   path: '/annotation/:id/elements/:elementId',
-  summary: 'Replace one element, or add it to the end where there is none of this id.',
+  summary: 'Replace one element, or add it to the end if its id does not exist.',
   description: `The body is the element; its id is that of the path. ${writing}`,
   access: 'user',
   scope: scopes.write,
@@ -209,7 +209,7 @@ const replace = defineRoute({
 const merge = defineRoute({
   method: 'patch',
   path: '/annotation/:id/elements/:elementId',
-  summary: 'Change members of one element (JSON Merge Patch).',
+  summary: 'Change members of an element (JSON Merge Patch).',
   description: `Members of the body replace those of the element, objects member by member; \`null\` removes one (RFC 7396). ${writing}`,
   access: 'user',
   scope: scopes.write,

@@ -101,12 +101,14 @@ const revert = defineRoute({
   method: 'put',
   path: '/annotation/:id/history/revert',
   summary: 'Make a former version the current one again; restores a deleted annotation.',
-  description: 'Only the document comes back: item and permissions stay as they are.',
+  description: 'Only the document is restored; item and permissions stay unchanged.',
   access: 'public',
   scope: scopes.write,
   params: annotationPath,
   query: {
-    version: integer({ description: 'Default: the version before the current one; of a deleted annotation its last.' }),
+    version: integer({
+      description: 'Default: the version before the current one, or the last version of a deleted annotation.',
+    }),
   },
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'forbidden', 'conflict', 'precondition-failed'],

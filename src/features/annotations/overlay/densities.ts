@@ -107,7 +107,7 @@ export class AnnotationDensities {
     const summaries = this.#allSummaries(stored);
     let timer: NodeJS.Timeout | undefined;
     const impatience = new Promise<never>((_resolve, reject) => {
-      const message = 'The overlay of this annotation is being prepared. Ask again in a moment.';
+      const message = 'The overlay of this annotation is being prepared. Try again in a moment.';
       timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
     });
     try {

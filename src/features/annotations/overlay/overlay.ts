@@ -107,8 +107,7 @@ export class AnnotationOverlay {
         pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
         densities = null;
         pixelsDrawn += part.cost.pixels;
-        if (pixelsDrawn > most && Number.isFinite(pixelsDrawn))
-          throw new BadValueError('Too many large shapes lie over one another here.');
+        if (pixelsDrawn > most && Number.isFinite(pixelsDrawn)) throw new BadValueError('Too many large shapes overlap here.');
         part = new DrawingPart(view);
       }
       part.add(found);

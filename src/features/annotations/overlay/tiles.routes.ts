@@ -44,7 +44,7 @@ const styleQuery = {
     oneOf(['element', 'group'], { description: 'Whether shapes have their own colors or those of their groups.' }),
     'element',
   ),
-  groups: groupNames('JSON list of the groups to show; null in it means elements without a group. Default: all.'),
+  groups: groupNames('JSON list of the groups to show; null stands for elements without a group. Default: all.'),
   without: groupNames('JSON list of groups that are not shown, even if they are in `groups`.'),
 };
 
@@ -89,16 +89,16 @@ async function answerTile(
 const png = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles/zxy/:z/:x/:y',
-  summary: 'Get a picture of the elements of an annotation above a tile of its image.',
+  summary: 'Get a picture of the elements of an annotation over a tile of its image.',
   description:
-    'PNG with transparent background, of the same size and place as the tile of the item. Shapes of less than four pixels are shown as density: the share of each pixel that they cover, by color.',
+    'PNG with transparent background, with the size and position of the tile of the item. Shapes of less than four pixels are shown as density: the share of each pixel that they cover, by color.',
   params: tilePath,
   query: {
     ...styleQuery,
     gain: number({
       minimum: 0.01,
       maximum: 1000,
-      description: 'Factor for densities; 1 shows true shares. By default usual pixels of the level are shown at 75 %.',
+      description: 'Factor for densities; 1 shows true shares. By default, typical pixels of the level are shown at 75 %.',
     }),
   },
   returns: { types: ['image/png'] },
@@ -108,7 +108,7 @@ const png = defineRoute({
 const vector = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles/mvt/:z/:x/:y',
-  summary: 'Get the elements of an annotation above a tile of its image as a Mapbox vector tile.',
+  summary: 'Get the elements of an annotation over a tile of its image as a Mapbox vector tile.',
   description:
     'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes of less than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
   params: tilePath,
@@ -133,7 +133,7 @@ const description = defineRoute({
         sizeY: integer,
         tileWidth: integer,
         tileHeight: integer,
-        levels: { ...integer, description: 'Number of levels, as of the tiles of the item. Level 0 is the smallest.' },
+        levels: { ...integer, description: 'Number of levels, the same as of the tiles of the item. Level 0 is the smallest.' },
         elementCount: integer,
         version: integer,
         groups: {
@@ -148,7 +148,7 @@ const description = defineRoute({
             required: ['name', 'color', 'count'],
           },
         },
-        densityBelow: { type: 'number', description: 'Shapes of a shorter diagonal, in pixels, are shown as density.' },
+        densityBelow: { type: 'number', description: 'Shapes with a shorter diagonal, in pixels, are shown as density.' },
         vectorExtent: { ...integer, description: 'Units along the width of a vector tile.' },
       },
     },

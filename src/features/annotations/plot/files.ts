@@ -67,7 +67,9 @@ export class DataFiles {
       ours.close();
       sending.catch(() => undefined);
     }
-    throw new BadValueError(`${file.name} holds more than ${maxCells} values in the columns asked for. Ask for fewer columns.`);
+    throw new BadValueError(
+      `${file.name} contains more than ${maxCells} values in the requested columns. Request fewer columns.`,
+    );
   }
 
   /** Stops the thread. */

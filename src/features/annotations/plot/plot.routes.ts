@@ -51,10 +51,10 @@ const selection = {
   adjacentItems,
   annotations: json({
     kind: 'array',
-    description: 'Ids of annotations of the item, or ["__all__"]. Adjacent items take part with annotations of the same names.',
+    description: 'Ids of annotations of the item, or ["__all__"]. Adjacent items contribute annotations of the same names.',
   }),
   sources: text({ description: `Where values come from, separated by commas: ${plotSources.join(', ')}. Default: all.` }),
-  uuid: text({ description: "Names the client's view: a newer request with the same name ends this one, which answers null." }),
+  uuid: text({ description: "Name of the client's view: a newer request with the same name ends this one, which answers null." }),
 };
 
 /** A column, in the form that {@link selection} expects. */
@@ -70,7 +70,7 @@ const columnSchema = {
     distinctcount: { type: 'integer' },
     min: { type: 'number' },
     max: { type: 'number' },
-    index: { type: 'integer', description: 'Place in each row.' },
+    index: { type: 'integer', description: 'Index in each row.' },
   },
 } as const;
 
@@ -155,7 +155,7 @@ const errors = ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'] as co
 const list = defineRoute({
   method: 'post',
   path: '/annotation/item/:id/plot/list',
-  summary: 'List what can be plotted of an item and the annotations of it that you may read.',
+  summary: 'List the data of an item, and of the annotations that you can read, that can be plotted.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -177,7 +177,7 @@ const data = defineRoute({
   path: '/annotation/item/:id/plot/data',
   summary: 'Get the values of some columns.',
   description:
-    'Rows are about an item, an annotation, an element, or a place in a list; values that are about something more general are repeated in them. `compute` is accepted, but no columns are computed.',
+    'Each row describes an item, an annotation, an element, or an entry of a list; values of something more general are repeated in each row. `compute` is accepted, but no columns are computed.',
   access: 'public',
   scope: scopes.read,
   cookie: true,

@@ -88,7 +88,7 @@ export class PlotTable {
     const values = columns.length * this.#rows.size;
     if (values > maxValues) {
       const counted = `${columns.length} columns of ${this.#rows.size} rows`;
-      throw new BadValueError(`One answer holds at most ${maxValues} values; ${counted} are more. Ask for fewer columns.`);
+      throw new BadValueError(`An answer can have at most ${maxValues} values; ${counted} are more. Request fewer columns.`);
     }
     return { columns, data: this.#data({ columns, required }, signal) };
   }

@@ -187,9 +187,12 @@ export class AnnotationUploads {
     if (file === null && (await annotations.lifecycle.exists(annotationId(task.ingestion, 0)))) return;
     if (file === null) throw new InvalidError(`No such file: ${task.fileId}`, 'fileId');
     if (file.size > maxBytes) {
-      throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes} bytes.`);
+      throw new LargeImageError(
+        'too-large',
+        `The file has ${file.size} bytes; annotation files may have at most ${maxBytes} bytes.`,
+      );
     }
-    if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
+    if (task.last) log('The wait for other uploads is over; the file is read one last time.\n');
     // Some users who see the job cannot see the folder of the file, so the message does not name it.
     log(`Reading ${file.itemId === item.id ? file.name : 'a file'} (${file.size} bytes)\n`);
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));

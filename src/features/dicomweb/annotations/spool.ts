@@ -171,7 +171,7 @@ export class Spool {
     if (this.#groups.size >= maxGroups) {
       throw new LargeImageError(
         'too-large',
-        `The annotation has more than ${maxGroups} groups of shapes, which DICOM would have to name each.`,
+        `The annotation has more than ${maxGroups} groups of shapes, each of which needs an entry in DICOM.`,
       );
     }
     const color = ('lineColor' in element ? element.lineColor : undefined) ?? null;

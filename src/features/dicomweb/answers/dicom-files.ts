@@ -21,7 +21,7 @@ export class DicomFiles {
         item,
         ({ borrowed }) => {
           const file = borrowed.source.dicomFiles?.find(({ instanceUid }) => instanceUid === uid);
-          if (file === undefined) throw new NotFoundError('The file of this instance is gone.');
+          if (file === undefined) throw new NotFoundError('The file of this instance no longer exists.');
           return use(file);
         },
         signal,

@@ -52,7 +52,7 @@ function nativeFile(before: Buffer, { frames, frameBytes, bitsAllocated, frame }
   if (length > maxNativeBytes) {
     throw new LargeImageError(
       'not-acceptable',
-      `The samples are ${length} bytes; a native file holds at most ${maxNativeBytes}.`,
+      `The samples are ${length} bytes; a native file can contain at most ${maxNativeBytes}.`,
     );
   }
   const padding = length % 2;

@@ -79,7 +79,7 @@ export class Slides {
     if (syntax === transferSyntaxes.explicitLittle && frames * bytes > maxNativeBytes) {
       throw new LargeImageError(
         'not-acceptable',
-        `The samples are ${frames * bytes} bytes; a native file holds at most ${maxNativeBytes}.`,
+        `The samples are ${frames * bytes} bytes; a native file can contain at most ${maxNativeBytes}.`,
       );
     }
     const waiting = { signal: asked.signal, caller: callerName(asked.caller), patient: true };

@@ -77,5 +77,5 @@ export function matchesType(accepted: string, type: string): boolean {
 
 /** @throws LargeImageError `not-acceptable` */
 export function notAcceptable(what: string, offered: readonly string[]): never {
-  throw new LargeImageError('not-acceptable', `${what} cannot be given as accepted. On offer: ${offered.join(', ')}.`);
+  throw new LargeImageError('not-acceptable', `${what} is not available in an accepted form. Available: ${offered.join(', ')}.`);
 }

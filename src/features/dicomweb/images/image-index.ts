@@ -289,7 +289,7 @@ export class ImageIndex {
   }
 }
 
-const noSpacing = 'The size of its pixels is not known. The metadata key PixelSpacing can give it, in millimetres.';
+const noSpacing = 'The size of its pixels is unknown. Set the metadata key PixelSpacing, in millimeters.';
 
 /** Millimeters per pixel, of rows and of columns; `null` if neither file nor metadata declare it. */
 export function spacingOf({ facts, values }: Pick<ImageRecord, 'facts' | 'values'>): { mmY: number; mmX: number } | null {

@@ -60,7 +60,7 @@ export interface Address {
   instance?: string | undefined;
 }
 
-const goneText = 'There is no such study, series or instance. Its image may have been replaced or removed; UIDs are others then.';
+const goneText = 'There is no such study, series or instance. If its image was replaced, its UIDs have changed.';
 
 /** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
@@ -78,7 +78,7 @@ export class ImageLocator {
    */
   async instances(address: Address, asker: Asker): Promise<Instance[]> {
     for (const uid of [address.study, address.series, address.instance]) {
-      if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID has digits and dots, at most 64 of them.');
+      if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID consists of at most 64 digits and dots.');
     }
     const found: Instance[] = [];
     let denied: unknown = null;

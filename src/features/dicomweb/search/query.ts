@@ -107,7 +107,7 @@ function pathOf(name: string): { path: string[]; vr: string } {
 
 function unknown(name: string): BadParameterError {
   const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
-  return new BadParameterError(`"${shown}" is no attribute of DICOM, and no parameter of a search.`);
+  return new BadParameterError(`"${shown}" is neither a DICOM attribute nor a search parameter.`);
 }
 
 function readMatch(name: string, sent: readonly string[]): Match {
@@ -124,7 +124,7 @@ function readMatch(name: string, sent: readonly string[]): Match {
 /** Searches for UIDs can end with an asterisk, although the standard does not require it. */
 function checkUid(name: string, value: string): void {
   if (value.length > 64 || !/^(?:[\d.]*\*?)$/.test(value))
-    throw new BadParameterError(`A value of ${name} is no UID: at most 64 digits and dots.`);
+    throw new BadParameterError(`A value of ${name} is not a UID: at most 64 digits and dots.`);
 }
 
 function checkMoment(name: string, value: string): void {

@@ -15,7 +15,7 @@ const returns = { schema: { type: 'array', items: { type: 'object', additionalPr
 const errors = ['bad-parameter', 'not-acceptable', 'too-large', 'busy'] as const;
 const description =
   'Parameters are attributes by keyword or tag, with exact values, ranges of dates and times, and the wild cards * and ?; `includefield`, `limit`, `offset` and ' +
-  `\`fuzzymatching\`. An answer has at most ${maxResults} results; the header \`Warning\` says when there are more. A search that would look at more than ${maxScanned} images is refused.`;
+  `\`fuzzymatching\`. An answer has at most ${maxResults} results; the header \`Warning\` reports further ones. A search that would go through more than ${maxScanned} images is refused.`;
 
 /** Requires that the client accepts JSON, the form of all search results and metadata. */
 export function requireJson(headers: { accept?: string | undefined }, sent: Readonly<Record<string, string>>): void {
@@ -37,7 +37,7 @@ async function answer(
 ): Promise<Reply> {
   requireJson(asked.headers, asked.sent);
   for (const uid of [study, series])
-    if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID has digits and dots, at most 64 of them.');
+    if (uid !== undefined && !isUid(uid)) throw new BadParameterError('A UID consists of at most 64 digits and dots.');
   const { rows, hasMore } = await search.search({
     level,
     query: parseSearch(asked.url),
@@ -49,7 +49,7 @@ async function answer(
   });
   const headers = {
     'Content-Type': dicomJson,
-    ...(hasMore && { Warning: '299 express-large-image "There are more results. Ask for them with offset."' }),
+    ...(hasMore && { Warning: '299 express-large-image "There are more results. Request them with offset."' }),
   };
   return Reply.json(rows, { headers });
 }

@@ -139,10 +139,7 @@ export class ImageSearch {
       after = page.at(-1)!.place;
       scanned += page.length;
       if (scanned >= maxScanned) {
-        throw new LargeImageError(
-          'too-large',
-          `The search would look at more than ${maxScanned} images. Please search for less.`,
-        );
+        throw new LargeImageError('too-large', `The search would go through more than ${maxScanned} images. Narrow it down.`);
       }
     }
   }

@@ -106,15 +106,15 @@ export class JobRecovery {
     if (job.status === jobStatus.canceling) {
       await jobs.change(job, conditions, { status: jobStatus.canceled, owner: null });
     } else if (mayBeBegunAgain(run)) {
-      const log = ['The process that ran this job has ended; it is taken up again.\n'];
+      const log = ['The process that ran this job has ended; the job is restarted.\n'];
       const released = await jobs.change(job, conditions, { owner: null, starter: processName(), log });
       if (released === null) return;
       step('job:released');
       logger?.warn(fields, 'Job:TakenUpAgain');
       await this.#redeliver(released);
     } else {
-      const times = run.resumable ? ` It was begun ${run.attempts} times and is not begun again.` : '';
-      const text = `The process that ran this job has ended before the job had.${times}\n`;
+      const times = run.resumable ? ` It was started ${run.attempts} times and is not restarted.` : '';
+      const text = `The process that ran this job ended before the job.${times}\n`;
       const ended = await jobs.change(job, conditions, { status: jobStatus.error, owner: null, log: [text] });
       if (ended !== null) logger?.error(fields, 'Job:OwnerGone');
     }

@@ -17,7 +17,7 @@ class JobStopped extends Error {
   override readonly name = 'JobStopped';
 
   constructor(readonly reason: StopReason) {
-    super(`The job is to stop: ${reason}.`);
+    super(`The job must stop: ${reason}.`);
   }
 }
 
@@ -258,19 +258,19 @@ export class JobRun {
     if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };
     if (this.#stopReason === 'closing') {
       // The job was not the reason for the stop, so this does not count as an attempt.
-      if (job.run?.resumable) return { attempts: -1, ...says('The server was stopped; the job is taken up again.\n') };
-      return { status: jobStatus.error, ...says('The server was stopped before the job had ended.\n') };
+      if (job.run?.resumable) return { attempts: -1, ...says('The server was stopped; the job is restarted.\n') };
+      return { status: jobStatus.error, ...says('The server was stopped before the job ended.\n') };
     }
     if (failure === null) return { status: jobStatus.success };
     if (job.run?.resumable && isDatabaseOutage(failure.error)) {
       this.#interrupted = true;
-      const log = says('The database could not be reached; the job is taken up again.\n');
+      const log = says('The database could not be reached; the job is restarted.\n');
       // If nobody else has noticed an outage, the job itself may be the reason, so this counts as an attempt.
       return this.#sawOutage ? { attempts: -1, ...log } : log;
     }
     if (job.run !== null && isPassing(failure.error) && mayBeTriedAgain(job.run)) {
       this.#interrupted = true;
-      return says('The database was too busy for a part of the work; the job is taken up again.\n');
+      return says('The database was too busy for a part of the work; the job is restarted.\n');
     }
     return { status: jobStatus.error, ...says(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
   }

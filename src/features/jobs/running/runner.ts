@@ -95,10 +95,10 @@ export class JobRunner implements JobStarter {
   define<D>(definition: JobDefinition<D>): void {
     const { name, concurrency = 1 } = definition;
     if (this.#closed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
-    if (this.#definitions.has(name)) throw new Error(`A job "${name}" is defined already.`);
+    if (this.#definitions.has(name)) throw new Error(`A job "${name}" is already defined.`);
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
     const taken = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
-    if (taken !== undefined) throw new Error(`Agenda has a job "${taken}" already: give this runner a prefix of its own.`);
+    if (taken !== undefined) throw new Error(`Agenda already has a job "${taken}": give this runner another prefix.`);
     // The data comes from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
     if (this.#definitions.size === 1) this.#open();

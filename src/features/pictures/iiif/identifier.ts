@@ -22,12 +22,12 @@ interface ImageIdentifier {
 }
 
 const identifierText: Parameter<ImageIdentifier | undefined> = {
-  schema: { type: 'string', description: 'The id of the item; `<id>_<frame>` for another frame than the first.' },
+  schema: { type: 'string', description: 'The id of the item; `<id>_<frame>` for a frame other than the first.' },
   required: true,
   absent: undefined,
   parse(value) {
     const [, itemId, frame = '0'] = /^([0-9a-f]{24})(?:_(\d{1,9}))?$/i.exec(value) ?? [];
-    if (itemId === undefined) throw new NotFoundError('There is no image of this identifier.');
+    if (itemId === undefined) throw new NotFoundError('There is no image with this identifier.');
     return { itemId: itemId.toLowerCase(), frame: Number(frame) };
   },
 };

@@ -73,9 +73,9 @@ const keptPixels = 2 ** 20;
 const picture = defineRoute({
   ...iiifRoute,
   path: '/iiif/:identifier/:region/:size/:rotation/:file',
-  summary: 'Get a region of an image at a size, turned, in a quality and format, by the IIIF Image API 3.',
+  summary: 'Get a region of an image at a size, rotation, quality and format, by the IIIF Image API 3.',
   description:
-    'Rotations are multiples of 90 degrees, as level 2 asks for. The header `Link` names the canonical address of the picture.',
+    'Rotations are multiples of 90 degrees, as level 2 requires. The header `Link` names the canonical address of the picture.',
   params: {
     ...imagePath,
     region: required(text({ description: '`full`, `square`, `x,y,w,h` or `pct:x,y,w,h`.' })),

@@ -64,7 +64,8 @@ const collection = defineRoute({
 const ofFolder = defineRoute({
   ...iiifRoute,
   path: '/iiif/folder/:folderId/manifest.json',
-  summary: 'Describe the images of a folder as one object for viewers that speak the IIIF Presentation API 3, a canvas each.',
+  summary:
+    'Describe the images of a folder as one object for viewers that speak the IIIF Presentation API 3, with a canvas for each image.',
   description: `The first ${maxCanvases} images; those that cannot be opened are left out.`,
   params: folderPath,
   returns: { schema: manifestSchema, types: jsonLdTypes },

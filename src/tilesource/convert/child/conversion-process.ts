@@ -90,8 +90,7 @@ function describe(error: unknown): ChildMessage {
   if (isFullDisk(code) || /no space left|quota exceeded/i.test(message)) {
     return { kind: 'failed', error: 'source', message: 'There is no space left for the file that is made.' };
   }
-  if (code !== undefined)
-    return { kind: 'failed', error: 'source', message: `The file that is made cannot be written (${code}).` };
+  if (code !== undefined) return { kind: 'failed', error: 'source', message: `The new file cannot be written (${code}).` };
   return { kind: 'failed', error: 'source', message: `libvips: ${vipsReason(error)}` };
 }
 

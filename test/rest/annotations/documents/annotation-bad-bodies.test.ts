@@ -97,7 +97,7 @@ describe('bodies of annotations that cannot be used', () => {
       Buffer.from('{"name":"a"}'),
       { 'Content-Type': 'application/x-www-form-urlencoded' },
       400,
-      'with a Content-Type of its own',
+      'with its Content-Type',
     ],
     ['no form', Buffer.from('{"name":"a"}'), { 'Content-Type': 'multipart/form-data' }, 400, 'boundary'],
   ])('are refused in %s, on every route', async (_what, body, headers, status, words) => {

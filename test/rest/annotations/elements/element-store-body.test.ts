@@ -203,7 +203,7 @@ describe('a body', () => {
         throw new Error('aborted');
       })(),
     );
-    await expect(receive(stops)).rejects.toThrow('The request body stopped half way.');
+    await expect(receive(stops)).rejects.toThrow('The request body is incomplete.');
     const controller = new AbortController();
     const endless = (async function* () {
       yield Buffer.from('{"elements":[');

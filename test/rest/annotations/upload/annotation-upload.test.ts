@@ -96,7 +96,7 @@ describe('uploaded files of annotations', () => {
 
   it('is taken up again where the database was too busy to remove the file, and makes nothing twice', async () => {
     const { file, job } = await removedWhileBusy(false);
-    const again = 'The database was too busy for a part of the work; the job is taken up again.\n';
+    const again = 'The database was too busy for a part of the work; the job is restarted.\n';
     expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([again]) });
     expect(await exists(file)).toBe(false);
   });

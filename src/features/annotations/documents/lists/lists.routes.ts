@@ -25,14 +25,14 @@ async function requireItem(items: Items, id: string, caller: Caller | null): Pro
 const find = defineRoute({
   method: 'get',
   path: '/annotation',
-  summary: 'List annotations that you may read, without elements.',
+  summary: 'List annotations that you can read, without elements.',
   access: 'public',
   scope: scopes.read,
   query: {
     itemId: id({ description: 'Annotations of this item.' }),
     userId: text({ description: 'Annotations made by this user.' }),
     text: text({ description: 'Annotations with one of these words in name or description.' }),
-    name: text({ description: 'Annotations of exactly this name.' }),
+    name: text({ description: 'Annotations with exactly this name.' }),
     ...annotationPaging('lowerName', 1),
   },
   returns: { schema: annotationListSchema },
@@ -53,9 +53,9 @@ const events = defineRoute({
   path: '/annotation/events',
   summary: 'Changes of the annotations of an item as server-sent events.',
   description:
-    'Each event is `data: {"total": …, "version": …, "writable": …, "administered": …}`: how many annotations of the item you may read, the ' +
-    'newest of their versions (`null` without any), and how many of them you may change and administer. The first is sent at once, others within some three seconds of a change, in whichever process it happens. A token in the ' +
-    'cookie or the parameter `token` will do.',
+    'Each event is `data: {"total": …, "version": …, "writable": …, "administered": …}`: how many annotations of the item you can read, the ' +
+    'newest of their versions (`null` without any), and how many of them you can change and administer. The first is sent at once, others within about three seconds of a change, no matter in which process it happens. A token in the ' +
+    'cookie or the parameter `token` is accepted.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
@@ -88,11 +88,11 @@ const maxItems = 10_000;
 const counts = defineRoute({
   method: 'get',
   path: '/annotation/counts',
-  summary: 'Count the annotations of some items that you may read.',
-  description: 'The member `referenced` names the items that image and pixelmap elements show; it is absent when there is none.',
+  summary: 'Count the annotations of some items that you can read.',
+  description: 'The member `referenced` names the items that image and pixelmap elements show; it is absent if there are none.',
   access: 'public',
   scope: scopes.read,
-  query: { items: required(text({ description: 'Ids of items, with commas between.' })) },
+  query: { items: required(text({ description: 'Ids of items, separated by commas.' })) },
   returns: {
     schema: {
       type: 'object',
@@ -117,12 +117,12 @@ const counts = defineRoute({
 const images = defineRoute({
   method: 'get',
   path: '/annotation/images',
-  summary: 'List items that have annotations you may read, most recently annotated first.',
+  summary: 'List items that have annotations you can read, most recently annotated first.',
   access: 'public',
   scope: scopes.read,
   query: {
     creatorId: text({ description: 'Only items annotated by this user.' }),
-    imageName: text({ description: 'Beginning of the name of the item, or of a word in it; in any case.' }),
+    imageName: text({ description: "Beginning of the item's name, or of a word in it; letter case is ignored." }),
     ...annotationPaging('updated', -1),
   },
   returns: { schema: listOf(itemSchema) },
@@ -140,7 +140,7 @@ const images = defineRoute({
 
 const oldQuery = {
   age: withDefault(integer({ description: 'Days after which a version is old.' }), 30),
-  versions: withDefault(integer({ description: 'Former versions of each annotation that are kept.' }), 10),
+  versions: withDefault(integer({ description: 'Number of former versions of each annotation to keep.' }), 10),
 };
 
 const oldSchema = {

@@ -25,7 +25,7 @@ export function requireListableGroups(groups: ReadonlySet<string | null>): void 
   let length = 0;
   for (const group of groups) length += (group ?? '').length;
   if (length > maxGroupLength) {
-    throw new BadParameterError(`The distinct groups of the elements are longer than ${maxGroupLength} characters together.`);
+    throw new BadParameterError(`The distinct groups of the elements are longer than ${maxGroupLength} characters in total.`);
   }
 }
 

@@ -36,7 +36,7 @@ async function* chunksOf(body: BodySource): AsyncGenerator<Uint8Array, void, und
     for await (const chunk of body) yield chunk;
   } catch (cause) {
     if (cause instanceof LargeImageError) throw cause;
-    throw new BadParameterError('The request body stopped half way.', { cause });
+    throw new BadParameterError('The request body is incomplete.', { cause });
   }
 }
 

@@ -81,7 +81,7 @@ export class WindowWriter {
     if (isSliceOver()) await nextSlice(this.signal);
     await this.window({ id, packIndex, groups: JSON.stringify(groups), index });
     const box = boxAround(entries);
-    if (box === null) throw new Error('A window without elements was to be written');
+    if (box === null) throw new Error('A window without elements cannot be written');
     return { id, count: draft.count, detailsCount: box.details, box, ...range };
   }
 
