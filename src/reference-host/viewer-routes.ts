@@ -120,7 +120,7 @@ const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`The viewer page needs {{${name}}}, which nobody gives.`);
+    if (value === undefined) throw new Error(`The viewer page needs a value for {{${name}}}.`);
     return value.replace(/[&<>"']/g, (character) => escapes[character]!);
   });
 }

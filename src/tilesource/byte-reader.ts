@@ -82,10 +82,7 @@ export async function openFileReader(path: string): Promise<ByteReader> {
     handle = await open(path, 'r');
   } catch (cause) {
     const isGone = ['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '');
-    throw new FailedReadError(
-      isGone ? `The file ${name} is missing: it is no longer in its place.` : `The file ${name} cannot be opened.`,
-      { cause },
-    );
+    throw new FailedReadError(isGone ? `The file ${name} is missing.` : `The file ${name} cannot be opened.`, { cause });
   }
   try {
     const stats = await handle.stat();

@@ -41,11 +41,11 @@ export async function makeLocal(input: SourceInput, path: string, most: number, 
     const bytes = reader.size;
     if (bytes > most) {
       throw new TileSourceError(
-        `${input.name} does not lie on this machine, and is read by path only: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
+        `${input.name} is not on this machine, and can only be read by path: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
       );
     }
     if (copied + bytes > maxAllCopiedBytes) {
-      throw new BusyError('Too many images that do not lie on this machine are open. Try again later.', busySeconds);
+      throw new BusyError('Too many images that are not on this machine are open. Try again later.', busySeconds);
     }
     copied += bytes;
     let isHeld = true;

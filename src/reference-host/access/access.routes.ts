@@ -21,9 +21,9 @@ const knownFlags: ReadonlySet<string> = new Set(Object.keys(accessFlags));
 /** Parameters that replace a list of permissions. */
 export const accessQuery = {
   access: required(json({ kind: 'object', description: 'The whole new list: {users: [{id, level, flags}], groups: […]}.' })),
-  public: boolean({ description: 'Whether everybody may read.' }),
+  public: boolean({ description: 'Whether everybody can read.' }),
   publicFlags: json({ kind: 'array', description: 'Flags that everybody has.' }),
-  recurse: withDefault(boolean({ description: 'Whether the folders below get the same list.' }), false),
+  recurse: withDefault(boolean({ description: 'Whether to give the folders below the same list.' }), false),
   progress: withDefault(boolean({ description: 'Accepted for the sake of existing clients.' }), false),
 };
 

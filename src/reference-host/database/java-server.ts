@@ -72,7 +72,7 @@ async function fetchArchives(options: Options): Promise<string> {
     await finish(child, { alive: () => Promise.resolve(bytes), firstMs: 30_000, stallMs: 30_000, signal: options.signal });
     const jars = await readdir(join(work, 'jars')).catch(() => []);
     if (!jars.some((name) => name.startsWith('mongo-java-server-memory-backend'))) {
-      throw new Error(`Maven brought no mongo-java-server: ${child.lastLines()}`);
+      throw new Error(`Maven did not fetch mongo-java-server: ${child.lastLines()}`);
     }
     // Another process may have been faster: its folder has the same contents.
     await rename(join(work, 'jars'), folder).catch((error: unknown) => {

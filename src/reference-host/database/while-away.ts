@@ -36,7 +36,7 @@ export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, wait
         throw new DatabaseUnavailableError(`The database at ${address} could not be reached${time}: ${reason}`, { cause: error });
       }
       if (!isReported)
-        report(`The database at ${address} cannot be reached (${reason}). It is waited for, up to ${waitMs / 1000} s.`);
+        report(`The database at ${address} cannot be reached (${reason}). Waiting for it, up to ${waitMs / 1000} s.`);
       await delay(pauseMs, undefined, signal === undefined ? {} : { signal });
     }
   }

@@ -197,7 +197,7 @@ export async function readBytes(path: string, { start, end }: { start: number; e
   try {
     handle = await open(path, 'r');
   } catch (cause) {
-    if (isMissing(cause)) throw new NotFoundError(`The file ${basename(path)} is missing: it is no longer in its place.`);
+    if (isMissing(cause)) throw new NotFoundError(`The file ${basename(path)} is missing.`);
     throw cause;
   }
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });
@@ -205,7 +205,7 @@ export async function readBytes(path: string, { start, end }: { start: number; e
 
 /** Shortens a file, and never lengthens it. @throws MissingBytesError if it is already shorter. */
 async function cutOff(handle: FileHandle, length: number): Promise<void> {
-  if ((await handle.stat()).size < length) throw new MissingBytesError(`The upload has no ${length} bytes on disk.`);
+  if ((await handle.stat()).size < length) throw new MissingBytesError(`The upload does not have ${length} bytes on disk.`);
   await handle.truncate(length);
 }
 
@@ -256,7 +256,7 @@ async function namesIn(directory: string): Promise<string[]> {
 }
 
 function refuseMissing(cause: unknown): never {
-  if (isMissing(cause)) throw new MissingBytesError('There is nothing of the upload on disk.', { cause });
+  if (isMissing(cause)) throw new MissingBytesError('The upload has no bytes on disk.', { cause });
   throw cause;
 }
 

@@ -16,7 +16,7 @@ import { readFile, sizeOf } from './files.js';
 /** Parameters of downloads of one file. */
 export const downloadQuery = {
   offset: withDefault(integer({ minimum: 0, description: 'First byte.' }), 0),
-  endByte: integer({ minimum: 0, description: 'Byte after the last one.' }),
+  endByte: integer({ minimum: 0, description: 'The byte after the last one to send.' }),
   contentDisposition: withDefault(
     oneOf(['inline', 'attachment'], { description: 'Whether browsers show the file or save it.' }),
     'attachment',

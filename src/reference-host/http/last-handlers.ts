@@ -12,7 +12,9 @@ export function answerNoPage(request: Request, response: Response): void {
     .status(404)
     .set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
     .type('html')
-    .send(`<!doctype html>\n<html lang="en"><title>Not found</title><p>Nothing is at ${escapeHtml(request.path)}.</p></html>\n`);
+    .send(
+      `<!doctype html>\n<html lang="en"><title>Not found</title><p>There is no page at ${escapeHtml(request.path)}.</p></html>\n`,
+    );
 }
 
 /** A path without the token of a link, which must not be in logs. */

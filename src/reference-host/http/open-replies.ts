@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** Time in milliseconds that a client has to receive its last answer. */
 const lastMs = 1000;
 const message =
-  'The server stops or restarts, and this request took too long to end before that. It may have done a part of its work: look at that before asking again.';
+  'The server is stopping or restarting, and this request took too long to finish before that. It may have done part of its work: check the result before you try again.';
 
 /** The answers that have not been sent completely. */
 export class OpenReplies {

@@ -16,7 +16,7 @@ export const metadata = json({ kind: 'object', description: 'Metadata, as a JSON
 
 /** Whether annotations are copied with their items. Every text but `false` means yes, as existing clients expect. */
 export const copyAnnotations: Parameter<boolean> = {
-  schema: { type: 'boolean', default: true, description: 'Whether the annotations of the items are copied too.' },
+  schema: { type: 'boolean', default: true, description: 'Whether to copy the annotations of the items as well.' },
   required: false,
   absent: true,
   parse: (value) => value.trim().toLowerCase() !== 'false',

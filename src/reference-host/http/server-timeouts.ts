@@ -93,11 +93,11 @@ export function createPatientServer(listener: RequestListener, patience: Partial
 const unreadable: Readonly<Record<string, { status: number; message: string }>> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
-    message: `Address and headers of a request may have ${maxHeadBytes} bytes together. Send what is longer in the body, where the route takes one.`,
+    message: `Address and headers of a request may have ${maxHeadBytes} bytes in total. Send longer values in the body, if the route accepts one.`,
   },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
 };
-const unreadableOtherwise = { status: 400, message: 'This is no request that can be read as HTTP/1.1.' };
+const unreadableOtherwise = { status: 400, message: 'This is not a valid HTTP/1.1 request.' };
 
 /** Answers a request that cannot be read, if no answer has begun on the connection, and closes it. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {

@@ -100,10 +100,10 @@ const finding: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/resource/lookup',
-    summary: 'What lies at a path such as /collection/Name/Folder/Item.',
+    summary: 'Find the document at a path such as /collection/Name/Folder/Item.',
     access: 'public',
     scope: scopes.read,
-    query: { path: required(text()), test: boolean({ description: 'Whether null is answered where there is nothing.' }) },
+    query: { path: required(text()), test: boolean({ description: 'Whether to answer null if there is nothing.' }) },
     returns: { schema: orNull(resourceSchema) },
     errors: ['invalid'],
     async handle({ query, caller }, context) {
@@ -249,14 +249,14 @@ const target = { parentType: required(folderParentType), parentId: required(id()
 
 function folderOf(parent: FolderParent): FolderDocument {
   if (parent.type === 'folder') return parent.doc;
-  throw new InvalidError(`Items must lie in a folder, not in a ${parent.type}.`, 'parentType');
+  throw new InvalidError(`Items must be in a folder, not in a ${parent.type}.`, 'parentType');
 }
 
 const changing: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/resource',
-    summary: 'Remove several things.',
+    summary: 'Remove several documents.',
     access: 'user',
     scope: scopes.own,
     query: { resources: resourcesParameter, progress },
@@ -327,7 +327,7 @@ const changing: RouteDefinition<HostContext>[] = [
     defineRoute({
       method,
       path: '/resource/download',
-      summary: 'Download several things as an archive.',
+      summary: 'Download several documents as an archive.',
       access: 'public',
       scope: scopes.read,
       cookie: true,

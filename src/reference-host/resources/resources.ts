@@ -163,7 +163,7 @@ function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilt
   }
   if (mode === 'prefix') {
     if (query.length > maxPrefixLength) {
-      throw new BadParameterError(`The beginning of a name that is searched for may have at most ${maxPrefixLength} characters.`);
+      throw new BadParameterError(`The beginning of a name for a search may have at most ${maxPrefixLength} characters.`);
     }
     const start = { $regex: `^${query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
     if (type === 'user') return { $or: ['login', 'firstName', 'lastName'].map((field) => ({ [field]: start })) };

@@ -105,7 +105,7 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
     return running.use(work);
   };
   const failed = (error: unknown) =>
-    display.line(`The served files could not be looked at: ${error instanceof Error ? error.message : String(error)}`);
+    display.line(`The served files could not be scanned: ${error instanceof Error ? error.message : String(error)}`);
   let missingBefore = 0;
   const found = ({ added, moved, changed, missing }: ScanCounts) => {
     if (added + moved + changed > 0 || missing !== missingBefore) {
@@ -265,7 +265,7 @@ async function nobodyMade({ context }: ReferenceHost): Promise<Administrator> {
   const isEmpty = (await context.models.user.exists({})) === null;
   const reason = isEmpty
     ? 'nobody yet: the first user to register is the administrator'
-    : 'as before: there are users in this database';
+    : 'unchanged: there are users in this database';
   return { user: null, login: [`Login     ${reason}`] };
 }
 
@@ -275,12 +275,12 @@ async function administrator(host: ReferenceHost, options: StartOptions): Promis
   const password = options.adminPassword ?? kept?.password ?? '';
   const { user, isPassword } = await ensureAdmin(host.context, password);
   if (isPassword) {
-    const source = kept === null ? 'from ADMIN_PASSWORD' : `kept in ${kept.path}`;
+    const source = kept === null ? 'from ADMIN_PASSWORD' : `stored in ${kept.path}`;
     return { user, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
   }
   const reason =
     user === null
-      ? `there are users in this database, and none is called ${adminLogin}`
-      : `the password of ${adminLogin} in this database is another than ${kept === null ? 'ADMIN_PASSWORD' : `the one in ${kept.path}`}`;
+      ? `there are users in this database, but none named ${adminLogin}`
+      : `the password of ${adminLogin} in this database is not the one in ${kept === null ? 'ADMIN_PASSWORD' : kept.path}`;
   return { user, login: [`Login     as before: ${reason}`] };
 }

@@ -96,11 +96,11 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): Erro
   if (error.code === 'EADDRINUSE') {
     const other = port < 65_535 ? port + 1 : 8080;
     return new UsageError(
-      `Port ${port} on ${host} is taken by another program. Stop that, or choose another port with PORT: ${other}, or 0 for any free one.`,
+      `Port ${port} on ${host} is in use by another program. Stop that, or choose another port with PORT: ${other}, or 0 for any free one.`,
     );
   }
   if (error.code === 'EACCES')
-    return new UsageError(`Port ${port} on ${host} is not allowed to this user. Choose one from 1024 on, as PORT=8080.`);
+    return new UsageError(`Port ${port} on ${host} is not allowed to this user. Choose one from 1024 on, such as PORT=8080.`);
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EINVAL') {
     return new UsageError(
       `HOST is ${JSON.stringify(host)}, which is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses.`,

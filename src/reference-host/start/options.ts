@@ -99,9 +99,9 @@ export function readOptions(
   command = 'npm start --',
 ): StartOptions | { help: string } {
   const program = cac(command);
-  program.option('--bare', 'start with no slide and no user: the first user to register is the administrator');
-  program.option('--public', 'show the files to everybody; otherwise only users who sign in and have access see them');
-  program.option('--processes <number>', 'how many processes serve; auto: as many as there are processors');
+  program.option('--bare', 'start without a slide or user: the first user to register is the administrator');
+  program.option('--public', 'show the files to everybody; otherwise only to users who sign in and have access');
+  program.option('--processes <number>', 'number of serving processes; auto: one for each processor');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
   const own = beforeEnd(words);
   // cac would print its own help text, so it is not called.
@@ -132,7 +132,7 @@ export function readOptions(
     throw new UsageError(`--public shows files to everybody, and ${bare ? '--bare' : '--worker'} serves none.`);
   }
   if (worker && processes !== undefined) {
-    throw new UsageError('--worker is one process: start as many workers as you like.');
+    throw new UsageError('--worker is a single process: start as many workers as you like.');
   }
   if (worker && !env.MONGODB_URI) {
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
@@ -145,9 +145,9 @@ export function readOptions(
   if (missing !== undefined) throw new UsageError(`There is no file or folder ${missing}`);
   const hasFiles = paths.length + buckets.length > 0;
   if (bare && hasFiles) {
-    throw new UsageError('--bare starts with nothing in it: give no files with it, or leave it out to serve them.');
+    throw new UsageError('--bare starts an empty server: leave out the files, or leave out --bare to serve them.');
   }
-  if (worker && (bare || hasFiles)) throw new UsageError('--worker serves nothing: give neither files nor --bare with it.');
+  if (worker && (bare || hasFiles)) throw new UsageError('--worker serves nothing: leave out files and --bare.');
   const adminPassword = env.ADMIN_PASSWORD ? env.ADMIN_PASSWORD : null;
   if (adminPassword !== null && (adminPassword.length < 6 || adminPassword.length > 1024)) {
     throw new UsageError('ADMIN_PASSWORD must have at least 6 characters, and at most 1024.');
@@ -155,7 +155,7 @@ export function readOptions(
   const brand = env.BRAND ? env.BRAND : null;
   if (brand !== null && !/^[A-Za-z][A-Za-z0-9_]{0,39}$/.test(brand)) {
     throw new UsageError(
-      `BRAND is ${JSON.stringify(brand)}; it is one word of letters, digits and _, that starts with a letter.`,
+      `BRAND is ${JSON.stringify(brand)}; it must be one word of letters, digits and _ that starts with a letter.`,
     );
   }
   return {
@@ -183,7 +183,7 @@ function parseBucketPrefix(word: string): BucketPrefix | null {
   if (!/^s3:/i.test(word)) return null;
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
-    throw new UsageError(`${word} names no bucket; give s3://BUCKET or s3://BUCKET/PREFIX.`);
+    throw new UsageError(`${word} does not name a bucket; write s3://BUCKET or s3://BUCKET/PREFIX.`);
   }
   return { bucket, prefix };
 }
@@ -192,7 +192,7 @@ function readPort(text: string | undefined): number {
   if (text === undefined || text === '') return 8080;
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) {
-    throw new UsageError(`PORT is ${JSON.stringify(text)}; it is a whole number from 0 (any free port) to 65535.`);
+    throw new UsageError(`PORT is ${JSON.stringify(text)}; it must be a whole number from 0 (any free port) to 65535.`);
   }
   return port;
 }
@@ -200,7 +200,7 @@ function readPort(text: string | undefined): number {
 function readDatabaseWait(text: string | undefined): number {
   if (text === undefined || text === '') return 60;
   if (/^\d{1,5}$/.test(text)) return Number(text);
-  throw new UsageError(`DATABASE_WAIT is ${JSON.stringify(text)}; it is a whole number of seconds from 0 to 99999.`);
+  throw new UsageError(`DATABASE_WAIT is ${JSON.stringify(text)}; it must be a whole number of seconds from 0 to 99999.`);
 }
 
 const mostProcesses = 256;
@@ -210,7 +210,9 @@ function readProcesses(value: string | number | undefined): number {
   if (value === 'auto') return availableParallelism();
   const count = Number(value);
   if (Number.isSafeInteger(count) && count >= 1 && count <= mostProcesses) return count;
-  throw new UsageError(`--processes is ${value}; it is a whole number from 1 to ${mostProcesses}, or auto: one a processor.`);
+  throw new UsageError(
+    `--processes is ${value}; it must be a whole number from 1 to ${mostProcesses}, or auto: one for each processor.`,
+  );
 }
 
 function readTrustProxy(text: string | undefined): number | string | null {
@@ -225,7 +227,7 @@ function readTrustProxy(text: string | undefined): number | string | null {
   if (entries.every((entry) => ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || isNetwork(entry)))
     return entries.join(',');
   throw new UsageError(
-    `TRUST_PROXY is ${JSON.stringify(text)}; it is the number of proxies before the server, or their addresses and networks (10.0.0.0/8, ` +
+    `TRUST_PROXY is ${JSON.stringify(text)}; it must be the number of proxies before the server, or their addresses and networks (10.0.0.0/8, ` +
       'loopback, linklocal, uniquelocal), separated by commas.',
   );
 }
@@ -235,7 +237,7 @@ function readServerRoot(text: string | undefined): string | null {
   try {
     return parseServerRoot(text);
   } catch (error) {
-    throw new UsageError(`SERVER_ROOT is ${JSON.stringify(text)}; it is an address such as https://host/images.`, {
+    throw new UsageError(`SERVER_ROOT is ${JSON.stringify(text)}; it must be an address such as https://host/images.`, {
       cause: error,
     });
   }
@@ -246,7 +248,7 @@ const logLevels = ['debug', 'info', 'warn', 'error', 'silent'];
 function readLogLevel(text: string | undefined): string {
   if (text === undefined || text === '') return 'info';
   if (logLevels.includes(text)) return text;
-  throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it is one of ${logLevels.join(', ')}.`);
+  throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it must be one of ${logLevels.join(', ')}.`);
 }
 
 /** The help text, if the command line requests it; otherwise `null`. */
@@ -266,8 +268,8 @@ function helpText(version: string, command: string): string {
     [`${command} slide.svs folder/`, 'with your own files, served in place and not copied'],
     [`${command} s3://bucket/prefix`, 'with slides in a bucket, served in place (AWS_… as for the AWS SDK)'],
     [`${command} --public folder/`, 'shown to everybody; without --public, only to users who sign in and have access'],
-    [`${command} --bare`, 'with no slide and no user: the first user to register is the administrator'],
-    [`${command} --processes auto`, 'served by as many processes as there are processors'],
+    [`${command} --bare`, 'without a slide or user: the first user to register is the administrator'],
+    [`${command} --processes auto`, 'with one process for each processor'],
     [`${command} --worker`, 'only runs jobs, for a server with the same MONGODB_URI and DATA_DIR'],
     [`${command} --help`, 'this text'],
   ];

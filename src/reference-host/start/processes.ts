@@ -168,7 +168,7 @@ export class OneOfSeveral {
   #answer({ id, text, error }: { id: number; text?: string; error?: string }): void {
     const asked = this.#asked.get(id);
     this.#asked.delete(id);
-    if (text === undefined) asked?.reject(new Error(error ?? 'No numbers came.'));
+    if (text === undefined) asked?.reject(new Error(error ?? 'No numbers arrived.'));
     else asked?.resolve(text);
   }
 }

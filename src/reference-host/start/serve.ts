@@ -86,10 +86,10 @@ async function watchOver(options: StartOptions): Promise<void> {
   await closers.add('processes', () => processes.stop());
   stopping.signal.throwIfAborted();
   const serving = await processes.start();
-  if (serving === null) return stop(1, 'Nothing is served: the first process has ended.');
+  if (serving === null) return stop(1, 'The server has stopped: its first process has ended.');
   display.end();
   process.stdout.write(`${banner(serving.url, database, options, serving.login)}\n`);
-  if (await processes.startOthers()) display.line(`All ${options.processes} processes serve.`);
+  if (await processes.startOthers()) display.line(`All ${options.processes} processes are ready.`);
 }
 
 /**
@@ -131,7 +131,7 @@ function banner(url: string, database: Database, options: StartOptions, login: s
       ? ''
       : database.durable
         ? `, data in ${join(options.dataDirectory, 'database')}`
-        : '. ITS DATA ARE IN MEMORY: they are gone when the server stops';
+        : '. ITS DATA ARE IN MEMORY and are lost when the server stops';
   return [
     '',
     `Address   ${url}/`,

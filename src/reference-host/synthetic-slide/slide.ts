@@ -77,7 +77,7 @@ export async function makeSyntheticSlide(path: string, options: SlideOptions = {
 async function writeSlide(path: string, options: SlideOptions): Promise<void> {
   const { seed = syntheticSlide.seed, size = syntheticSlide.size, report, signal } = options;
   if (!Number.isInteger(size / blockSize) || size < blockSize)
-    throw new RangeError(`Size ${size} is no multiple of ${blockSize}`);
+    throw new RangeError(`Size ${size} is not a multiple of ${blockSize}`);
   const sizes = [{ width: size, height: size }];
   for (let side = size; side > tileSize;) {
     side /= 2;

@@ -42,7 +42,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/health/ready',
-    summary: 'Whether requests can be served: database and data folder are there, and the server is not stopping.',
+    summary: 'Whether requests can be served: database and data folder are available, and the server is not stopping.',
     access: 'public',
     returns: { schema: healthSchema },
     errors: ['unavailable'],
@@ -54,9 +54,9 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/metrics',
-    summary: 'Numbers for Prometheus.',
+    summary: 'Metrics for Prometheus.',
     description:
-      'For site administrators, and for who sends the token that the server was started with as `Authorization: Bearer`.',
+      'For site administrators, and for requests with the token from the start of the server as `Authorization: Bearer`.',
     access: 'public',
     returns: { types: ['text/plain'] },
     errors: ['access-denied', 'not-found'],

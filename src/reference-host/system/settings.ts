@@ -153,7 +153,7 @@ export const coreSettingDefinitions = [
     'core.cookie_lifetime',
     180,
     'a number of days above 0',
-    'How long a sign-in lasts, in days.',
+    'Lifetime of a sign-in, in days.',
     numberIn({ type: 'number', minimum: 1 / 1440, maximum: longestTokenDays, unit: 'days' }),
   ),
   define('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for this host only.', anyText),
@@ -161,7 +161,7 @@ export const coreSettingDefinitions = [
     'core.cors.allow_origin',
     '',
     'origins separated by commas; * and ? match any text and any character',
-    'Origins that may call this server from their pages; empty for none.',
+    'Origins whose pages may call this server; empty for none.',
     textLike(parseOrigins),
   ),
   define(
@@ -204,7 +204,7 @@ export const coreSettingDefinitions = [
     'core.sign_in_window',
     900,
     'a number of seconds from 1 to 86400',
-    'How long failed sign-ins count, in seconds from the first one.',
+    'Time for which failed sign-ins count, in seconds from the first one.',
     numberIn({ minimum: 1, maximum: 86_400, unit: 'seconds' }),
   ),
   define(
@@ -218,7 +218,7 @@ export const coreSettingDefinitions = [
     'core.sign_in_failures_per_login',
     100,
     'an integer; 0 for no limit',
-    'Maximum number of wrong passwords for one login from all networks where its user has not signed in for 21 days.',
+    'Maximum number of wrong passwords for one login from all networks from which its user has not signed in for 21 days.',
     count,
   ),
   define(

@@ -65,7 +65,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/version',
-    summary: 'Version of the protocol, and since when the server runs.',
+    summary: 'Version of the protocol, and the time when the server started.',
     access: 'public',
     returns: { schema: objectOf({ release: anyText, apiVersion: anyText, serverStartDate: dateText }) },
     handle: (_input, { startDate }) => ({ release: protocolRelease, apiVersion: protocolRelease, serverStartDate: startDate }),
@@ -73,7 +73,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/check',
-    summary: 'Whether the server works, and for how long it has.',
+    summary: 'Whether the server works, and for how long it has been running.',
     access: 'public',
     query: { mode: oneOf(['basic', 'quick', 'slow']) },
     returns: {
@@ -95,7 +95,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/access_flag',
-    summary: 'Flags that can stand in lists of permissions.',
+    summary: 'Flags that lists of permissions can contain.',
     access: 'public',
     returns: { schema: mapOf(objectOf({ name: anyText, description: anyText, admin: truth })) },
     handle: () => accessFlags,
@@ -122,7 +122,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/configuration',
-    summary: 'How the server was started: all sections, one, or one value of it.',
+    summary: 'Options with which the server was started: all sections, one section, or one of its values.',
     access: 'admin',
     query: {
       section: text({ description: 'server or storage.' }),
@@ -147,16 +147,16 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/system/rescan',
-    summary: 'Look at the files and buckets that are served in place, and bring their items in step with them.',
+    summary: 'Scan the files and buckets that are served in place, and update their items.',
     access: 'admin',
     scope: scopes.write,
     returns: {
       schema: objectOf({
-        files: { ...anyInteger, description: 'Files that are served in place.' },
-        added: { ...anyInteger, description: 'Files that are new.' },
-        moved: { ...anyInteger, description: 'Files that were moved or renamed, and keep their items.' },
-        changed: { ...anyInteger, description: 'Files with other bytes than before.' },
-        missing: { ...anyInteger, description: 'Files that are gone. Their items are kept, and marked.' },
+        files: { ...anyInteger, description: 'Number of files that are served in place.' },
+        added: { ...anyInteger, description: 'Number of new files.' },
+        moved: { ...anyInteger, description: 'Number of files that were moved or renamed, and keep their items.' },
+        changed: { ...anyInteger, description: 'Number of files with changed bytes.' },
+        missing: { ...anyInteger, description: 'Number of files that no longer exist. Their items are kept, and marked.' },
       }),
     },
     errors: ['invalid'],
@@ -168,7 +168,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/plugins',
-    summary: 'What is installed.',
+    summary: 'The installed plugins.',
     access: 'admin',
     scope: scopes.readPlugins,
     returns: {
@@ -218,7 +218,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/assetstore',
-    summary: 'Where files are kept.',
+    summary: 'Where files are stored.',
     access: 'admin',
     scope: scopes.readAssetstore,
     returns: {

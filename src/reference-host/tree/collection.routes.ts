@@ -64,7 +64,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/collection',
-    summary: 'Make a collection.',
+    summary: 'Create a collection.',
     access: 'user',
     scope: scopes.write,
     query: { name: required(text()), description: text(), public: withDefault(boolean(), false) },
@@ -85,7 +85,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/collection/:id/details',
-    summary: 'How many readable folders a collection has.',
+    summary: 'Count the readable folders of a collection.',
     access: 'public',
     scope: scopes.read,
     params: byId,

@@ -136,7 +136,9 @@ export function metadataRoutes<D>(
       ...shared,
       method: 'put',
       summary: `Merge metadata into that of one ${type}.`,
-      query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
+      query: {
+        allowNull: withDefault(boolean({ description: 'Whether null is a value; otherwise it removes the key.' }), false),
+      },
       body: 'json-object',
       bodyName: 'metadata',
       authorize: writable,

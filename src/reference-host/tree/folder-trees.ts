@@ -46,7 +46,7 @@ export async function requireRemovableFolders(
     models.folder.countDocuments(all),
     models.folder.countDocuments({ ...all, ...accessFilter(principal, 2) }),
   ]);
-  if (removable < count) throw new AccessDeniedError('The folder holds folders that you may not remove.');
+  if (removable < count) throw new AccessDeniedError('The folder contains folders that you have no permission to remove.');
 }
 
 /** Removes everything that was in a folder at some time. Can be repeated. */
@@ -220,7 +220,7 @@ async function copyFolderAs(
   }
   if (count > maxCopied) {
     throw new InvalidError(
-      `A folder with at most ${maxCopied} items and folders in it can be copied at once; this one has ${count}. Copy those in it.`,
+      `A folder with at most ${maxCopied} items and folders in it can be copied at once; this one has ${count}. Copy its folders separately.`,
     );
   }
   const copy = await createFolder(context, target, {

@@ -57,7 +57,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     query: {
       parentType: folderParentType,
       parentId: id(),
-      name: text({ description: 'Only the folder of exactly this name.' }),
+      name: text({ description: 'Only the folder with exactly this name.' }),
       text: searchText,
       ...byLowerName,
     },
@@ -80,7 +80,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/folder',
-    summary: 'Make a folder.',
+    summary: 'Create a folder.',
     access: 'user',
     scope: scopes.write,
     query: {
@@ -88,8 +88,8 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       parentId: required(id()),
       name: required(text()),
       description: text(),
-      reuseExisting: boolean({ description: 'Whether an existing folder of this name is returned.' }),
-      public: boolean({ description: 'Whether everybody may read it; by default as in the parent.' }),
+      reuseExisting: boolean({ description: 'Whether to return an existing folder with this name.' }),
+      public: boolean({ description: 'Whether everybody can read it; by default as in the parent.' }),
       metadata,
     },
     returns: { schema: folderSchema },
@@ -104,7 +104,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/folder/:id/details',
-    summary: 'How many items and folders a folder has.',
+    summary: 'Count the items and folders of a folder.',
     access: 'public',
     scope: scopes.read,
     params: byId,
@@ -158,7 +158,8 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     method: 'delete',
     path: '/folder/:id/contents',
     summary: 'Remove everything in a folder.',
-    description: 'If the caller may not remove one of the folders in it, the request is refused and nothing is removed.',
+    description:
+      'If the caller has no permission to remove one of the folders in it, the request is refused and nothing is removed.',
     access: 'user',
     scope: scopes.write,
     params: byId,
@@ -175,7 +176,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/folder/:id/copy',
-    summary: 'Copy a folder with everything in it that you may read.',
+    summary: 'Copy a folder with everything in it that you can read.',
     access: 'user',
     scope: scopes.write,
     params: byId,

@@ -27,7 +27,7 @@ import { fileView, itemView, resourceView } from '../views.js';
 const listQuery = {
   folderId: id({ description: 'Folder whose items are listed.' }),
   text: searchText,
-  name: text({ description: 'Only the item of exactly this name.' }),
+  name: text({ description: 'Only the item with exactly this name.' }),
   ...byLowerName,
 };
 
@@ -82,14 +82,14 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/item',
-    summary: 'Make an item.',
+    summary: 'Create an item.',
     access: 'user',
     scope: scopes.write,
     query: {
       folderId: required(id()),
       name: required(text()),
       description: text(),
-      reuseExisting: boolean({ description: 'Whether an existing item of this name is returned.' }),
+      reuseExisting: boolean({ description: 'Whether to return an existing item with this name.' }),
       metadata,
     },
     returns: { schema: itemSchema },
@@ -107,7 +107,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     params: byId,
-    query: { name: text(), description: text(), folderId: id({ description: 'Folder to move it to.' }), metadata },
+    query: { name: text(), description: text(), folderId: id({ description: 'Folder to which to move it.' }), metadata },
     returns: { schema: itemSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {

@@ -38,7 +38,7 @@ export interface NewItem {
   description?: string | undefined;
   metadata?: Record<string, unknown> | undefined;
   creatorId: Types.ObjectId | null;
-  /** Whether an existing item of this name is returned. */
+  /** Whether to return an existing item with this name. */
   reuseExisting?: boolean | undefined;
   /** Bytes of its files, if they are already recorded; by default 0. */
   size?: number;
@@ -114,7 +114,7 @@ export interface ItemChanges {
   description?: string | undefined;
   /** Metadata to merge. */
   metadata?: MetadataUpdate | undefined;
-  /** Folder to move it to. */
+  /** Folder to which to move it. */
   folder?: FolderDocument | undefined;
 }
 

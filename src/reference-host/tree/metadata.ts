@@ -25,7 +25,7 @@ function requireFewKeys(count: number): void {
 
 function requireFewValues(metadata: unknown): void {
   if (hasTooManyValues(metadata)) {
-    throw new InvalidError(`The metadata of a document may hold at most ${maxStoredValues} values.`, 'metadata');
+    throw new InvalidError(`The metadata of a document can have at most ${maxStoredValues} values.`, 'metadata');
   }
 }
 

@@ -42,7 +42,7 @@ export async function withCapacity<T>(
     const usage = await usageOf(context, userId);
     if (isUpload && most > 0 && usage.uploads >= most) {
       throw new TooOftenError(
-        `There are ${usage.uploads} unfinished uploads of this user, and may be ${most} (core.user_maximum_uploads). ` +
+        `This user has ${usage.uploads} unfinished uploads; the maximum is ${most} (core.user_maximum_uploads). ` +
           'Complete or cancel some of them.',
         retryAfterSeconds,
       );
@@ -50,7 +50,7 @@ export async function withCapacity<T>(
     if (quota > 0 && usage.bytes + bytes > quota) {
       throw new LargeImageError(
         'storage-full',
-        `The files of this user may have ${quota} bytes (core.user_quota). They have ${usage.bytes} bytes, and ${bytes} bytes more do not fit.`,
+        `The files of this user may have at most ${quota} bytes (core.user_quota). They have ${usage.bytes} bytes, so ${bytes} more bytes do not fit.`,
       );
     }
     return register();

@@ -119,7 +119,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/file',
-    summary: 'Start an upload; or upload a whole file as the body of the request; or make a link.',
+    summary: 'Start an upload; or upload a whole file as the body of the request; or create a link.',
     access: 'user',
     scope: scopes.write,
     query: {
@@ -128,7 +128,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       name: required(text()),
       size: integer({ minimum: 0, maximum: largestFile, description: 'Length of the file in bytes.' }),
       mimeType: text(),
-      reference: text({ description: 'A text that is passed on when the upload is complete.' }),
+      reference: text({ description: 'A text that is passed on once the upload is complete.' }),
       linkUrl: text({ description: 'Address that the file links to. No bytes are uploaded then.' }),
       assetstoreId: id(),
       uploadExtraParameters: text(),
@@ -168,7 +168,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.write,
     query: {
       uploadId: required(id()),
-      offset: withDefault(integer({ minimum: 0, description: 'How many bytes were sent before.' }), 0),
+      offset: withDefault(integer({ minimum: 0, description: 'Number of bytes sent before.' }), 0),
     },
     body: 'stream',
     bodyOptional: true,
@@ -191,7 +191,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/file/offset',
-    summary: 'How many bytes of an upload have arrived.',
+    summary: 'Get the number of bytes of an upload that have arrived.',
     access: 'user',
     scope: scopes.write,
     query: { uploadId: required(id()) },
@@ -220,7 +220,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'delete',
     path: '/file/upload/:id',
-    summary: 'Give up an upload.',
+    summary: 'Cancel an upload.',
     access: 'user',
     scope: scopes.write,
     params: byId,

@@ -38,7 +38,7 @@ export async function createUpload(context: HostContext, upload: NewUpload): Pro
   if (largest > 0 && upload.size > largest) {
     throw new LargeImageError(
       'too-large',
-      `A file may have ${largest} bytes (core.upload_maximum_size), not ${upload.size} bytes.`,
+      `A file may have at most ${largest} bytes (core.upload_maximum_size), not ${upload.size} bytes.`,
     );
   }
   const wanted = { userId: upload.userId, bytes: upload.size, isUpload: true };
@@ -169,7 +169,7 @@ async function writeChunk(
   await recordReceived(context, upload._id, written.received);
   step('upload:received');
   if (!isBroken) return written.received;
-  throw new BadParameterError(`The chunk stopped after ${written.received - offset} bytes.`, { cause: written.failure });
+  throw new BadParameterError(`The chunk ended after ${written.received - offset} bytes.`, { cause: written.failure });
 }
 
 async function isEmpty(body: Readable): Promise<boolean> {

@@ -50,12 +50,12 @@ function neighbour(which: 'first' | 'next' | 'previous', summary: string): Route
 /** Routes for the next and previous image in a folder. */
 export const neighbourRoutes: RouteDefinition<HostContext>[] = [
   neighbour('first', 'The first large image of the folder of an item, by name.'),
-  neighbour('next', 'The large image that follows an item in its folder, by name; after the last the first.'),
-  neighbour('previous', 'The large image before an item in its folder, by name; before the first the last.'),
+  neighbour('next', 'The large image after an item in its folder, by name; after the last one, the first.'),
+  neighbour('previous', 'The large image before an item in its folder, by name; before the first one, the last.'),
   defineRoute({
     ...shared,
     path: '/item/:id/adjacent_images',
-    summary: 'The large images before and after an item in its folder, and which of how many it is.',
+    summary: 'The large images before and after an item in its folder, with its position and their number.',
     returns: { schema: objectOf({ previous: itemSchema, next: itemSchema, index: anyInteger, count: anyInteger }) },
     async handle({ params, caller }, context) {
       const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);

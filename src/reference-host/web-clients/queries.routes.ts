@@ -8,7 +8,10 @@ import { fileView, folderView, itemView } from '../views.js';
 
 const query = {
   query: required(
-    json({ kind: 'object', description: 'Condition on fields, in the words of MongoDB; operators that only compare.' }),
+    json({
+      kind: 'object',
+      description: 'Condition on fields, in the query language of MongoDB, with operators that only compare.',
+    }),
   ),
   ...paging('_id'),
 };
@@ -36,7 +39,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...shared,
     path: '/item/query',
-    summary: 'Items that fit a condition.',
+    summary: 'Items that match a condition.',
     access: 'public',
     returns: { schema: listOf(itemSchema) },
     async handle({ query: asked, caller }, context) {
@@ -48,7 +51,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...shared,
     path: '/folder/query',
-    summary: 'Folders that fit a condition.',
+    summary: 'Folders that match a condition.',
     access: 'public',
     returns: { schema: listOf(folderSchema) },
     async handle({ query: asked, caller }, context) {
@@ -60,7 +63,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     ...shared,
     path: '/file/query',
-    summary: 'Files that fit a condition.',
+    summary: 'Files that match a condition.',
     access: 'admin',
     returns: { schema: listOf(fileSchema) },
     async handle({ query: asked, caller }, context) {

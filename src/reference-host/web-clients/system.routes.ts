@@ -24,7 +24,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/plugin_static_files',
-    summary: 'Scripts and style sheets that plugins bring for the web client of others; this server has none.',
+    summary: 'Scripts and style sheets of plugins for another web client; this server has none.',
     access: 'public',
     returns: { schema: objectOf({ css: listOf(anyText), js: listOf(anyText) }) },
     handle: () => ({ css: [], js: [] }),
@@ -32,13 +32,15 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/system/setting/default',
-    summary: 'Settings: what they hold, their defaults, or what was set, with null for what was not.',
+    summary: 'Settings: their values, their defaults, or the values that were set, with null for those that were not.',
     access: 'admin',
     scope: 'core.setting.read',
     query: {
       key: text({ description: 'Name of one setting.' }),
       list: settingsList('Names of several settings; the answer is then an object.'),
-      default: oneOf(['none', 'default', ''], { description: 'none: null for what is at its default; default: the defaults.' }),
+      default: oneOf(['none', 'default', ''], {
+        description: 'none: null for settings with their default; default: the defaults.',
+      }),
     },
     returns: { schema: anything },
     errors: ['bad-parameter'],
@@ -74,10 +76,10 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/oauth/provider',
-    summary: 'Where else users may sign in: this server knows no other place.',
+    summary: 'Other services with which users can sign in: this server has none.',
     access: 'public',
     query: {
-      redirect: text({ description: 'Where the client goes afterwards.' }),
+      redirect: text({ description: 'Address to which the client goes afterwards.' }),
       list: withDefault(boolean({ description: 'Whether the answer is a list.' }), false),
     },
     returns: { schema: { oneOf: [listOf(anyText), mapOf(anyText)] } },
@@ -86,7 +88,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/worker/status',
-    summary: 'The processes on these data, and how many jobs run and wait.',
+    summary: 'The processes on this database, with the numbers of running and waiting jobs.',
     access: 'admin',
     returns: { schema: objectOf({ ping: mapOf(objectOf({ ok: anyText })), running: anyInteger, queued: anyInteger }) },
     async handle(_input, { models, plugin: { jobs } }) {
@@ -98,7 +100,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/user/details',
-    summary: 'How many users you can see.',
+    summary: 'Count the users that you can see.',
     access: 'user',
     scope: scopes.read,
     returns: { schema: objectOf({ nUsers: anyInteger }) },
@@ -110,7 +112,7 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/collection/details',
-    summary: 'How many collections you can see.',
+    summary: 'Count the collections that you can see.',
     access: 'public',
     scope: scopes.read,
     returns: { schema: objectOf({ nCollections: anyInteger }) },

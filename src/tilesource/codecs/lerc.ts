@@ -47,7 +47,7 @@ export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer
   const { width, height, samples, sampleBytes, isFloat } = task;
   const info = library.getBlobInfo(task.bytes);
   if (info.width !== width || info.height !== height) {
-    throw new Error(`it holds ${info.width} by ${info.height} pixels where ${width} by ${height} are declared`);
+    throw new Error(`it contains ${info.width} by ${info.height} pixels where ${width} by ${height} are declared`);
   }
   const { pixels, mask, bandMasks } = library.decode(task.bytes, { returnInterleaved: true });
   const [first] = pixels;
@@ -56,7 +56,7 @@ export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer
     throw new Error('its samples are not those that are declared');
   }
   const length = width * height * perPlane;
-  if (pixels.some((plane) => plane.length !== length)) throw new Error('it does not hold all samples');
+  if (pixels.some((plane) => plane.length !== length)) throw new Error('it does not contain all samples');
   for (const [index, plane] of pixels.entries()) {
     const own = bandMasks?.[index] ?? mask;
     if (own !== null)

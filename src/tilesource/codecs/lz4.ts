@@ -31,7 +31,7 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
     const offset = bytes[at]! | (bytes[at + 1]! << 8);
     at += 2;
     const length = lengthFrom(token & longPart) + shortestMatch;
-    if (offset === 0 || offset > to || length > out.length - to) throw new Error('a match lies outside of the samples');
+    if (offset === 0 || offset > to || length > out.length - to) throw new Error('a match is outside the samples');
     copyMatch(out, to, { offset, length });
     to += length;
   }

@@ -48,7 +48,7 @@ async function recognize(path: string, refused: TileSourceError): Promise<VipsFi
   const reader = await openFileReader(path);
   try {
     const format = recognizeFormat(await reader.read(0, 4096));
-    if (format === null) throw new TileSourceError(`No reader knows this file. As a TIFF: ${refused.message}`);
+    if (format === null) throw new TileSourceError(`No reader recognizes this file. As a TIFF: ${refused.message}`);
     if (format === 'tiff' && (await isStoredInTiles(reader))) throw refused;
     if (format === 'svg') {
       if (reader.size > maxDrawingBytes)

@@ -100,7 +100,7 @@ export function transformer(from: string, to: string): Transformer {
   try {
     conversion = found.proj4(from, to);
   } catch (cause) {
-    throw new BadValueError('The projection cannot be understood', { cause });
+    throw new BadValueError('The projection is not valid or not supported', { cause });
   }
   return ({ x, y }) => {
     try {

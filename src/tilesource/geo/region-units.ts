@@ -19,8 +19,8 @@ function projectionOf(units: string | undefined, geo: GeoReference | undefined):
   const isOwn = word === 'projection' || word === 'proj';
   const named = isOwn ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
   if (named === null) return null;
-  if (geo === undefined) throw new BadValueError(`Invalid units '${units}': the image has no place on the earth`);
-  if (geo.proj4 === null && !isOwn) throw new TileSourceError('The projection of this image cannot be computed with.');
+  if (geo === undefined) throw new BadValueError(`Invalid units '${units}': the image is not georeferenced`);
+  if (geo.proj4 === null && !isOwn) throw new TileSourceError('The projection of this image is not supported.');
   return named;
 }
 
@@ -38,7 +38,7 @@ function pixelFinder(image: Located, units: string | undefined): PixelFinder | n
   if (named === null) return null;
   const { transform, proj4 } = image.geo!;
   const inverse = inverseOf(transform);
-  if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
+  if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
   const own = proj4 ?? named;
   const [there, back] = [transformer(named, own), transformer(own, named)];
   return {
@@ -74,7 +74,7 @@ export function regionInPixels<R extends RegionBounds>(image: Located, region: R
   const finder = pixelFinder(image, region.units);
   if (finder === null) {
     if (pixelFinder(image, region.unitsWH) === null) return region;
-    throw new BadValueError(`Invalid unitsWH '${region.unitsWH}': units must name the projection too`);
+    throw new BadValueError(`Invalid unitsWH '${region.unitsWH}': units must also name the projection`);
   }
   const corners = [0, 1].flatMap((x) => [0, 1].map((y) => finder.toUnits({ x: x * image.sizeX, y: y * image.sizeY })));
   const { left, right, top, bottom, regionWidth, regionHeight, units: _units, unitsWH: _unitsWH, ...rest } = region;
@@ -103,7 +103,7 @@ function pixelsOf(
     return [toPixel({ x, y: north }), toPixel({ x, y: south }), toPixel({ x: west, y }), toPixel({ x: east, y })];
   });
   const finite = pixels.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
-  if (finite.length === 0) throw new BadValueError('The region has no place in the projection of the image');
+  if (finite.length === 0) throw new BadValueError('The region cannot be converted to the projection of the image');
   const clip = (value: number, size: number) => Math.min(size, Math.max(0, value));
   const [xs, ys] = [finite.map(({ x }) => clip(x, image.sizeX)), finite.map(({ y }) => clip(y, image.sizeY))];
   return { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) };

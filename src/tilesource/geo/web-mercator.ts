@@ -39,10 +39,10 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   const { metadata } = source;
   const { geo } = metadata;
   if (geo === undefined || geo.proj4 === null) {
-    throw new TileSourceError('The image has no place on the earth, or a projection that cannot be computed with.');
+    throw new TileSourceError('The image is not georeferenced, or its projection is not supported.');
   }
   const inverse = inverseOf(geo.transform);
-  if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
+  if (inverse === null) throw new TileSourceError('The georeference of this image is not valid.');
   const { bounds, metresPerPixel, ...position } = positionOnMap(
     { width: metadata.sizeX, height: metadata.sizeY },
     { ...geo, proj4: geo.proj4 },

@@ -29,7 +29,7 @@ export class SharedWork<Result> {
       shared.waiting -= 1;
       if (shared.waiting === 0 && !shared.done) {
         this.#forget(name, shared);
-        shared.controller.abort(new LargeImageError('unavailable', 'Nobody waits for this any more.'));
+        shared.controller.abort(new LargeImageError('unavailable', 'Nobody is waiting for this any more.'));
       }
     }
   }

@@ -9,5 +9,5 @@ export function vipsReason(error: unknown): string {
     .trim()
     .replace(/^Input (?:buffer|file) has corrupt header: /, '')
     .replace(/^\w+: /, '');
-  return reason === '' || reason === 'Unknown error' ? 'libvips gives no reason; the data may be damaged or cut off' : reason;
+  return reason === '' || reason === 'Unknown error' ? 'libvips gives no reason; the data may be damaged or truncated' : reason;
 }

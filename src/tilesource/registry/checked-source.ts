@@ -15,16 +15,16 @@ export function checkedSource(name: string, source: TileSource): TileSource {
   if (fault === null) return source;
   // The fault is reported, even if closing fails too.
   void (async () => source.close())().catch(() => {});
-  throw new TileSourceError(`The tile source ${name} describes an image that cannot be: ${fault}`);
+  throw new TileSourceError(`The tile source ${name} describes an impossible image: ${fault}`);
 }
 
 function faultOf({ metadata, populatedLevels }: Partial<TileSource>): string | null {
   if (typeof metadata !== 'object' || metadata === null) return 'it has no metadata.';
-  if (!Array.isArray(populatedLevels)) return 'populatedLevels is no list of levels.';
+  if (!Array.isArray(populatedLevels)) return 'populatedLevels is not a list of levels.';
   const wrong = counts.find((count) => !(Number.isSafeInteger(metadata[count]) && metadata[count] >= 1));
   if (wrong !== undefined) return `${wrong} is ${metadata[wrong]}, not a whole number of 1 or more.`;
   if (metadata.frames !== undefined && !(Array.isArray(metadata.frames) && metadata.frames.length > 0))
-    return 'frames is no list, or an empty one; it is left out where there is one plane.';
+    return 'frames is not a list, or is empty; leave it out if there is one plane.';
   const { white } = metadata;
   if (white !== undefined && !(Number.isSafeInteger(white) && white >= 1 && white <= fullValue(metadata.dtype)))
     return `white is ${white}, not one of its samples.`;

@@ -6,7 +6,7 @@ const maxNamed = 20;
 /**
  * The error for an image of several files, some of which are missing.
  *
- * @param what start of the message: `Files of the slide are not there`.
+ * @param what start of the message: `Files of the slide are missing`.
  * @param missing paths relative to the file that refers to them.
  */
 export function missingParts(what: string, missing: readonly string[]): MissingPartsError {

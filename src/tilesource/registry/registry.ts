@@ -163,7 +163,7 @@ export class TileSourceRegistry {
       causes.find((cause) => cause instanceof MissingPartsError) ??
       causes.find((cause) => !(cause instanceof OtherFormatError)) ??
       (chosen ? causes[0] : undefined);
-    const reason = telling?.reason ?? 'It is in none of the formats that are read here.';
+    const reason = telling?.reason ?? 'It is in none of the supported formats.';
     const message = `${input.name} cannot be read. ${reason}`;
     const details = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0], reason };
     throw missing.length > 0 ? new MissingPartsError(message, missing, details) : new TileSourceError(message, details);

@@ -164,7 +164,7 @@ export class TileReader {
     if (count * partsPerTile <= maxStoredTiles) return;
     const parts = partsPerTile > 1 ? `, each of ${partsPerTile} parts,` : '';
     throw new TileSourceError(
-      `This picture would be made of ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels${parts || ','} and the image has no smaller versions to make it of. Convert the image first.`,
+      `This picture would need ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels${parts || ','} and the image has no smaller versions. Convert the image first.`,
     );
   }
 

@@ -81,7 +81,7 @@ export function parseEncoding(request: EncodingRequest): EncodingOptions {
   const wanted = request.encoding ?? pictureDefaults.encoding;
   const encoding = encodings.find((name) => name === wanted);
   if (encoding === undefined) {
-    const hint = wanted.startsWith('pickle') ? ': serialized objects are not offered; ask for TILED to get samples' : '';
+    const hint = wanted.startsWith('pickle') ? ': serialized objects are not supported; use TILED to get samples' : '';
     throw new BadValueError(`Invalid encoding "${wanted}"${hint}`);
   }
   const { jpegQuality = pictureDefaults.jpegQuality, jpegSubsampling = pictureDefaults.jpegSubsampling } = request;
@@ -123,7 +123,7 @@ export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels:
   if (size.width * size.height > maxPixels) {
     throw new BadValueError(
       `Output of ${size.width} x ${size.height} pixels is larger than the limit of ${maxPixels} pixels. ` +
-        'Ask for a smaller width and height, or for encoding TILED.',
+        'Request a smaller width and height, or use encoding TILED.',
     );
   }
   checkFormat(size, options);

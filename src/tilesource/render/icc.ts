@@ -74,7 +74,7 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
     for (let pixel = 0; pixel < data.length; pixel += 1) out[pixel * 2] = data[pixel] ?? 0;
     return { ...picture, data: out };
   }
-  if (info.channels !== picture.bands) throw new Error(`Colour conversion gave ${info.channels} bands for ${picture.bands}.`);
+  if (info.channels !== picture.bands) throw new Error(`Color conversion gave ${info.channels} bands for ${picture.bands}.`);
   return { ...picture, data };
 }
 

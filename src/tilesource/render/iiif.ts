@@ -151,7 +151,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   const output = scaledSize(region, { percent, isConfined: bang === '!', wide, high, enlarges });
   if (output === null) {
     throw new BadParameterError(
-      `Invalid size "${shown(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it where the region is to be enlarged.`,
+      `Invalid size "${shown(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it to enlarge the region.`,
     );
   }
   if (output.width < 1 || output.height < 1) throw new BadParameterError(`The size "${size}" leaves no pixel.`);
@@ -162,7 +162,7 @@ function parseSize(size: string, region: Size, maxArea: number): Size {
   }
   if (fits(output, maxArea)) return output;
   throw new BadParameterError(
-    `A picture of ${output.width} x ${output.height} is larger than the limits: ${mostPixels} pixels a side, ${maxArea} in all.`,
+    `A picture of ${output.width} x ${output.height} is larger than the limits: ${mostPixels} pixels a side, ${maxArea} in total.`,
   );
 }
 

@@ -48,7 +48,7 @@ export async function tileFrames(
   const frames = listed.length > 0 ? listed : Array.from({ length: renderer.frameCount }, (_, frame) => frame);
   if (frames.length > maxCells) {
     throw new BadValueError(
-      `One picture shows at most ${maxCells} frames, not ${frames.length}. Name some of them by frameList.`,
+      `One picture shows at most ${maxCells} frames, not ${frames.length}. Choose some of them with frameList.`,
     );
   }
   const { columns, rows } = spriteGrid(frames.length, framesAcross);
@@ -107,6 +107,6 @@ async function likeBands(picture: Picture, bands: Picture['bands']): Promise<Pic
   if (bands >= 3) out = await withColor(out);
   if (bands === 2 || bands === 4) out = await withAlpha(out);
   if (out.bands !== bands)
-    throw new TileSourceError('The frames have different numbers of bands and cannot be put into one picture');
+    throw new TileSourceError('The frames have different numbers of bands and cannot be combined in one picture');
   return out;
 }

@@ -38,7 +38,7 @@ export function parseFunctions(value: unknown): StyleFunction[] {
     if (known === 'medianFilter') return medianFilter(parameters);
     if (known === 'maskPixelValues') return maskPixelValues(parameters);
     throw new BadValueError(
-      `Style 'function' ${shown(name)} is not there. Allowed values: ${names.join(', ')}. No other code is run.`,
+      `Style 'function' ${shown(name)} does not exist. Allowed values: ${names.join(', ')}. No other code is run.`,
     );
   });
 }

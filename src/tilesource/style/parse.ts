@@ -72,11 +72,11 @@ export async function parseStyle(style: string | object | undefined): Promise<St
   for (const entry of entries) {
     if (!isObject(entry)) throw new BadValueError("Style 'bands' must be a list of objects");
     if (entry.function !== undefined) {
-      throw new BadValueError("Style 'function' is for the whole style, beside 'bands', not for one of them");
+      throw new BadValueError("Style 'function' is for the whole style, next to 'bands', not for one of them");
     }
     const band = parseBand(entry);
     colors += band.palette.length;
-    if (colors > maxColors) throw new BadValueError(`The palettes of a style have more than ${maxColors} colors together`);
+    if (colors > maxColors) throw new BadValueError(`The palettes of a style have more than ${maxColors} colors in total`);
     bands.push(band);
     if (isSliceOver()) await nextSlice();
   }

@@ -305,7 +305,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await writeFile(cut, writeTiff([{ tags, chunks: [Buffer.alloc(4096)] }]));
     await page.locator('input[type=file]').setInputFiles(cut);
     await upload('cut.tif')
-      .getByText(/^Uploaded, but it cannot be read as an image\. .* tile or strip 0 should lie at byte 1000000/)
+      .getByText(/^Uploaded, but it cannot be read as an image\. .* tile or strip 0 should be at byte 1000000/)
       .waitFor();
     await card('cut.tif').getByText('Not readable').waitFor();
     const part = join(folder, 'part.tif');

@@ -72,9 +72,9 @@ describe('convert', () => {
     [
       'a compression nobody knows',
       ['in.png', 'x.tiff', '--compression', 'zip'],
-      '--compression is zip; it is one of none, jpeg, deflate, lzw, zstd, packbits, webp.',
+      '--compression is zip; it must be one of none, jpeg, deflate, lzw, zstd, packbits, webp.',
     ],
-    ['text for a number', ['in.png', 'x.tiff', '--quality', 'best'], '--quality is best; it is a whole number'],
+    ['text for a number', ['in.png', 'x.tiff', '--quality', 'best'], '--quality is best; it must be a whole number'],
     ['an unknown option', ['in.png', 'x.tiff', '--best'], 'Unknown option'],
     ['too few words', ['in.png'], 'missing required args'],
   ])('says that it is given %s, with 2', async (_, words, message) => {
@@ -124,7 +124,7 @@ describe('info', () => {
     expect((await sharp(join(work, 'flat.tiff')).stats()).channels.map(({ min, max }) => [min, max])).toEqual([[77, 77]]);
     const module = join(work, 'node_modules', 'flat-source', 'index.mjs');
     await writeFile(module, (await readFile(module, 'utf8')).replace('bandCount: 1', 'bandCount: 1, frames: []'));
-    const fault = 'The tile source flat describes an image that cannot be: frames is no list, or an empty one';
+    const fault = 'The tile source flat describes an impossible image: frames is not a list, or is empty';
     for (const words of [
       ['info', 'one.flat'],
       ['convert', 'one.flat', 'none.tiff'],
@@ -139,7 +139,7 @@ describe('info', () => {
     await writeFile(join(work, 'text.svs'), 'no image');
     const { code, stdout, stderr } = await run(['info', 'text.svs']);
     expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
-    expect(stderr).toBe('express-large-image: text.svs cannot be read. It is in none of the formats that are read here.\n');
+    expect(stderr).toBe('express-large-image: text.svs cannot be read. It is in none of the supported formats.\n');
   });
 });
 

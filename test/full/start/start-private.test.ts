@@ -72,7 +72,7 @@ describe('npm start -- folder/', { timeout: 240_000 }, () => {
       // Somebody who opens the same address later is not signed in.
       const other = await (await browser.newContext()).newPage();
       await other.goto(address);
-      await other.getByText('has been used already, or has expired').first().waitFor();
+      await other.getByText('has already been used, or has expired').first().waitFor();
       expect(other.url()).toBe(`${url}/#sign-in`);
       await browser.close();
     }

@@ -175,7 +175,7 @@ describe('npm start', () => {
 
     const again = started(startServer([], env));
     await again.url();
-    expect(again.output()).toContain('the password of admin in this database is another');
+    expect(again.output()).toContain('the password of admin in this database is not the one');
     expect(again.output()).not.toContain(kept);
   });
 
@@ -190,7 +190,7 @@ describe('npm start', () => {
     await server.ended;
     const again = started(startServer(['--bare'], env));
     const nextUrl = await again.url();
-    expect(again.output()).toContain('Login     as before: there are users in this database');
+    expect(again.output()).toContain('Login     unchanged: there are users in this database');
     expect(await call(nextUrl, 'GET', '/collection')).toMatchObject([{ _id: collection._id, name: 'Kept' }]);
     expect(await signIn(nextUrl, newUser.login, newUser.password)).toBeTruthy();
   });

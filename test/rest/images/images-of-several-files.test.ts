@@ -61,7 +61,7 @@ describe('an image that is made of others', () => {
       message: 'No large image file in this item. It is waiting for files that belong to it: one.png, below/two.png.',
     });
     const tried = await admin.fails('POST', `/item/${item}/tiles`);
-    expect(tried).toMatchObject({ status: 400, message: expect.stringContaining('are not there: one.png, below/two.png') });
+    expect(tried).toMatchObject({ status: 400, message: expect.stringContaining('are missing: one.png, below/two.png') });
     const below = await subfolder(folder, 'below');
     await upload(below, 'two.png', await plain('#00ff00'));
     expect((await facts(item)).body.message).toMatch(/belong to it: one\.png\.$/);
@@ -93,7 +93,7 @@ describe('an image that is made of others', () => {
     });
     expect(await colour(item)).toEqual([0, 0, 255]);
     await admin.ok('DELETE', `/item/${part}`);
-    expect((await facts(item)).body).toMatchObject({ message: expect.stringContaining('are not there: part.png') });
+    expect((await facts(item)).body).toMatchObject({ message: expect.stringContaining('are missing: part.png') });
     await upload(folder, 'part.png', await plain('#ffff00'));
     expect(await colour(item)).toEqual([255, 255, 0]);
   });
@@ -166,7 +166,7 @@ describe('an image that is made of others', () => {
       );
       const { status, message } = await admin.fails('POST', `/item/${item}/tiles`);
       expect({ path, status }).toEqual({ path, status: 400 });
-      expect(message).toMatch(/is not allowed|are not there|contains itself|is not an item with a large image/);
+      expect(message).toMatch(/is not allowed|are missing|contains itself|is not an item with a large image/);
     }
   });
 
@@ -208,7 +208,7 @@ describe('an image that is made of others', () => {
     await until('it is hidden', async () => (await facts(whole, reader)).status === 403);
     await replace(item, describing(`girder://${whole}`));
     const { message } = await admin.fails('GET', `/item/${whole}/tiles`);
-    expect(message).toMatch(/is not an item with a large image|it cannot be read, or it is made of this image/);
+    expect(message).toMatch(/is not an item with a large image|it cannot be read, or it contains this image/);
     const own = await upload(open, 'own.json', Buffer.from('{}'));
     await replace(own, describing(`girder://${own}`));
     expect((await admin.fails('POST', `/item/${own}/tiles`)).message).toMatch(/is not an item with a large image|made of/);

@@ -135,7 +135,7 @@ describe('tiles of an item', () => {
     [
       'zxy/3/0/0?encoding=pickle',
       400,
-      'Value Error: Invalid encoding "pickle": serialized objects are not offered; ask for TILED to get samples',
+      'Value Error: Invalid encoding "pickle": serialized objects are not supported; use TILED to get samples',
     ],
     ['zxy/3/0/0?encoding=XYZ', 400, 'Value Error: Invalid encoding "XYZ"'],
     ['region?width=x', 400, '"width" parameter is an incorrect type.'],

@@ -161,7 +161,7 @@ describe('permissions of folders', () => {
     expect(await owner.create('/folder', reuse)).toBe(hidden);
     expect(await other.fails('DELETE', `/folder/${parent}/contents`)).toMatchObject({
       status: 403,
-      message: 'The folder holds folders that you may not remove.',
+      message: 'The folder contains folders that you have no permission to remove.',
     });
     expect(await owner.ok('GET', `/folder/${hidden}`)).toMatchObject({ name: 'hidden' });
     await owner.ok('DELETE', `/folder/${parent}/contents`);

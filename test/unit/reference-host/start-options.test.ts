@@ -85,18 +85,18 @@ describe('the command line and the environment', () => {
     [['--public=no'], {}, '--public takes no value'],
     [['--no-public'], {}, 'Unknown option: --no-public'],
     [['--public', '--bare'], {}, '--public shows files to everybody, and --bare serves none'],
-    [['--processes', '0'], {}, '--processes is 0; it is a whole number from 1 to 256'],
+    [['--processes', '0'], {}, '--processes is 0; it must be a whole number from 1 to 256'],
     [['--processes', 'many'], {}, '--processes is many;'],
-    [['--worker', '--processes', '2'], { MONGODB_URI: 'mongodb://127.0.0.1' }, '--worker is one process'],
+    [['--worker', '--processes', '2'], { MONGODB_URI: 'mongodb://127.0.0.1' }, '--worker is a single process'],
     [['/does/not/exist.svs'], {}, 'There is no file or folder /does/not/exist.svs'],
-    [['--bare', tmpdir()], {}, '--bare starts with nothing'],
+    [['--bare', tmpdir()], {}, '--bare starts an empty server'],
     [[], { PORT: '80a' }, 'PORT is "80a"'],
     [[], { PORT: '65536' }, '0 (any free port) to 65535'],
     [[], { PORT: '-1' }, 'PORT is "-1"'],
     [[], { ADMIN_PASSWORD: '12345' }, 'at least 6 characters'],
     [[], { ADMIN_PASSWORD: 'x'.repeat(1025) }, 'at most 1024'],
     [[], { DATABASE_WAIT: 'long' }, 'DATABASE_WAIT is "long"'],
-    [[], { SERVER_ROOT: 'host/images' }, 'SERVER_ROOT is "host/images"; it is an address such as https://host/images'],
+    [[], { SERVER_ROOT: 'host/images' }, 'SERVER_ROOT is "host/images"; it must be an address such as https://host/images'],
     [[], { SERVER_ROOT: 'https://host/a?b' }, 'SERVER_ROOT is'],
     [[], { SERVER_ROOT: 'https://host//evil' }, 'SERVER_ROOT is'],
     [[], { SERVER_ROOT: 'javascript:alert(1)' }, 'SERVER_ROOT is'],
@@ -164,7 +164,7 @@ describe("the caller's own files", () => {
     expect((await list([slides])).map(({ path }) => path)).toEqual([join(slides, 'in', 'a.tif'), join(slides, 'in', 'a.tif')]);
     expect(leftOut.map(([path]) => path)).toEqual([join(slides, 'file.tif'), join(slides, 'folder')]);
     expect(leftOut[0]![1]).toBe(
-      `it is a link to ${join(work, 'secrets', 'key.tif')}, which is outside; name that on the command line to serve it`,
+      `it is a link to ${join(work, 'secrets', 'key.tif')}, which is outside; name the target on the command line to serve it`,
     );
   });
 
@@ -232,7 +232,7 @@ describe('listening', () => {
         const answer = await fetch(`${server.url}${path}`, init);
         return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as { message: string }).message];
       };
-      const refusal = [503, '2', expect.stringContaining('stops or restarts')];
+      const refusal = [503, '2', expect.stringContaining('stopping or restarting')];
       const slow = [get('/get'), get('/post', { method: 'POST', body: 'x' })];
       await until('both are asked', () => asked.length === 2);
       if (how === 'pause') {

@@ -17,7 +17,7 @@ describe('a database that is away while a server starts', () => {
     expect(await whileDatabaseIsAway(work, { uri, waitMs: 600_000, report })).toBe('done');
     expect(work).toHaveBeenCalledTimes(3);
     expect(report).toHaveBeenCalledTimes(1);
-    expect(report).toHaveBeenCalledWith(expect.stringMatching(/127\.0\.0\.1:1 cannot be reached .*waited for, up to 600 s/));
+    expect(report).toHaveBeenCalledWith(expect.stringMatching(/127\.0\.0\.1:1 cannot be reached .*Waiting for it, up to 600 s/));
     expect(report.mock.calls.join()).not.toContain('s3cret');
   });
 

@@ -53,7 +53,7 @@ let slides = 0;
 /** Whether OpenSlide can be used here. */
 const openSlideIsThere = await new SlideProcesses().ask({ kind: 'open', path: join(tmpdir(), 'no such slide') }).then(
   () => true,
-  ({ message }: Error) => message.includes('does not know the file'),
+  ({ message }: Error) => message.includes('does not recognize the file'),
 );
 if (!openSlideIsThere) console.warn('skipped: the edges of slides that OpenSlide reads, which is not installed');
 

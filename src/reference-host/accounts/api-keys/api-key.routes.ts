@@ -28,7 +28,7 @@ const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
 const days = number({ description: 'Lifetime of its tokens in days; empty: the same as after a sign-in.' });
 
 const keyChanges = {
-  name: text({ description: 'What the key is for.' }),
+  name: text({ description: 'Purpose of the key.' }),
   scope: json({ description: 'List of scopes; null for everything.' }),
   // Web clients send an empty text for an empty field of a form.
   tokenDuration: { ...days, parse: (value: string, name: string) => (value.trim() === '' ? undefined : days.parse(value, name)) },
@@ -69,15 +69,15 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/api_key',
-    summary: 'Make an API key. Only this answer shows its text.',
+    summary: 'Create an API key. Only this answer shows its text.',
     access: 'user',
-    query: { ...keyChanges, targetUserId: id({ description: 'User of the key. It must be yourself.' }) },
+    query: { ...keyChanges, targetUserId: id({ description: 'User of the key, who must be the caller.' }) },
     returns: { schema: apiKeySchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await signedIn(context, caller);
       if (query.targetUserId !== undefined && !principal.id.equals(query.targetUserId))
-        throw new AccessDeniedError('API keys are made by those who use them.');
+        throw new AccessDeniedError('Users must create their API keys themselves.');
       const { document, text: key } = await createApiKey(context, principal, query);
       return replyWithSecret({ ...apiKeyView(document), key });
     },

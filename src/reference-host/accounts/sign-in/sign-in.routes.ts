@@ -92,7 +92,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
     errorStatus: { 'access-denied': 401 },
     async handle(input, context) {
       const user = isLoopback(input.address) ? await redeemSignInLink(context, input.query.link) : null;
-      if (user === null) throw new AccessDeniedError('This sign-in link has been used already, or has expired.');
+      if (user === null) throw new AccessDeniedError('This sign-in link has already been used, or has expired.');
       return replyToSignIn(context, input, user);
     },
   }),

@@ -28,7 +28,7 @@ import { signedIn } from '../../http/signed-in.js';
 import { userView } from '../../views.js';
 
 const userSort = ['lastName', 'firstName', 'login', 'created', '_id'];
-const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether the user may sign in.' });
+const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether the user can sign in.' });
 
 const kind: DocumentKind<UserDocument> = { type: 'user', load: loadUser, view: userView, schema: userSchema };
 
@@ -92,7 +92,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/user/:id/details',
-    summary: 'How many readable folders a user has.',
+    summary: 'Count the readable folders of a user.',
     access: 'public',
     scope: scopes.read,
     params: byId,

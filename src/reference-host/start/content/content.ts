@@ -45,7 +45,7 @@ export async function addSyntheticSlide(
   context: HostContext,
   slide: { path: string; creatorId: Types.ObjectId | null; isPublic: boolean; register: RegisterInPlace },
 ): Promise<Types.ObjectId> {
-  const collection = await ensureCollection(context, { ...slide, name: 'Examples', description: 'Comes with the server.' });
+  const collection = await ensureCollection(context, { ...slide, name: 'Examples', description: 'Supplied with the server.' });
   const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
   return addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
 }
@@ -112,6 +112,6 @@ export async function ensureFolder(
   for (const name of names) {
     parent = { type: 'folder', doc: await createFolder(context, parent, { name, creatorId, reuseExisting: true }) };
   }
-  if (parent.type !== 'folder') throw new Error('Items lie in folders: at least one name is needed.');
+  if (parent.type !== 'folder') throw new Error('Items are in folders: at least one name is needed.');
   return parent.doc;
 }

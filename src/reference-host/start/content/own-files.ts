@@ -111,7 +111,7 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
     try {
       const target = entry.isSymbolicLink() ? await realpath(path) : path;
       if (target !== path && !isBelow(target, options.roots)) {
-        options.leftOut?.(path, `it is a link to ${target}, which is outside; name that on the command line to serve it`);
+        options.leftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
         continue;
       }
       const stats = await stat(target);

@@ -35,5 +35,5 @@ export function limitedWasm(module: Uint8Array, maxBytes: number): Uint8Array<Ar
     }
     at = body + size;
   }
-  throw new Error('The WebAssembly module has no memory of its own.');
+  throw new Error('The WebAssembly module has no memory.');
 }

@@ -139,7 +139,7 @@ export async function runInChild(
         if (signal?.aborted) return reject(signal.reason as Error);
         if (outcome?.kind === 'done') return resolve();
         if (outcome?.kind === 'failed') return reject(errorOf(outcome));
-        const cause = new Error(errors.trim() || 'It wrote no reason.');
+        const cause = new Error(errors.trim() || 'It gave no reason.');
         const failure = new TileSourceError(`The process of the conversion has ended unexpectedly (${end ?? `code ${code}`}).`, {
           cause,
         });

@@ -88,7 +88,7 @@ function describe(error: unknown): ChildMessage {
   if (error instanceof LargeImageError) return { kind: 'failed', error: 'source', message: error.message };
   const { message = String(error), code } = error as Partial<Error> & { code?: string };
   if (isFullDisk(code) || /no space left|quota exceeded/i.test(message)) {
-    return { kind: 'failed', error: 'source', message: 'There is no space left for the file that is made.' };
+    return { kind: 'failed', error: 'source', message: 'There is no space left for the new file.' };
   }
   if (code !== undefined) return { kind: 'failed', error: 'source', message: `The new file cannot be written (${code}).` };
   return { kind: 'failed', error: 'source', message: `libvips: ${vipsReason(error)}` };

@@ -40,7 +40,7 @@ export class CziBytes {
   async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
     if (offset + length > this.size) {
       throw new TileSourceError(
-        `Truncated or corrupt CZI: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
+        `Truncated or corrupt CZI: ${what} should be at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
       );
     }
     const bytes = await this.#reader.read(offset, length, signal === undefined ? {} : { signal });

@@ -21,7 +21,7 @@ export interface DeepZoomDescription {
 function integer(text: string | undefined, least: number, most: number, what: string): number {
   const value = Number(text ?? Number.NaN);
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it has to be from ${least} to ${most}.`);
+  throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it must be from ${least} to ${most}.`);
 }
 
 /** Finds the description among the files, and reads it. @throws TileSourceError if there is none, or it contradicts itself. */

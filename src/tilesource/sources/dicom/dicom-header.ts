@@ -248,7 +248,7 @@ export function readDicomFacts(bytes: Uint8Array, isWhole: boolean): DicomFacts 
   } catch (cause) {
     if (cause instanceof TileSourceError) throw cause;
     // The library does not check lengths of values, so they are checked here.
-    throw new TileSourceError('Corrupt DICOM: its header holds values of other lengths than they have to have.', { cause });
+    throw new TileSourceError('Corrupt DICOM: its header contains values of wrong length.', { cause });
   }
 }
 

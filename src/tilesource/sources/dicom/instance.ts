@@ -133,7 +133,7 @@ export class DicomInstance {
   async #exactly({ offset, length }: Range, what: string, options: ReadOptions = {}): Promise<Uint8Array> {
     if (!(length >= 0) || offset + length > this.reader.size) {
       throw new TileSourceError(
-        `Truncated or corrupt DICOM: ${what} of ${this.name} should lie at byte ${offset}, ${length} bytes long; the file has ${this.reader.size}.`,
+        `Truncated or corrupt DICOM: ${what} of ${this.name} should be at byte ${offset}, ${length} bytes long; the file has ${this.reader.size}.`,
       );
     }
     const bytes = await this.reader.read(offset, length, options);

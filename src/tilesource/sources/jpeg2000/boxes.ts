@@ -178,6 +178,6 @@ export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): P
     }
     at = box.next;
   }
-  if (codeStreams.length === 0) throw new TileSourceError('The JPEG 2000 file holds no code stream of its own.');
+  if (codeStreams.length === 0) throw new TileSourceError('The JPEG 2000 file contains no code stream.');
   return { ...colours, brand, codeStreams, xml };
 }

@@ -85,7 +85,7 @@ export class CodeStreamPixels {
     );
     const { bits, signed } = components[0]!;
     if (info.componentCount !== components.length || info.bitsPerSample !== bits || info.isSigned !== signed) {
-      throw new TileSourceError('Corrupt JPEG 2000 file: its tiles hold other samples than its header says.');
+      throw new TileSourceError('Corrupt JPEG 2000 file: the samples of its tiles differ from those in its header.');
     }
     return this.#asRaster(data, width, height);
   }

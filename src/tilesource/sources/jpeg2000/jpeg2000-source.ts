@@ -148,7 +148,7 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   const refuse = (what: string): never => {
     throw new TileSourceError(`The JPEG 2000 file has ${what}: this is not supported.`);
   };
-  if (space !== null && otherSpaces[space] !== undefined) refuse(`colours of the space ${otherSpaces[space]}`);
+  if (space !== null && otherSpaces[space] !== undefined) refuse(`colors of the space ${otherSpaces[space]}`);
   if (components.length > 4) refuse(`${components.length} components, where at most four are read`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
@@ -163,7 +163,7 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
     third?.dx === 2 &&
     second.dy <= 2 &&
     second.dy === third.dy;
-  if (subsampled && !isColour) refuse('subsampled components other than 4:2:2 and 4:2:0 colours');
+  if (subsampled && !isColour) refuse('subsampled components other than 4:2:2 and 4:2:0 colors');
   const limit = maxDecodedSamples / components.length;
   const width = Math.min(size.tileWidth, size.right - size.left);
   const height = Math.min(size.tileHeight, size.bottom - size.top);

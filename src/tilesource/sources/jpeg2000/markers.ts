@@ -50,7 +50,7 @@ export async function exactly(
 ): Promise<Buffer> {
   if (offset + length > reader.size) {
     throw new TileSourceError(
-      `Truncated or corrupt JPEG 2000 file: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${reader.size}.`,
+      `Truncated or corrupt JPEG 2000 file: ${what} should be at byte ${offset}, ${length} bytes long, but the file has ${reader.size}.`,
     );
   }
   const bytes = await reader.read(offset, length, signal === undefined ? {} : { signal });

@@ -134,7 +134,7 @@ class FrameTable {
     const areIntegers = [...key, frame].every((value) => Number.isInteger(value) && value >= 0);
     if (!areIntegers || frame >= maxFrames || this.#count > maxFrames) {
       throw new TileSourceError(
-        `The image has more than ${maxFrames} frames, or some at places that are no whole numbers from 0.`,
+        `The image has more than ${maxFrames} frames, or some with an index that is not a whole number from 0.`,
       );
     }
     const name = key.join();
@@ -149,7 +149,7 @@ class FrameTable {
   }
 
   async result(signal: AbortSignal | undefined): Promise<MultiFrames> {
-    if (this.#byAxes.size === 0) throw new TileSourceError('The image has no frames: its sources have none that are chosen.');
+    if (this.#byAxes.size === 0) throw new TileSourceError('The image has no frames: its sources have none of the chosen ones.');
     const { channels } = this;
     if (!this.#hasAxes) {
       const parts = Array.from({ length: this.#lastFrame + 1 }, (_, frame) => this.#byFrame.get(frame) ?? []);

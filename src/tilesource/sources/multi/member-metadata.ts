@@ -12,7 +12,7 @@ const sideBySide = 4;
  * The only reason that is reported for an item that cannot be read, because the author of the description may have no right to read
  * it.
  */
-const noneOfItem = 'it cannot be read, or it is made of this image';
+const noneOfItem = 'it cannot be read, or it contains this image';
 /** Maximum number of sources that an error message names. */
 const maxNamed = 10;
 
@@ -103,7 +103,7 @@ export async function memberFacts(
   if (!isUniform) {
     if (all.length > maxOpened) {
       throw new TileSourceError(
-        `The image is made of ${all.length} files; at most ${maxOpened} are looked at, unless the description says uniformSources: true.`,
+        `The image consists of ${all.length} files; at most ${maxOpened} are opened, unless the description says uniformSources: true.`,
       );
     }
     await mapConcurrently(all.slice(2), sideBySide, inspect);

@@ -106,7 +106,7 @@ async function fittingFiles(
     );
     if (fit.names[i]!.length > 0) continue;
     const place = where === '' ? 'the folder' : where;
-    throw new MissingPartsError(`No file of ${place} fits the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
+    throw new MissingPartsError(`No file of ${place} matches the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
   }
   return fitting;
 }
@@ -144,14 +144,14 @@ export async function findMembers(
     return fitting.get(entry)!.map(({ path: name, groups }, at) => ({ path: name, entry: written(entry, at, groups, axes) }));
   });
   if (wanted.length > maxSources)
-    throw new TileSourceError(`The image is made of ${wanted.length} sources; at most ${maxSources} are supported.`);
+    throw new TileSourceError(`The image has ${wanted.length} sources; at most ${maxSources} are supported.`);
   const distinct = [...new Set(wanted.map(({ path }) => path))];
   if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
     throw new TileSourceError(`The image names more than ${maxItems} items by their ids.`);
   const looked = await mapConcurrently(distinct, sideBySide, async (path) => [path, await found(path, folder)] as const);
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
-  if (missing.length > 0) throw missingParts('Files that the image is made of are not there', missing);
+  if (missing.length > 0) throw missingParts('Files of the image are missing', missing);
   // A file that matched a pattern may have been removed meanwhile.
   return wanted.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;

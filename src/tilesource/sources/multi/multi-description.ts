@@ -192,7 +192,7 @@ function valueOf(content: string): unknown {
  */
 export function readDescription(content: string): MultiDescription {
   const isTold = /^\s{0,1000}[{#%a-z"'-]/i.test(content) && content.includes('sources');
-  if (!isTold) throw new TileSourceError('The file describes no image made of others: it has no "sources".');
+  if (!isTold) throw new TileSourceError('The file does not describe a combined image: it has no "sources".');
   const value = valueOf(content);
   if (!check(value)) {
     const fault = check.errors?.[0];

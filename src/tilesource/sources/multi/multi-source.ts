@@ -48,7 +48,7 @@ function describe(description: MultiDescription, members: readonly MultiMember[]
     tileHeight: tile(description.tileHeight ?? first.tileHeight ?? defaultTile),
   };
   if (!(size.sizeX >= 1 && size.sizeY >= 1 && size.sizeX <= maxSide && size.sizeY <= maxSide)) {
-    throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which cannot be.`);
+    throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which is impossible.`);
   }
   const { frames, channels } = table;
   const dtype = description.dtype ?? first.dtype;
@@ -252,7 +252,7 @@ async function readText(input: SourceInput, signal?: AbortSignal): Promise<strin
   try {
     if (reader.size > maxDescriptionBytes) {
       throw new TileSourceError(
-        `A description of an image made of others may have ${maxDescriptionBytes} bytes, not ${reader.size}.`,
+        `The description of a combined image may have at most ${maxDescriptionBytes} bytes, not ${reader.size}.`,
       );
     }
     return Buffer.from(await reader.read(0, reader.size, signal && { signal })).toString('utf8');

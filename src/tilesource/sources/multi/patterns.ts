@@ -34,7 +34,7 @@ export function fittingNames({ folders, patterns }: PatternSearch): FittingName[
       count += 1;
       if (count > maxSources) {
         throw new TileSourceError(
-          `More than ${maxSources} files fit the pathPattern "${pattern.slice(0, 200)}" and those before it.`,
+          `More than ${maxSources} files match the pathPattern "${pattern.slice(0, 200)}" and those before it.`,
         );
       }
       found.push({ name, groups: Object.fromEntries(groups.map((group) => [group, matcher.group(group)])) });

@@ -49,7 +49,7 @@ function invert({ a, b, c, d, x, y }: Affine): Affine {
   const determinant = a * d - b * c;
   const size = Math.max(Math.abs(a), Math.abs(b), Math.abs(c), Math.abs(d));
   if (!(Math.abs(determinant) > 1e-12 * size * size)) {
-    throw new TileSourceError(`The position of a source cannot be: the matrix (${a} ${b}; ${c} ${d}) has no inverse.`);
+    throw new TileSourceError(`The position of a source is wrong: the matrix (${a} ${b}; ${c} ${d}) has no inverse.`);
   }
   const inverse = { a: d / determinant, b: -b / determinant, c: -c / determinant, d: a / determinant };
   return { ...inverse, x: -(inverse.a * x + inverse.b * y), y: -(inverse.c * x + inverse.d * y) };
@@ -87,7 +87,7 @@ function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]
   const [from, to] = [Object.entries(src), Object.entries(dst)];
   if (names.length === 0 || (Array.isArray(src) && from.length !== to.length)) {
     throw new TileSourceError(
-      `The warp of a source is wrong: src has ${from.length} points and dst ${to.length}, which must be as many.`,
+      `The warp of a source is wrong: src has ${from.length} points and dst ${to.length}; both need the same number.`,
     );
   }
   const pick = (entries: [string, Point][]): Point[] => {

@@ -51,7 +51,7 @@ class Library {
         // The library has another name, or is missing; the next name is tried.
       }
     }
-    throw new Error(`no OpenSlide library is found (${names.join(', ')})`);
+    throw new Error(`no OpenSlide library was found (${names.join(', ')})`);
   }
 
   version(): string {
@@ -60,7 +60,7 @@ class Library {
 
   open(path: string): Slide {
     const slide = this.#call('void *openslide_open(const char *path)')(path) as Slide | null;
-    if (slide === null) throw new Error('OpenSlide does not know the file, or files that belong to it are missing');
+    if (slide === null) throw new Error('OpenSlide does not recognize the file, or files that belong to it are missing');
     try {
       this.check(slide);
     } catch (error) {

@@ -20,7 +20,7 @@ export interface SlideFolder {
  */
 export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
   const name = plainName(input.name);
-  if (name === null) throw new TileSourceError('The file has no name that a file can have.');
+  if (name === null) throw new TileSourceError('The file does not have a valid name.');
   const parts = (await slideParts(input, name)).filter((part) => part.name !== name);
   const made = await temporaryDirectory(parent);
   const folder = made.path;

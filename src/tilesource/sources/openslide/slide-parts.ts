@@ -85,7 +85,7 @@ class Parts {
   /** Finds a file by the name in another file of the slide. */
   async find(given: string, isNeeded: boolean): Promise<SlidePart | null> {
     const name = plainName(given);
-    if (name === null) throw new TileSourceError(`The slide names a file that cannot be: "${given.slice(0, 200)}".`);
+    if (name === null) throw new TileSourceError(`The slide names an impossible file: "${given.slice(0, 200)}".`);
     const known = this.found.get(name) ?? null;
     if (known !== null) return known;
     const input = await this.input.folder?.().file(this.folder + name);
@@ -116,7 +116,7 @@ export async function slideParts(input: SourceInput, name: string): Promise<read
     for (const each of needed) await parts.find(each, true);
     for (const each of others) await parts.find(each, false);
   }
-  if (parts.missing.length > 0) throw missingParts('Files of the slide are not there', parts.missing);
+  if (parts.missing.length > 0) throw missingParts('Files of the slide are missing', parts.missing);
   return [...parts.found.values()];
 }
 

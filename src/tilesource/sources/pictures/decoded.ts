@@ -28,7 +28,7 @@ export async function wholeFile(
   const reader = await input.open();
   try {
     const read = async (length: number) => Buffer.from(await reader.read(0, length, signal && { signal }));
-    if (!is(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is no ${what}.`);
+    if (!is(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is not in ${what} format.`);
     if (reader.size > maxFileBytes) throw new TileSourceError(`${what} files of more than ${maxFileBytes} bytes are not read.`);
     return await read(reader.size);
   } finally {

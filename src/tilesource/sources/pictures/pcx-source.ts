@@ -37,7 +37,7 @@ function readHeader(bytes: Buffer): Pcx {
     throw new TileSourceError(`The PCX has ${width} by ${height} pixels; at most ${maxPixels} are read.`);
   if (rowBytes * planes * height > maxUnpackedBytes) {
     throw new TileSourceError(
-      `The PCX has ${height} rows of ${planes} times ${rowBytes} bytes; at most ${maxUnpackedBytes} bytes together are read.`,
+      `The PCX has ${height} rows of ${planes} times ${rowBytes} bytes; at most ${maxUnpackedBytes} bytes in total are read.`,
     );
   }
   const form = `${bits} bits in ${planes} planes`;

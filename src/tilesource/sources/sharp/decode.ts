@@ -43,7 +43,7 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   // limited too.
   if (tilePixels > 2 * limit) {
     throw new TileSourceError(
-      `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made of a file of this kind.`,
+      `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made from a file of this kind.`,
     );
   }
   return facts;
@@ -62,7 +62,7 @@ const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
 /** The form of the decoded samples of a file. @throws TileSourceError for types of samples that libvips would clamp. */
 export function sampleForm(facts: Metadata): SampleForm {
   if (facts.depth !== undefined && !keptDepths.has(facts.depth)) {
-    throw new TileSourceError(`Samples of type ${facts.depth} are not read by libvips here, but by the tiff source.`);
+    throw new TileSourceError(`Samples of type ${facts.depth} are not read with libvips, but by the tiff source.`);
   }
   const gray = facts.channels <= 2;
   const alpha = facts.hasAlpha === true;

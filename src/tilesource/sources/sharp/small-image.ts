@@ -118,7 +118,7 @@ export async function countFrames(material: VipsFile, settings: SharpOptions, fa
   if (material.format !== 'tiff') {
     if (pages * facts.width * facts.height > maxAnimationPixels) {
       throw new TileSourceError(
-        `The animation has ${pages} frames of ${facts.width} x ${facts.height} pixels; at most ${maxAnimationPixels} pixels are served in all.`,
+        `The animation has ${pages} frames of ${facts.width} x ${facts.height} pixels; at most ${maxAnimationPixels} pixels are served in total.`,
       );
     }
     return pages;

@@ -166,7 +166,8 @@ export class StripPyramids {
         const step = rowsAtOnce(layout);
         for (let top = 0; top < height; top += step) {
           signal.throwIfAborted();
-          if (Date.now() > deadline) throw new TileSourceError(`Making tiles of this TIFF takes longer than ${makingSeconds} s.`);
+          if (Date.now() > deadline)
+            throw new TileSourceError(`Making tiles from this TIFF takes longer than ${makingSeconds} s.`);
           await writer.add(await readRegion(chunks, layout, { left: 0, top, width, height: Math.min(step, height - top) }));
         }
         const described = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];

@@ -38,7 +38,7 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
   const { width, height, chunkHeight } = layout;
   if (width * height > maxPixels) {
     throw new TileSourceError(
-      `This TIFF is not stored in tiles, and with ${width} by ${height} pixels it is too large to be made into some when it is opened (at most ${maxPixels} pixels).`,
+      `This TIFF is not stored in tiles, and with ${width} by ${height} pixels it is too large to be tiled on opening (at most ${maxPixels} pixels).`,
     );
   }
   const strip = rowBytes(layout) * chunkHeight;
@@ -50,7 +50,7 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
   const band = rowBytes(layout) * stripTileSide;
   if (band > maxBandBytes) {
     throw new TileSourceError(
-      `This TIFF is not stored in tiles, and its rows take ${rowBytes(layout)} bytes each; at most ${maxBandBytes / stripTileSide} are made into tiles.`,
+      `This TIFF is not stored in tiles, and its rows take ${rowBytes(layout)} bytes each; at most ${maxBandBytes / stripTileSide} are converted to tiles.`,
     );
   }
 }

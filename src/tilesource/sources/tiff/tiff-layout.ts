@@ -378,10 +378,10 @@ function checkCounts(layout: ImageLayout): void {
   const offsets = directory.count(chunkTags.offsets);
   const counts = directory.count(chunkTags.lengths);
   // More chunks than needed are harmless, and some writers reserve them. With fewer, parts of the image would be missing.
-  if (offsets < needed) refuse(`its size asks for ${needed} ${what}, but offsets of ${offsets} are given`);
+  if (offsets < needed) refuse(`its size requires ${needed} ${what}, but it has offsets of ${offsets}`);
   // If all lengths are missing, they are computed.
   const countsMayLack = counts === 0 && !tiled;
-  if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
+  if (counts < needed && !countsMayLack) refuse(`its size requires ${needed} ${what}, but it has lengths of ${counts}`);
 }
 
 /** Data that decoders need besides the layout. */

@@ -50,7 +50,7 @@ export async function readJson(tree: FileTree, path: string, signal?: AbortSigna
   } catch (cause) {
     signal?.throwIfAborted();
     if (cause instanceof JsonLimitError) throw new TileSourceError(`${path} of the Zarr ${cause.message}.`, { cause });
-    throw new TileSourceError(`${path} of the Zarr is no JSON.`, { cause });
+    throw new TileSourceError(`${path} of the Zarr is not JSON.`, { cause });
   }
-  throw new TileSourceError(`${path} of the Zarr is no JSON object.`);
+  throw new TileSourceError(`${path} of the Zarr is not a JSON object.`);
 }

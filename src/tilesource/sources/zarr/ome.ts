@@ -64,7 +64,7 @@ export function readOme(attributes: JsonObject): OmeImage | null {
   const axes = readAxes(multiscale);
   const names = axes.map(({ name }) => name);
   if (!names.includes('x') || !names.includes('y') || new Set(names).size < names.length) {
-    throw new TileSourceError(`The OME-Zarr has the axes ${names.join(', ')}; x and y have to be among them, each once.`);
+    throw new TileSourceError(`The OME-Zarr has the axes ${names.join(', ')}; x and y must be among them, each once.`);
   }
   const all = scaleOf(multiscale, axes.length);
   const datasets = list(multiscale, 'datasets')

@@ -72,7 +72,7 @@ export async function openZarrImage(tree: FileTree, root: string, blocks: FileBl
     path = `${root}0/`;
     image = readOme(await attributesOf(tree, path, signal));
   }
-  if (image === null) throw new TileSourceError('The Zarr has no image in it that OME metadata describe (multiscales).');
+  if (image === null) throw new TileSourceError('The Zarr contains no image with OME metadata (multiscales).');
   const arrays: ZarrArray[] = [];
   for (const dataset of image.datasets) arrays.push(await openArray(tree, `${path}${dataset.path}/`, blocks, signal));
   for (const { metadata } of arrays) {

@@ -60,7 +60,7 @@ it('refuses an animation whose last frame would take minutes', async () => {
   const animation = (frames: number) =>
     Buffer.concat([head, ...Array.from({ length: frames }, () => frame), single.subarray(-1)]);
   await expect(open(animation(900))).rejects.toThrow(
-    'The animation has 900 frames of 1500 x 1500 pixels; at most 1073741824 pixels are served in all.',
+    'The animation has 900 frames of 1500 x 1500 pixels; at most 1073741824 pixels are served in total.',
   );
   const source = await open(animation(3));
   expect(source.metadata.frames).toHaveLength(3);

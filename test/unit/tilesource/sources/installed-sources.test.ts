@@ -48,18 +48,18 @@ describe('tile sources in separate packages', () => {
   });
 
   it.each([
-    [null, 'is an object, not null'],
-    [{ ...sound, name: '1' }, 'begins with a letter'],
+    [null, 'must be an object, not null'],
+    [{ ...sound, name: '1' }, 'must be a letter'],
     [{ ...sound, open: null }, 'no function open'],
-    [{ ...sound, version: 1 }, 'version is a text'],
+    [{ ...sound, version: 1 }, 'version must be a text'],
     [{ ...sound, extensions: undefined }, 'extensions is missing'],
     [{ ...sound, mimeTypes: {} }, 'mimeTypes lacks "default"'],
     [{ ...sound, extensions: { default: 12, '.XYZ': 1 } }, 'in lower case, without a dot'],
-    [{ ...sound, extensions: { default: 99 } }, 'extensions.default is 99, which is none of the priorities'],
+    [{ ...sound, extensions: { default: 99 } }, 'extensions.default is 99, which is not one of the priorities'],
     [{ ...sound, fileNames: { a: 'x' } }, 'fileNames.a is x'],
-    [{ ...sound, ignoredNames: [] }, 'ignoredNames is a regular expression'],
-    [{ ...sound, readsFolder: true }, "readsFolder is 'files' or 'images', not true"],
-    [{ ...sound, mayHold: 1 }, 'mayHold is a function'],
+    [{ ...sound, ignoredNames: [] }, 'ignoredNames must be a regular expression'],
+    [{ ...sound, readsFolder: true }, "readsFolder must be 'files' or 'images', not true"],
+    [{ ...sound, mayHold: 1 }, 'mayHold must be a function'],
   ])('have their faults named: %j', (source, message) => {
     expect(sourceFault(source)).toContain(message);
   });

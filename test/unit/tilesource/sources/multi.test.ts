@@ -303,8 +303,8 @@ describe('a description that is wrong', () => {
     ['an address', one({ path: 'http://127.0.0.1/a.png' }), /is not allowed/],
     ['an item by its id', one({ path: 'girder://0123456789abcdef01234567' }), /is not allowed/],
     ['a drive', one({ path: 'C:\\a.png' }), /is not allowed/],
-    ['a file that is not there', one({ path: 'none.png' }), /are not there: none\.png/],
-    ['a pattern that nothing fits', one({ path: '.', pathPattern: 'zzz' }), /fits the pathPattern/],
+    ['a file that is not there', one({ path: 'none.png' }), /are missing: none\.png/],
+    ['a pattern that nothing fits', one({ path: '.', pathPattern: 'zzz' }), /matches the pathPattern/],
     ['a pattern that is none', one({ path: '.', pathPattern: '(' }), /pathPattern "\(" cannot be used/],
     ['a pattern in a folder above', one({ path: '../', pathPattern: '.' }), /is not allowed/],
     ['itself', one({ path: 'multi.yaml' }), /multi\.yaml contains itself/],
@@ -337,7 +337,7 @@ describe('a description that is wrong', () => {
     ['warps of other counts', one({ position: { warp: { src: [[0, 0]], dst: [] } } }), /as many/],
     ['parameters of sources', one({ params: { maxLevel: 3 } }), /params must NOT have more than 0/],
     ['a file that is no image', one({ path: 'bad.png' }), /Of the 1 sources of the image, 1 cannot be read: bad\.png/],
-    ['an image without pixels', one({ position: { x: -100 } }), /which cannot be/],
+    ['an image without pixels', one({ position: { x: -100 } }), /which is impossible/],
   ])('is refused for %s', async (_what, description, message) => {
     const error = await refusal(description, { 'bad.png': Buffer.from('no picture') });
     expect(error).toBeInstanceOf(TileSourceError);

@@ -462,7 +462,7 @@ describe('the registry', () => {
       const metadata = { ...whole.metadata, ...facts };
       const odd = { ...testSource, name: 'odd', open: async () => ({ ...whole, metadata, close }) };
       const opening = new TileSourceRegistry().register(odd).open(fileInput(path), { sourceName: 'odd' });
-      await expect(opening).rejects.toThrow(`The tile source odd describes an image that cannot be: ${fault}`);
+      await expect(opening).rejects.toThrow(`The tile source odd describes an impossible image: ${fault}`);
       expect(closed).toBe(true);
     }
   });
@@ -472,7 +472,7 @@ describe('the registry', () => {
     ['the first of them', [new TileSourceError('Cut off.'), new TileSourceError('Not supported.')], 'Cut off.'],
     ['what is missing', [new TileSourceError('Cut off.'), new MissingPartsError('No a.jpg.', ['a.jpg'])], 'No a.jpg.'],
     ['a crash without its insides', [new RangeError('internal detail')], 'The reader source0 failed unexpectedly.'],
-    ['none', [new OtherFormatError('No PNG.')], 'It is in none of the formats that are read here.'],
+    ['none', [new OtherFormatError('No PNG.')], 'It is in none of the supported formats.'],
   ])('says in one sentence what is wrong with a file: %s', async (_what, errors, reason) => {
     const sources = errors.map((error, index) => source(`source${index}`, 5, 'svs', error));
     const opening = new TileSourceRegistry().register(...sources).open(fileInput(path));

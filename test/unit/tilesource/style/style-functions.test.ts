@@ -120,7 +120,7 @@ describe('functions of styles', () => {
   });
 
   it.each([
-    ['os.system', 'Style \'function\' "os.system" is not there. Allowed values: medianFilter, maskPixelValues'],
+    ['os.system', 'Style \'function\' "os.system" does not exist. Allowed values: medianFilter, maskPixelValues'],
     [{ name: 'medianFilter', parameters: { kernel: 99 } }, 'Invalid kernel 99'],
     [{ name: 'medianFilter', parameters: { weight: 'much' } }, 'Invalid weight "much"'],
     [{ name: 'medianFilter', parameters: 7 }, 'must be an object'],

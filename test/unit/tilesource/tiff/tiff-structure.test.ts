@@ -201,7 +201,7 @@ describe('bad files are refused with a reason', () => {
     ['width 0', gray({ 256: { long: [0] } }), /size is 0 by 64/],
     ['width 2^31', gray({ 256: { long: [2 ** 31] } }), /size is 2147483648/],
     ['tiles of no width', gray({ 322: { short: [0] } }), /tiles or strips are 0 by 32/],
-    ['fewer tiles than the size asks for', gray({ 256: { long: [640] } }), /asks for 40 tiles/],
+    ['fewer tiles than the size asks for', gray({ 256: { long: [640] } }), /requires 40 tiles/],
     [
       'a tile larger than memory',
       gray({ 256: { long: [60_000] }, 257: { long: [60_000] }, 322: { long: [60_000] }, 323: { long: [60_000] } }),
@@ -225,7 +225,7 @@ describe('bad files are refused with a reason', () => {
     const source = await open(gray({ 324: { long: [8, 8, 8, 0x7f_ff_ff_ff] } }));
     await source.readTile({ level: 1, x: 0, y: 0, frame: 0 });
     await expect(source.readTile({ level: 1, x: 1, y: 1, frame: 0 })).rejects.toThrow(
-      /tile or strip 3 should lie at byte 2147483647/,
+      /tile or strip 3 should be at byte 2147483647/,
     );
   });
 });

@@ -96,7 +96,7 @@ export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, row
   }
   const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
   if (isSubsampled && !isSubsampledColour(components)) {
-    throw new TileSourceError('JPEG 2000 tiles with subsampled components other than 4:2:2 and 4:2:0 colours are not supported.');
+    throw new TileSourceError('JPEG 2000 tiles with subsampled components other than 4:2:2 and 4:2:0 colors are not supported.');
   }
   if (components.some((component) => component.bits > layout.bits)) {
     throw new TileSourceError(`Corrupt TIFF: a JPEG 2000 tile has deeper samples than the ${layout.bits} bits declared.`);

@@ -85,7 +85,7 @@ export class Directory {
     const entry = this.#find(tag);
     if (entry === null) return null;
     if (entry.count > limit) {
-      throw new TileSourceError(`TIFF tag ${tag} has ${entry.count} values; at most ${limit} make sense here.`);
+      throw new TileSourceError(`TIFF tag ${tag} has ${entry.count} values; at most ${limit} are valid.`);
     }
     return this.#values(tag, entry, await this.#view(entry));
   }

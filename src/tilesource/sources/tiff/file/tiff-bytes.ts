@@ -69,7 +69,7 @@ export class TiffBytes {
   async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<Uint8Array> {
     if (offset + length > this.size) {
       throw new TileSourceError(
-        `Truncated or corrupt TIFF: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
+        `Truncated or corrupt TIFF: ${what} should be at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
       );
     }
     const window = this.#windowWith(offset, length);
