@@ -93,6 +93,7 @@ export const packageBuild = {
     'openslide-process': 'src/tilesource/sources/openslide/openslide-process.ts',
     'codec-thread': 'src/tilesource/codecs/threads/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
+    'table-thread': 'src/features/annotations/table/table-thread.ts',
     'text-thread': 'src/features/configuration/text-thread.ts',
     'long-thread': 'src/features/annotations/elements/write/long-thread.ts',
     'drawing-thread': 'src/features/annotations/overlay/drawing-thread.ts',

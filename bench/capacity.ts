@@ -82,7 +82,7 @@ async function storedBytes(): Promise<number> {
   const connection = await createConnection(uri.href).asPromise();
   try {
     let bytes = 0;
-    for (const name of ['pack', 'window', 'index']) {
+    for (const name of ['pack', 'window', 'part']) {
       const documents = connection.collection(`large_image_annotation_element_${name}`).find({}, { raw: true });
       // Raw documents are the bytes themselves.
       for await (const document of documents) bytes += (document as unknown as Buffer).length;

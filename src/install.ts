@@ -3,6 +3,7 @@ import { harmlessLogger } from './core/host/logger.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
 import { plotFeature } from './features/annotations/plot/feature.js';
+import { tableFeature } from './features/annotations/table/feature.js';
 import { annotationUploadFeature } from './features/annotations/upload/feature.js';
 import { cachedFilesFeature } from './features/cached-files/feature.js';
 import { cachesFeature } from './features/caches/feature.js';
@@ -92,6 +93,7 @@ async function openAll(
   await features.open(dicomWebFeature, { core, settings, images, annotations: annotating.annotations, links });
   await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotating.annotations });
   await features.open(plotFeature, { core, items, ...annotating });
+  await features.open(tableFeature, { items, ...annotating });
   await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
 
   for (const job of features.jobs) runner.define(job);

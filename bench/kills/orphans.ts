@@ -23,7 +23,7 @@ export async function countOrphans(database: Connection, dataDirectory: string):
     ...(await ids(own('annotation_version'), 'elements.family')),
   ]);
   let elements = 0;
-  for (const kind of ['pack', 'window', 'index']) {
+  for (const kind of ['pack', 'window', 'part']) {
     elements += lacking(await ids(own(`annotation_element_${kind}`), 'family'), families);
   }
   const marks = { largeImageConversionId: { $ne: null } };

@@ -15,7 +15,7 @@ export const collectionNames = [
   'annotation_intention',
   'annotation_element_pack',
   'annotation_element_window',
-  'annotation_element_index',
+  'annotation_element_part',
   'annotation_element_family',
   'annotation_density',
   'annotation_upload_name',

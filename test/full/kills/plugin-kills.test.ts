@@ -251,7 +251,7 @@ describe('leftovers of killed processes', () => {
     for (const name of ['annotation', 'annotation_version']) {
       for (const family of await own(name).distinct('elements.family')) families.add(String(family));
     }
-    for (const kind of ['pack', 'window', 'index']) {
+    for (const kind of ['pack', 'window', 'part']) {
       const stored = (await own(`annotation_element_${kind}`).distinct('family')).map(String);
       expect(
         stored.filter((family) => !families.has(family)),

@@ -5,7 +5,14 @@ import { MongoElementRecords } from '../../../src/features/annotations/elements/
 import { OwnCollections } from '../../../src/core/database/own-collections.js';
 
 /** Small packs and windows, so that each write makes many documents. */
-export const crashLayout = { packElements: 8, packTextBytes: 4096, windowElements: 200, windowTextBytes: 64 * 1024 };
+export const crashLayout = {
+  packElements: 8,
+  packTextBytes: 4096,
+  windowElements: 200,
+  windowTextBytes: 64 * 1024,
+  loosePacks: 2,
+  segments: 2,
+};
 
 /** One process's element store and the documents beside it, which all processes share. */
 export function openElements(connection: Connection) {

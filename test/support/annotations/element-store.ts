@@ -6,7 +6,14 @@ import { OwnCollections } from '../../../src/core/database/own-collections.js';
 import { startTestDatabase } from '../hosts/database.js';
 
 /** Small packs and windows, so that a few elements fill many. */
-const layout = { packElements: 4, packTextBytes: 4096, windowElements: 40, windowTextBytes: 64 * 1024 };
+const layout = {
+  packElements: 4,
+  packTextBytes: 4096,
+  windowElements: 40,
+  windowTextBytes: 64 * 1024,
+  loosePacks: 2,
+  segments: 2,
+};
 
 /** A store of elements with small packs, on a database of its own. */
 export async function startElementStore() {

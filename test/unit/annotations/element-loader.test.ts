@@ -10,7 +10,7 @@ it('packs that are kept are at hand although those that come meanwhile take thei
     {
       findPacks: async (ids) => new Map(ids.map((id) => [id, { columns, codec: 'none', text }])),
       findWindows: async () => new Map(),
-      findIndexes: async () => new Map(),
+      findParts: async () => new Map(),
     },
     1,
   );

@@ -1,8 +1,9 @@
 import type { Model, Types } from 'mongoose';
-import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
+import type { ElementRecords, FetchedPack, PartRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
 import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
+import { LargeImageError } from '../../../errors.js';
 import { step } from '../../../core/steps.js';
 
 /** A document can have at most 16 MiB, so longer texts continue in more documents. */
@@ -30,9 +31,11 @@ interface WindowDocument {
   packIndex: Buffer;
   groups: string;
   index: Types.ObjectId[];
+  /** Absent in windows that were stored before there were tables. */
+  table?: Types.ObjectId[][];
 }
 
-interface IndexDocument {
+interface PartDocument {
   _id: Types.ObjectId;
   family: Types.ObjectId;
   entries: Buffer;
@@ -45,6 +48,9 @@ interface FamilyDocument {
   claim: string | null;
 }
 
+const storedBeforeTables =
+  'The elements of this annotation were stored by an earlier version, in a form that is not read any more. Create the annotation again.';
+
 /** Returns buffers without wrapping them. The documents are read by the driver directly, because Mongoose would copy each. */
 const plain = { promoteBuffers: true } as const;
 
@@ -53,7 +59,7 @@ export class MongoElementRecords implements ElementRecords {
   readonly #ObjectId: typeof Types.ObjectId;
   readonly #packs: Model<PackDocument>;
   readonly #windows: Model<WindowDocument>;
-  readonly #indexes: Model<IndexDocument>;
+  readonly #parts: Model<PartDocument>;
   readonly #families: Model<FamilyDocument>;
 
   constructor(own: OwnCollections) {
@@ -76,11 +82,11 @@ export class MongoElementRecords implements ElementRecords {
     this.#windows = own.model<WindowDocument>(
       'LargeImageElementWindow',
       'annotation_element_window',
-      new Schema({ family, packIndex: Buffer, groups: String, index: [ObjectId] }),
+      new Schema({ family, packIndex: Buffer, groups: String, index: [ObjectId], table: [[ObjectId]] }),
     );
-    this.#indexes = own.model<IndexDocument>(
-      'LargeImageElementIndex',
-      'annotation_element_index',
+    this.#parts = own.model<PartDocument>(
+      'LargeImageElementPart',
+      'annotation_element_part',
       new Schema({ family, entries: Buffer }),
     );
     this.#families = own.model<FamilyDocument>(
@@ -91,7 +97,7 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([createIndexesOf(this.#packs), createIndexesOf(this.#windows), createIndexesOf(this.#indexes)]);
+    await Promise.all([createIndexesOf(this.#packs), createIndexesOf(this.#windows), createIndexesOf(this.#parts)]);
   }
 
   #id(text: string): Types.ObjectId {
@@ -117,19 +123,20 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async insertWindows(windows: readonly WindowRecord[]): Promise<void> {
-    const documents = windows.map(({ id, family, packIndex, groups, index }) => ({
+    const documents = windows.map(({ id, family, packIndex, groups, index, table }) => ({
       _id: this.#id(id),
       family: this.#id(family),
       packIndex,
       groups,
       index: index.map((part) => this.#id(part)),
+      table: table.map((parts) => parts.map((part) => this.#id(part))),
     }));
     await insertInMessages(this.#windows, documents, ({ packIndex, groups }) => packIndex.length + groups.length);
   }
 
-  async insertIndexes(parts: readonly IndexRecord[]): Promise<void> {
+  async insertParts(parts: readonly PartRecord[]): Promise<void> {
     const documents = parts.map(({ id, family, entries }) => ({ _id: this.#id(id), family: this.#id(family), entries }));
-    await insertInMessages(this.#indexes, documents, ({ entries }) => entries.length);
+    await insertInMessages(this.#parts, documents, ({ entries }) => entries.length);
   }
 
   async #find<T extends { _id: Types.ObjectId }>(
@@ -171,16 +178,19 @@ export class MongoElementRecords implements ElementRecords {
 
   async findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
     const found = new Map<string, WindowRecord>();
-    for (const { _id, family, packIndex, groups, index } of await this.#find(this.#windows, ids)) {
+    const texts = (list: readonly Types.ObjectId[]) => list.map((part) => part.toHexString());
+    for (const { _id, family, packIndex, groups, index, table } of await this.#find(this.#windows, ids)) {
+      if (table === undefined) throw new LargeImageError('not-implemented', storedBeforeTables);
       const id = _id.toHexString();
-      found.set(id, { id, family: family.toHexString(), packIndex, groups, index: index.map((part) => part.toHexString()) });
+      const record = { id, family: family.toHexString(), packIndex, groups, index: texts(index), table: table.map(texts) };
+      found.set(id, record);
     }
     return found;
   }
 
-  async findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>> {
-    const found = new Map<string, IndexRecord>();
-    for (const { _id, family, entries } of await this.#find(this.#indexes, ids)) {
+  async findParts(ids: readonly string[]): Promise<Map<string, PartRecord>> {
+    const found = new Map<string, PartRecord>();
+    for (const { _id, family, entries } of await this.#find(this.#parts, ids)) {
       const id = _id.toHexString();
       found.set(id, { id, family: family.toHexString(), entries });
     }
@@ -262,8 +272,8 @@ export class MongoElementRecords implements ElementRecords {
     else await this.#families.updateOne(filter, { $set: { sweeping: null, claim: null } });
   }
 
-  #modelOf(kind: RecordKind): Model<PackDocument> | Model<WindowDocument> | Model<IndexDocument> {
-    return { pack: this.#packs, window: this.#windows, index: this.#indexes }[kind];
+  #modelOf(kind: RecordKind): Model<PackDocument> | Model<WindowDocument> | Model<PartDocument> {
+    return { pack: this.#packs, window: this.#windows, part: this.#parts }[kind];
   }
 
   async *sweepable(family: string, kind: RecordKind): AsyncGenerator<{ id: string; of: string }> {
@@ -287,7 +297,7 @@ export class MongoElementRecords implements ElementRecords {
   async removeFamily(family: string): Promise<number> {
     const filter = { family: this.#id(family) };
     let removed = 0;
-    for (const model of [this.#windows, this.#indexes, this.#packs]) {
+    for (const model of [this.#windows, this.#parts, this.#packs]) {
       removed += (await model.collection.deleteMany(filter)).deletedCount;
     }
     await this.#families.deleteOne({ _id: this.#id(family) });

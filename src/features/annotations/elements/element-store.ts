@@ -4,6 +4,8 @@ import type { ElementBudget, ElementQuery, BoxCondition } from '../../../annotat
 import type { RaiseProblem } from '../../../annotation-format/messages.js';
 import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import type { SegmentColumn, SegmentHeader } from './packs/segment.js';
+import type { RawPack } from './read/loader.js';
 import type { ElementName } from '../../../annotation-format/validate.js';
 
 /** A window: up to 65,536 elements that are consecutive in original order. {@link StoredElements} refer to it. */
@@ -222,6 +224,32 @@ export interface PackMarks {
   appearances: readonly ElementAppearance[];
 }
 
+/** A part of the table of an annotation: measurements of elements of one window, column by column. */
+export interface TableSegment {
+  /** Original order of the window. */
+  window: number;
+  header: SegmentHeader;
+  /** Ranges of the rows whose elements are still the same: first row, and the one after the last. */
+  live: readonly (readonly [from: number, to: number])[];
+  /** The bytes of columns of the header, in the order asked for; see `decodeNumbers` and `decodeTexts`. */
+  load: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
+}
+
+/** Packs of one window, encoded. */
+export interface WindowPacks {
+  /** Id of the window, which never changes, so that it can be a key of caches. */
+  id: string;
+  window: number;
+  load(signal?: AbortSignal): Promise<RawPack[]>;
+}
+
+/** The table of an annotation. */
+export interface StoredTable {
+  segments: TableSegment[];
+  /** Packs that were changed and are in no segment, a bounded number for each window. */
+  loose: WindowPacks[];
+}
+
 /** Conditions that all elements to read must meet, see `matchesConditions`. */
 export interface ScanOptions extends StoreOptions {
   conditions?: readonly BoxCondition[];
@@ -318,6 +346,12 @@ export interface ElementStore {
 
   /** Like {@link ElementStore.scan}, but as texts, to be parsed elsewhere. */
   texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
+
+  /** The measurements of all elements, column by column, without their texts. */
+  table(stored: StoredElements, options?: StoreOptions): Promise<StoredTable>;
+
+  /** All packs, window by window, for what needs shapes and measurements together. */
+  packs(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]>;
 
   /** Packs that may contain elements which satisfy the conditions, judged by the pack indexes alone. */
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]>;

@@ -20,17 +20,19 @@ export interface WindowRecord {
   groups: string;
   /** Ids of the parts of the index of element ids; none for windows of few packs. */
   index: string[];
+  /** Segments of the table: ids of the parts of each, see `encodeSegment`. Packs that are in none are read themselves. */
+  table: string[][];
 }
 
-/** A part of a window's index of element ids, see `encodeIndex`; it never changes. */
-export interface IndexRecord {
+/** A part of a window's index of element ids or of its table, see `encodeIndex` and `encodeSegment`; it never changes. */
+export interface PartRecord {
   id: string;
   family: string;
   entries: Buffer;
 }
 
 /** The kinds of documents that {@link ElementRecords.sweepable} lists. */
-export type RecordKind = 'pack' | 'window' | 'index';
+export type RecordKind = 'pack' | 'window' | 'part';
 
 /** The parts of a pack to fetch. */
 export type PackPart = 'columns' | 'text' | 'both';
@@ -42,7 +44,7 @@ export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 export interface StoredRecords {
   findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>>;
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
-  findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>>;
+  findParts(ids: readonly string[]): Promise<Map<string, PartRecord>>;
 }
 
 /**
@@ -54,7 +56,7 @@ export interface ElementRecords extends StoredRecords {
 
   insertPacks(packs: readonly PackRecord[]): Promise<void>;
   insertWindows(windows: readonly WindowRecord[]): Promise<void>;
-  insertIndexes(parts: readonly IndexRecord[]): Promise<void>;
+  insertParts(parts: readonly PartRecord[]): Promise<void>;
 
   /** Creates a family with a lease. */
   startFamily(family: string, leaseId: string, now: Date): Promise<void>;

@@ -25,7 +25,9 @@ import type {
   ScannedElement,
   ScanOptions,
   StoredElements,
+  StoredTable,
   StoreOptions,
+  WindowPacks,
   WriteOptions,
   SweepReport,
 } from './element-store.js';
@@ -39,6 +41,7 @@ import { readCentroids, readElements } from './read/reading.js';
 import { receiveBody } from './write/receive.js';
 import type { ElementRecords } from './records.js';
 import { elementTexts, packMarks, packSummaries, scanElements } from './read/scan.js';
+import { packsOfWindows, readTable } from './read/read-table.js';
 import { sweepFamilies, type ElementsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
@@ -156,6 +159,14 @@ export class PackedElementStore implements ElementStore {
 
   texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText> {
     return elementTexts(this.#tools.loader, stored, options);
+  }
+
+  table(stored: StoredElements, options?: StoreOptions): Promise<StoredTable> {
+    return readTable(this.#tools.loader, stored, options);
+  }
+
+  packs(stored: StoredElements, options?: StoreOptions): Promise<WindowPacks[]> {
+    return packsOfWindows(this.#tools.loader, stored, options);
   }
 
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]> {

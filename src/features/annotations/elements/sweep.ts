@@ -78,7 +78,7 @@ async function findsUnused(
   isEnded: (lease: { id: string; at: Date }) => boolean,
 ): Promise<'nothing' | 'name' | 'something' | null> {
   const found: { kind: RecordKind; of: string }[] = [];
-  for (const kind of ['window', 'index', 'pack'] as const) {
+  for (const kind of ['window', 'part', 'pack'] as const) {
     for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
   }
   // Leases are read after the records were listed: if nobody is writing now, a document either already refers to a listed record or
@@ -96,13 +96,13 @@ async function usedRecords(
   records: ElementRecords,
   inUse: Iterable<StoredElements> | AsyncIterable<StoredElements>,
 ): Promise<Used> {
-  const used: Used = { window: new Set(), pack: new Set(), index: new Set() };
+  const used: Used = { window: new Set(), pack: new Set(), part: new Set() };
   for await (const { windows } of inUse) for (const { id } of windows) used.window.add(id);
   const ids = [...used.window];
   for (let start = 0; start < ids.length; start += windowsPerQuery) {
     for (const window of (await records.findWindows(ids.slice(start, start + windowsPerQuery))).values()) {
       for (const { id, count } of decodePackIndex(window.packIndex).packs) if (count > 0) used.pack.add(id);
-      for (const id of window.index) used.index.add(id);
+      for (const id of [...window.index, ...window.table.flat()]) used.part.add(id);
     }
   }
   return used;
@@ -115,7 +115,7 @@ async function removeUnused(
   isStillClaimed: () => Promise<boolean>,
 ): Promise<number> {
   let removed = 0;
-  for (const kind of ['window', 'index', 'pack'] as const) {
+  for (const kind of ['window', 'part', 'pack'] as const) {
     const unused: string[] = [];
     for await (const { id, of } of records.sweepable(family, kind)) if (!used[kind].has(of)) unused.push(id);
     for (let start = 0; start < unused.length; start += removedPerStep) {

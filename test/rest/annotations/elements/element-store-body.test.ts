@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => started?.close());
 
 function stored(): Promise<number[]> {
-  const names = ['pack', 'window', 'index', 'family'].map((name) => `large_image_annotation_element_${name}`);
+  const names = ['pack', 'window', 'part', 'family'].map((name) => `large_image_annotation_element_${name}`);
   return Promise.all(names.map((name) => connection.collection(name).countDocuments({})));
 }
 

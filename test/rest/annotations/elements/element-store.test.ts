@@ -34,7 +34,7 @@ function sweep() {
 }
 
 function leftovers(): Promise<number[]> {
-  const names = ['pack', 'window', 'index', 'family'].map((name) => `large_image_annotation_element_${name}`);
+  const names = ['pack', 'window', 'part', 'family'].map((name) => `large_image_annotation_element_${name}`);
   return Promise.all(names.map((name) => connection.collection(name).countDocuments({})));
 }
 

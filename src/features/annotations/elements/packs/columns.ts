@@ -88,12 +88,43 @@ export class ColumnWriter {
       return;
     }
     this.count(unscaled);
-    for (const values of [low, high]) {
-      let at = this.#reserve(doubleBytes * values.length);
+    this.#doubles(low);
+    this.#doubles(high);
+  }
+
+  /** A column of numbers in which `NaN` is for rows without one. */
+  numbers(values: Float64Array): void {
+    let present = 0;
+    for (let i = 0; i < values.length; i += 1) if (!Number.isNaN(values[i])) present += 1;
+    this.count(present);
+    let kept = values;
+    if (present > 0 && present < values.length) {
+      // Bits of the rows that have a number, then these numbers.
+      const bytes = (values.length + 7) >>> 3;
+      const at = this.#reserve(bytes);
+      this.#buffer.fill(0, at, at + bytes);
+      kept = new Float64Array(present);
+      let next = 0;
       for (let i = 0; i < values.length; i += 1) {
-        this.#buffer.writeDoubleLE(values[i] as number, at);
-        at += doubleBytes;
+        const value = values[i] as number;
+        if (Number.isNaN(value)) continue;
+        this.#buffer[at + (i >>> 3)]! |= 1 << (i & 7);
+        kept[next++] = value;
       }
+    }
+    if (present === 0) return;
+    const scaled = new Float64Array(present);
+    const scale = scales.find((candidate) => fitsScale(kept, candidate, scaled));
+    this.count(scale ?? unscaled);
+    if (scale !== undefined) this.integers(scaled);
+    else this.#doubles(kept);
+  }
+
+  #doubles(values: Float64Array): void {
+    let at = this.#reserve(doubleBytes * values.length);
+    for (let i = 0; i < values.length; i += 1) {
+      this.#buffer.writeDoubleLE(values[i] as number, at);
+      at += doubleBytes;
     }
   }
 
@@ -161,6 +192,24 @@ export class ColumnReader {
       low[i] = (low[i] as number) / scale;
     }
     return { low, high };
+  }
+
+  /** A column of numbers, `NaN` where there is none. */
+  numbers(length: number): Float64Array {
+    const present = this.count();
+    if (present === 0) return new Float64Array(length).fill(NaN);
+    const bits = this.#at;
+    if (present < length) this.#at += (length + 7) >>> 3;
+    const scale = this.count();
+    const kept = scale === unscaled ? this.#doubles(present) : this.integers(present);
+    if (scale > 1) for (let i = 0; i < present; i += 1) kept[i] = (kept[i] as number) / scale;
+    if (present === length) return kept;
+    const values = new Float64Array(length).fill(NaN);
+    let next = 0;
+    for (let i = 0; i < length; i += 1) {
+      if ((this.buffer[bits + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = kept[next++] as number;
+    }
+    return values;
   }
 
   #doubles(length: number): Float64Array {

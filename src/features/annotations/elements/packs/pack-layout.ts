@@ -10,6 +10,10 @@ export interface Layout {
   windowElements: number;
   /** A window is closed when its text is longer than this, in bytes. */
   windowTextBytes: number;
+  /** Packs of a window that may be in no segment of its table: a reader of the table reads their texts. */
+  loosePacks: number;
+  /** Segments of the table of a window; more are put together. */
+  segments: number;
 }
 
 /** Measured: see docs/annotation-store.md. */
@@ -18,4 +22,6 @@ export const defaultLayout: Layout = {
   packTextBytes: 512 * 1024,
   windowElements: windowPositions,
   windowTextBytes: 32 * 1024 * 1024,
+  loosePacks: 64,
+  segments: 8,
 };

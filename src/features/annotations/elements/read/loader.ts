@@ -3,6 +3,7 @@ import { LargeImageError } from '../../../../errors.js';
 import { decompress } from '../packs/codec.js';
 import type { StoredElements, StoredWindow } from '../element-store.js';
 import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-index.js';
+import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';
 
@@ -11,6 +12,8 @@ export interface LoadedWindow extends PackIndex {
   id: string;
   groups: [group: string | null, count: number][];
   index: readonly string[];
+  /** See WindowRecord. */
+  table: readonly (readonly string[])[];
 }
 
 /** A pack whose columns, text or both have been loaded. */
@@ -22,6 +25,8 @@ export interface LoadedPack {
 
 /** Memory for cached parts of id indexes in bytes. */
 const maxIndexBytes = 16 * 1024 * 1024;
+/** Memory for cached headers of tables in bytes. */
+const maxHeaderBytes = 16 * 1024 * 1024;
 /** Memory for cached packs in bytes, enough for some screens of an annotation with a million shapes. */
 const maxKeptBytes = 32 * 1024 * 1024;
 /** Memory in bytes for the decoded columns of an element, besides the encoded ones. */
@@ -36,6 +41,12 @@ const packsPerQuery = 128;
  */
 function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
+}
+
+/** The encoded columns and the text of a pack. */
+export interface RawPack {
+  columns: Buffer;
+  text: Buffer;
 }
 
 /** A cached pack with columns and text. */
@@ -58,6 +69,12 @@ class Kept {
 
   /** Packs by id. A client that views or edits an element usually needs neighboring elements next, which are in the same packs. */
   readonly packs = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
+
+  /** Headers of segments of tables, by the id of their part. */
+  readonly headers = new LRUCache<string, { header: SegmentHeader; bytes: number }>({
+    maxSize: maxHeaderBytes,
+    sizeCalculation: ({ bytes }) => bytes,
+  });
 
   constructor(maxPackIndexBytes: number) {
     this.windows = new LRUCache({ maxSize: Math.max(1, maxPackIndexBytes), sizeCalculation: sizeOf });
@@ -96,7 +113,7 @@ export class ElementLoader {
       for (const [id, record] of found) {
         // WindowWriter writes pairs of a group and its count.
         const groups = JSON.parse(record.groups) as [string | null, number][];
-        const window = { id, groups, index: record.index, ...decodePackIndex(record.packIndex) };
+        const window = { id, groups, index: record.index, table: record.table, ...decodePackIndex(record.packIndex) };
         this.#kept.windows.set(id, window);
         loaded.set(id, window);
       }
@@ -159,12 +176,57 @@ export class ElementLoader {
       return known === undefined;
     });
     if (missing.length === 0) return parts;
-    for (const [id, { entries }] of await this.records.findIndexes(missing)) {
+    for (const [id, { entries }] of await this.records.findParts(missing)) {
       this.#kept.indexParts.set(id, entries);
       parts.set(id, entries);
     }
     if (parts.size < new Set(ids).size) throw elementsGone();
     return parts;
+  }
+
+  /** The header of a segment of a table, cached. @param parts ids of its parts. */
+  async tableHeader(parts: readonly string[]): Promise<SegmentHeader> {
+    const id = parts[0] as string;
+    const known = this.#kept.headers.get(id);
+    if (known !== undefined) return known.header;
+    const [text] = await this.tableParts([id]);
+    // TableDraft writes headers.
+    const header = JSON.parse(text!.toString('utf8')) as SegmentHeader;
+    this.#kept.headers.set(id, { header, bytes: text!.length * 2 + 256 });
+    return header;
+  }
+
+  /** Packs as they are stored, but for compression: columns and text. Not cached. */
+  async rawPacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<RawPack[]> {
+    const packs: RawPack[] = [];
+    for (let start = 0; start < entries.length; start += packsPerQuery) {
+      for (const { pack, text } of await this.#fetch(entries.slice(start, start + packsPerQuery), 'both', signal)) {
+        packs.push({ columns: pack.columns, text: text! });
+      }
+    }
+    return packs;
+  }
+
+  /** Packs with columns and texts, some at a time. */
+  async *packsInGroups(
+    entries: readonly PackEntry[],
+    signal?: AbortSignal,
+  ): AsyncGenerator<{ columns: PackColumns; text: Buffer }> {
+    for (let start = 0; start < entries.length; start += packsPerQuery) {
+      for (const { columns, text } of await this.rawPacks(entries.slice(start, start + packsPerQuery), signal)) {
+        yield { columns: new PackColumns(columns), text };
+      }
+    }
+  }
+
+  /** Parts of tables, by their ids in their order, not cached. @throws LargeImageError if one was removed. */
+  async tableParts(ids: readonly string[]): Promise<Buffer[]> {
+    const found = await this.records.findParts(ids);
+    return ids.map((id) => {
+      const part = found.get(id);
+      if (part === undefined) throw elementsGone();
+      return part.entries;
+    });
   }
 
   /** Loads packs without caching them, in the order of the entries. @throws LargeImageError if one was removed. */
@@ -201,7 +263,8 @@ export class ElementLoader {
   }
 }
 
-function sizeOf({ packs, groups }: LoadedWindow): number {
+function sizeOf({ packs, groups, table }: LoadedWindow): number {
+  const tableBytes = table.reduce((sum, parts) => sum + parts.length * 40, 0);
   const groupBytes = groups.reduce((sum, [group]) => sum + 32 + 2 * (group ?? '').length, 0);
-  return 1 + packs.length * bytesPerPackEntry + groupBytes;
+  return 1 + packs.length * bytesPerPackEntry + groupBytes + tableBytes;
 }

@@ -8,7 +8,7 @@ import { storedElements } from './list-writer.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
 import { locate, type Location } from '../read/locate.js';
 import { itemOf, type PackItem } from './pack-items.js';
-import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
+import { WindowEdit, cellsOfItem, draftOf, type EditTools, type ItemChange } from './window-edit.js';
 import { isLong } from '../../../../core/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
 import { isSliceOver, nextSlice, setInSlices } from '../../../../core/concurrency/slices.js';
@@ -199,7 +199,9 @@ async function rewrite(
   }
   const { windowElements } = tools.layout;
   for (; put < appended.length; put += windowElements) {
-    windows.push(await edit.writer.write(await draftOf(appended.slice(put, put + windowElements), tools.layout)));
+    windows.push(
+      await edit.writer.write(await draftOf(appended.slice(put, put + windowElements), tools.layout, cellsOfItem(edit.signal))),
+    );
   }
   await edit.writer.finish();
   const groups = await groupsOf(tools.loader, base, windows, edit.signal);

@@ -4,6 +4,7 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { idWord } from '../packs/ids.js';
 import { defaultLayout, type Layout } from '../packs/pack-layout.js';
+import { cellsOf, TableDraft, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
 import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
 
@@ -25,8 +26,10 @@ export class WindowDraft {
   #details = new Float64Array(0);
   #appearanceIndices = new Uint32Array(0);
   #appearances = new AppearanceTable();
+  /** `null` when the cells of an element are not known. */
+  #table: TableDraft | null = new TableDraft();
 
-  constructor(private readonly layout: Layout = defaultLayout) {}
+  constructor(readonly layout: Layout = defaultLayout) {}
 
   get isFull(): boolean {
     return this.count >= this.layout.windowElements || this.#textBytes >= this.layout.windowTextBytes;
@@ -36,6 +39,12 @@ export class WindowDraft {
     this.count = 0;
     this.#textBytes = 0;
     this.#appearances = new AppearanceTable();
+    this.#table = new TableDraft();
+  }
+
+  /** The table of the elements; `null` when the cells of one are not known. */
+  get table(): TableDraft | null {
+    return this.#table;
   }
 
   #grow(): void {
@@ -65,17 +74,20 @@ export class WindowDraft {
 
   /** Adds an element whose text was written to {@link reserve}. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number): void {
+    this.#table?.add(cellsOf(element, box), { id, box, order: this.count });
     this.#add(this.#appearances.indexOf(element), id, box, textBytes);
   }
 
-  /** Like {@link add}, for an element whose stored appearance is known. */
+  /** Like {@link add}, for an element whose stored appearance and cells are known. Without cells the window gets no table. */
   addWithAppearance(
-    appearance: { appearance: string; group: string | null },
+    { appearance, group, cells = null }: { appearance: string; group: string | null; cells?: ElementCells | null },
     id: string,
     box: BoundingBox,
     textBytes: number,
   ): void {
-    this.#add(this.#appearances.indexOfText(appearance.appearance, appearance.group), id, box, textBytes);
+    if (cells === null) this.#table = null;
+    else this.#table?.add(cells, { id, box, order: this.count });
+    this.#add(this.#appearances.indexOfText(appearance, group), id, box, textBytes);
   }
 
   #add(appearance: number, id: string, box: BoundingBox, textBytes: number): void {

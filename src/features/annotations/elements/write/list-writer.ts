@@ -125,13 +125,13 @@ export class ListWriter {
   async #addLong(element: unknown): Promise<void> {
     const { long, ids, signal } = this.context;
     const options = { name: nameByIndex(this.#index), newId: ids.make(), sizes: this.#sizes, signal };
-    const { id, hasOwnId, text, appearance, group, box } = await long.check(element, options);
+    const { id, hasOwnId, text, appearance, group, box, cells } = await long.check(element, options);
     if (hasOwnId && !this.#ids.add(id)) throw duplicateId(id, this.#index);
     if (text.length > maxElementBytes) throw elementTooLong(this.#index);
     const draft = this.#draft ?? (await this.#nextDraft());
     const { buffer, at } = draft.reserve(text.length);
     buffer.set(text, at);
-    draft.addWithAppearance({ appearance, group }, id, box, text.length);
+    draft.addWithAppearance({ appearance, group, cells }, id, box, text.length);
     this.#index += 1;
     if (draft.isFull) await this.#storeDraft();
   }

@@ -1,4 +1,5 @@
 import { boundingBox } from '../../../../annotation-format/bounding-box.js';
+import { measure } from '../../../../annotation-format/measures.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
@@ -40,7 +41,8 @@ export class LongElements {
     const { overlay } = checked;
     if (overlay === null) return checked;
     if (sizes.isMissing(overlay)) await sizes.load(overlay);
-    return { ...checked, box: boundingBox(overlay, sizes.of(overlay)) };
+    const box = boundingBox(overlay, sizes.of(overlay));
+    return { ...checked, box, cells: { ...checked.cells, ...measure(overlay, box) } };
   }
 
   /**

@@ -4,6 +4,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { createElementValidator } from '../../../../annotation-format/validate.js';
 import { moved, threadFunctions } from '../../../../core/concurrency/thread-functions.js';
 import { BadParameterError, InvalidError } from '../../../../errors.js';
+import { cellsOf, maxCellLength, type ElementCells } from './table-draft.js';
 import { AppearanceTable } from '../read/appearances.js';
 
 /** The problem with an input, without the rest of the error message. */
@@ -23,6 +24,7 @@ export interface LongElement {
   appearance: string;
   group: string | null;
   box: BoundingBox;
+  cells: ElementCells;
   /** An image or pixelmap without its values, so that its box can be computed again when the size of its image is known. */
   overlay: AnnotationElement | null;
 }
@@ -43,19 +45,38 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
     appearances.indexOf(element);
     const isOverlay = element.type === 'image' || element.type === 'pixelmap';
     const text = ownBytes(Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)));
+    const box = boundingBox(element);
+    const cells = cellsOf(element, box);
     const checked = {
       id,
       hasOwnId: element.id !== undefined,
       text,
       appearance: appearances.texts[0]!,
       group: appearances.groups[0]!,
-      box: boundingBox(element),
+      box,
+      cells: { ...cells, user: withoutLongTexts(cells.user) as ElementCells['user'] },
       overlay: isOverlay ? ({ ...element, values: [] } as unknown as AnnotationElement) : null,
     };
     return moved(checked, text);
   } catch (error) {
     return refusal(error);
   }
+}
+
+/** Most values of `user` that are handed back for the table. */
+const maxUserValues = 10_000;
+
+/** The values of `user` that the table may have columns for: few enough to be copied to the event loop. */
+function withoutLongTexts(user: unknown, left = { values: maxUserValues }, depth = 16): unknown {
+  if (typeof user === 'string') return user.length > maxCellLength ? null : user;
+  if (typeof user !== 'object' || user === null) return user;
+  const kept: [string, unknown][] = [];
+  for (const [key, value] of Object.entries(user)) {
+    if (left.values === 0 || depth === 0) break;
+    left.values -= 1;
+    kept.push([key, withoutLongTexts(value, left, depth - 1)]);
+  }
+  return Object.fromEntries(kept);
 }
 
 /**

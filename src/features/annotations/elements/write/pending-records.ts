@@ -3,7 +3,7 @@ import { compress } from '../packs/codec.js';
 import type {
   ElementRecords,
   FetchedPack,
-  IndexRecord,
+  PartRecord,
   PackPart,
   PackRecord,
   RecordKind,
@@ -20,10 +20,10 @@ const compressing = 8;
  * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
  * inserted at once. If they are not published, nothing has to be removed from the database.
  */
-export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertIndexes'> {
+export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'> {
   readonly #packs = new Map<string, PackRecord>();
   readonly #windows = new Map<string, WindowRecord>();
-  readonly #indexes = new Map<string, IndexRecord>();
+  readonly #parts = new Map<string, PartRecord>();
   /** All records that were written, in order, including those already inserted. */
   readonly #written: { kind: RecordKind; id: string }[] = [];
   #bytes = 0;
@@ -59,8 +59,8 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
     return this.#add('window', this.#windows, windows, ({ packIndex, groups }) => packIndex.length + groups.length);
   }
 
-  insertIndexes(parts: readonly IndexRecord[]): Promise<void> {
-    return this.#add('index', this.#indexes, parts, ({ entries }) => entries.length);
+  insertParts(parts: readonly PartRecord[]): Promise<void> {
+    return this.#add('part', this.#parts, parts, ({ entries }) => entries.length);
   }
 
   findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>> {
@@ -71,8 +71,8 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
     return found(this.#windows, ids, (missing) => this.records.findWindows(missing));
   }
 
-  findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>> {
-    return found(this.#indexes, ids, (missing) => this.records.findIndexes(missing));
+  findParts(ids: readonly string[]): Promise<Map<string, PartRecord>> {
+    return found(this.#parts, ids, (missing) => this.records.findParts(missing));
   }
 
   /**
@@ -89,30 +89,30 @@ export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'inse
 
   async #insert(): Promise<void> {
     this.#bytes = 0;
-    const [packs, windows, indexes] = [[...this.#packs.values()], [...this.#windows.values()], [...this.#indexes.values()]];
+    const [packs, windows, parts] = [[...this.#packs.values()], [...this.#windows.values()], [...this.#parts.values()]];
     const compressed = await mapConcurrently(packs, compressing, async (pack) => ({ ...pack, ...(await compress(pack.text)) }));
     const inserts = await Promise.allSettled([
       packs.length > 0 && this.records.insertPacks(compressed),
       windows.length > 0 && this.records.insertWindows(windows),
-      indexes.length > 0 && this.records.insertIndexes(indexes),
+      parts.length > 0 && this.records.insertParts(parts),
     ]);
     for (const insert of inserts) if (insert.status === 'rejected') throw insert.reason;
     for (const { id } of packs) this.#packs.delete(id);
     for (const { id } of windows) this.#windows.delete(id);
-    for (const { id } of indexes) this.#indexes.delete(id);
+    for (const { id } of parts) this.#parts.delete(id);
   }
 
   /** Removes records written since a {@link mark}, or all. */
   async undo(mark = 0): Promise<void> {
     await this.#flushed;
-    const inserted: Record<RecordKind, string[]> = { pack: [], window: [], index: [] };
-    const waiting = { pack: this.#packs, window: this.#windows, index: this.#indexes };
+    const inserted: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
+    const waiting = { pack: this.#packs, window: this.#windows, part: this.#parts };
     // A failed insert may have stored some records, so records that are not only in memory are removed from the database too.
     for (const { kind, id } of this.#written.splice(mark)) {
       waiting[kind].delete(id);
       inserted[kind].push(id);
     }
-    for (const kind of ['window', 'index', 'pack'] as const) await this.records.remove(kind, inserted[kind]);
+    for (const kind of ['window', 'part', 'pack'] as const) await this.records.remove(kind, inserted[kind]);
   }
 }
 

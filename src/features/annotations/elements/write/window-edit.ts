@@ -1,6 +1,9 @@
 import type { StoredWindow } from '../element-store.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
+import { editedTable } from './edited-table.js';
+import { cellsOf, type ElementCells } from './table-draft.js';
+import { parsedElement } from '../read/locate.js';
 import { addToPart, decodePart, indexEntry, outgrows, partOfHash } from '../packs/id-index.js';
 import { hashOfId, type IdMaker } from '../packs/ids.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
@@ -157,8 +160,9 @@ export class WindowEdit {
     const packIndex = encodePackIndex({ packs: this.#packs, nextPosition: this.#nextPosition });
     const index = await this.#writeIndex(count);
     const groups = [...this.#groups];
-    await this.tools.writer.window({ id, packIndex, groups: JSON.stringify(groups), index });
-    this.tools.loader.keepWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index });
+    const table = await editedTable(this.tools, this.window.table, live);
+    await this.tools.writer.window({ id, packIndex, groups: JSON.stringify(groups), index, table });
+    this.tools.loader.keepWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index, table });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
 
@@ -174,7 +178,7 @@ export class WindowEdit {
       }
     }
     items.sort((a, b) => a.position - b.position);
-    return this.tools.writer.write(await draftOf(items, this.tools.layout));
+    return this.tools.writer.write(await draftOf(items, this.tools.layout, cellsOfItem(this.tools.signal)));
   }
 
   async #writeIndex(count: number): Promise<string[]> {
@@ -209,7 +213,7 @@ export class WindowEdit {
     const changed = [...index];
     const stored = await loader.indexParts([...byPart.keys()].map((part) => index[part] as string));
     for (const [part, entries] of byPart) {
-      changed[part] = await writer.indexPart(addToPart(stored.get(index[part] as string) as Buffer, entries));
+      changed[part] = await writer.part(addToPart(stored.get(index[part] as string) as Buffer, entries));
       if (isSliceOver()) await nextSlice(this.tools.signal);
     }
     return changed;
@@ -232,15 +236,29 @@ export class WindowEdit {
   }
 }
 
-/** Makes a draft of items in their order. */
-export async function draftOf(items: readonly PackItem[], layout: Layout): Promise<WindowDraft> {
+/** Reads the cells of items from their texts. */
+export function cellsOfItem(signal: AbortSignal | undefined): (item: PackItem) => Promise<ElementCells> {
+  return async ({ text, box }) => cellsOf(await parsedElement(text, signal), box);
+}
+
+/** A draft of items in their order. Without `cellsIn` it has no table. */
+export async function draftOf(
+  items: readonly PackItem[],
+  layout: Layout,
+  cellsIn?: (item: PackItem) => Promise<ElementCells>,
+): Promise<WindowDraft> {
   const draft = new WindowDraft(layout);
-  await inRuns(items.length, elementsAtOnce, (from, to) => {
-    for (const { id, text, box, appearance, group } of items.slice(from, to)) {
-      const { buffer, at } = draft.reserve(text.length);
-      text.copy(buffer, at);
-      draft.addWithAppearance({ appearance, group }, id, box, text.length);
-    }
-  });
+  for (const item of items) {
+    const { id, text, box, appearance, group } = item;
+    const { buffer, at } = draft.reserve(text.length);
+    text.copy(buffer, at);
+    draft.addWithAppearance(
+      { appearance, group, cells: cellsIn === undefined ? null : await cellsIn(item) },
+      id,
+      box,
+      text.length,
+    );
+    if (isSliceOver()) await nextSlice();
+  }
   return draft;
 }

@@ -3,11 +3,12 @@ import { compress } from '../packs/codec.js';
 import type { StoredWindow } from '../element-store.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import type { WindowDraft } from './draft.js';
+import type { TableDraft } from './table-draft.js';
 import { encodeIndex, indexEntry } from '../packs/id-index.js';
 import { idAt, idHash, type IdMaker } from '../packs/ids.js';
 import { encodeColumns, type PackRows } from '../packs/pack.js';
 import { Inserter, Limit } from './inserter.js';
-import type { ElementRecords, IndexRecord, PackRecord, WindowRecord } from '../records.js';
+import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../records.js';
 
 /** Windows of at most this many packs have no id index: all their packs are searched for an id. */
 export const packsWithoutIndex = 4;
@@ -35,10 +36,10 @@ function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; 
 export class WindowWriter {
   readonly #packs: Inserter<PackRecord>;
   readonly #windows: Inserter<WindowRecord>;
-  readonly #indexes: Inserter<IndexRecord>;
+  readonly #parts: Inserter<PartRecord>;
 
   constructor(
-    records: Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertIndexes'>,
+    records: Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'>,
     private readonly family: string,
     private readonly ids: IdMaker,
     private readonly signal: AbortSignal | undefined,
@@ -47,7 +48,7 @@ export class WindowWriter {
   ) {
     this.#packs = new Inserter((packs) => records.insertPacks(packs));
     this.#windows = new Inserter((windows) => records.insertWindows(windows));
-    this.#indexes = new Inserter((parts) => records.insertIndexes(parts));
+    this.#parts = new Inserter((parts) => records.insertParts(parts));
   }
 
   /**
@@ -57,6 +58,7 @@ export class WindowWriter {
     const entries: PackEntry[] = [];
     const indexEntries = new Float64Array(draft.count);
     let count = 0;
+    const order = new Uint32Array(draft.count);
     const range = { lowId: '', highId: '' };
     const running = new Limit(compressing);
     try {
@@ -64,6 +66,8 @@ export class WindowWriter {
         this.signal?.throwIfAborted();
         const id = this.ids.make();
         putIndexEntries(indexEntries, count, rows, entries.length);
+        // Until they are stored, positions are those in the draft.
+        order.set(rows.positions, count);
         count += rows.count;
         idRange(rows, range);
         entries.push(packEntry(id, rows));
@@ -79,7 +83,11 @@ export class WindowWriter {
     const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
     const groups = [...(await draft.groups())];
     if (isSliceOver()) await nextSlice(this.signal);
-    await this.window({ id, packIndex, groups: JSON.stringify(groups), index });
+    const { table: rows } = draft;
+    // The few packs of a small window are quicker to read than to write once more.
+    const hasTable = rows !== null && entries.length > draft.layout.loosePacks;
+    const table = hasTable ? [await this.segment(rows, order, entries)] : [];
+    await this.window({ id, packIndex, groups: JSON.stringify(groups), index, table });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements cannot be written');
     return { id, count: draft.count, detailsCount: box.details, box, ...range };
@@ -97,22 +105,33 @@ export class WindowWriter {
     await this.#windows.add({ ...window, family: this.family });
   }
 
-  /** Stores one part of an id index. @returns its id. */
-  async indexPart(entries: Buffer): Promise<string> {
+  /** Stores a segment of the table. @param order rows of the draft in the order of the packs. @returns the ids of its parts. */
+  async segment(draft: TableDraft, order: Uint32Array, packs: readonly PackEntry[]): Promise<string[]> {
+    const parts: string[] = [];
+    const held = { packs: packs.map(({ id }) => id), counts: packs.map(({ count }) => count) };
+    for await (const part of draft.segment(order, held)) {
+      this.signal?.throwIfAborted();
+      parts.push(await this.part(part));
+    }
+    return parts;
+  }
+
+  /** Stores one part of an index or of a segment. @returns its id. */
+  async part(entries: Buffer): Promise<string> {
     const id = this.ids.make();
-    await this.#indexes.add({ id, family: this.family, entries });
+    await this.#parts.add({ id, family: this.family, entries });
     return id;
   }
 
   /** Stores an id index. @returns the ids of its parts. */
   async index(entries: Float64Array): Promise<string[]> {
     const ids: string[] = [];
-    for await (const part of encodeIndex(entries)) ids.push(await this.indexPart(part));
+    for await (const part of encodeIndex(entries)) ids.push(await this.part(part));
     return ids;
   }
 
   /** Waits until everything is stored. @throws the error of an insert. */
   async finish(): Promise<void> {
-    await Promise.all([this.#packs.finish(), this.#windows.finish(), this.#indexes.finish()]);
+    await Promise.all([this.#packs.finish(), this.#windows.finish(), this.#parts.finish()]);
   }
 }

@@ -1,0 +1,85 @@
+import { inRuns } from '../../../../core/concurrency/slices.js';
+import { ColumnReader, ColumnWriter } from './columns.js';
+
+/** A column of a segment: numbers, or texts and truth values. A name has both where its values are mixed. */
+export interface SegmentColumn {
+  /** One of `baseColumns`, or the JSON pointer of a value in `user`. */
+  name: string;
+  kind: 'number' | 'text';
+  /** Whether there are only truth values. */
+  isBoolean?: true;
+  /** Rows without a value. */
+  nulls: number;
+  /** Smallest and largest number. */
+  low?: number;
+  high?: number;
+  /** Parts that the column takes, which follow one another. */
+  parts: number;
+}
+
+/** The first part of a segment: what is in it. */
+export interface SegmentHeader {
+  rows: number;
+  /** The packs whose elements the rows are, in this order, and how many each has. */
+  packs: string[];
+  counts: number[];
+  columns: SegmentColumn[];
+  /** Whether elements had more names than there are columns for. */
+  isCut?: true;
+}
+
+/** Columns of every element that come from its shape and its common fields. Names of measurements begin with `/`. */
+export const baseColumns = [
+  'id',
+  'order',
+  'type',
+  'group',
+  'label',
+  'area',
+  'length',
+  'x',
+  'y',
+  'xmin',
+  'ymin',
+  'xmax',
+  'ymax',
+] as const;
+
+/** Columns of the three words of an id, as they are stored. */
+export const idColumns = ['id0', 'id1', 'id2'] as const;
+
+/** Texts between checks of the time. */
+const textsAtOnce = 1024;
+
+/** A value that is no number. */
+export type Text = string | boolean;
+
+/** Numbers of a column, `NaN` where there are none. */
+export function encodeNumbers(values: Float64Array): Buffer {
+  const writer = new ColumnWriter(values.length * 4 + 64);
+  writer.numbers(values);
+  return writer.finish();
+}
+
+/** Texts of a column: for each row 0, or 1 + index of the text among the different ones. */
+export async function encodeTexts(codes: Float64Array, texts: readonly Text[]): Promise<Buffer> {
+  const writer = new ColumnWriter(codes.length * 2 + 256);
+  writer.integers(codes);
+  let json = '';
+  await inRuns(texts.length, textsAtOnce, (from, to) => {
+    json += `${from === 0 ? '' : ','}${JSON.stringify(texts.slice(from, to)).slice(1, -1)}`;
+  });
+  writer.text(`[${json}]`);
+  return writer.finish();
+}
+
+/** Reads what {@link encodeNumbers} wrote. */
+export function decodeNumbers(stored: Buffer, rows: number): Float64Array {
+  return new ColumnReader(stored).numbers(rows);
+}
+
+/** Reads what {@link encodeTexts} wrote. */
+export function decodeTexts(stored: Buffer, rows: number): { codes: Float64Array; texts: Text[] } {
+  const reader = new ColumnReader(stored);
+  return { codes: reader.integers(rows), texts: JSON.parse(reader.text()) as Text[] };
+}

@@ -1,0 +1,21 @@
+import type { PackColumns } from '../packs/pack.js';
+import { parsedElement } from './locate.js';
+import { cellsOf, TableDraft } from '../write/table-draft.js';
+
+/** The table of packs that are in no segment, from the texts of their elements, pack by pack. @param rest is awaited between elements. */
+export async function tableOfPacks(
+  packs: AsyncIterable<{ columns: PackColumns; text: Buffer }> | Iterable<{ columns: PackColumns; text: Buffer }>,
+  rest: () => Promise<void> = async () => {},
+): Promise<TableDraft> {
+  const table = new TableDraft();
+  for await (const { columns, text } of packs) {
+    const offsets = columns.offsets();
+    for (let at = 0; at < columns.count; at += 1) {
+      const box = columns.boxAt(at);
+      const element = await parsedElement(text.subarray(offsets[at], offsets[at + 1]));
+      table.add(cellsOf(element, box), { id: columns.idAt(at), box, order: columns.positions[at] as number });
+      await rest();
+    }
+  }
+  return table;
+}

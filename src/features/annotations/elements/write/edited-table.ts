@@ -1,0 +1,46 @@
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import type { Layout } from '../packs/pack-layout.js';
+import type { PackEntry } from '../packs/pack-index.js';
+import type { ElementLoader } from '../read/loader.js';
+import { tableOfPacks } from '../read/pack-table.js';
+import type { WindowWriter } from './window-writer.js';
+
+/**
+ * The segments of a window whose packs have changed. Packs never change once they are stored, so a segment is right about those of its packs that
+ * are still there. Most edits thus write nothing; when many packs are in no segment, these get one.
+ *
+ * @param live the packs that there are now.
+ */
+export async function editedTable(
+  {
+    loader,
+    writer,
+    layout,
+    signal,
+  }: { loader: ElementLoader; writer: WindowWriter; layout: Layout; signal: AbortSignal | undefined },
+  before: readonly (readonly string[])[],
+  live: readonly PackEntry[],
+): Promise<string[][]> {
+  const present = new Set(live.map(({ id }) => id));
+  const covered = new Set<string>();
+  const segments: string[][] = [];
+  for (const segment of before) {
+    const packs = (await loader.tableHeader(segment)).packs.filter((id) => present.has(id));
+    if (packs.length === 0) continue;
+    for (const id of packs) covered.add(id);
+    segments.push([...segment]);
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  const loose = live.filter(({ id }) => !covered.has(id));
+  if (loose.length <= layout.loosePacks) return segments;
+  // The packs may be among those that are just being written.
+  await writer.finish();
+  const isFull = segments.length >= layout.segments;
+  const packs = isFull ? live : loose;
+  const table = await tableOfPacks(loader.packsInGroups(packs, signal), async () => {
+    if (isSliceOver()) await nextSlice(signal);
+  });
+  const order = Uint32Array.from({ length: table.count }, (_, row) => row);
+  const segment = await writer.segment(table, order, packs);
+  return isFull ? [segment] : [...segments, segment];
+}

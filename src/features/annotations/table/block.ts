@@ -1,0 +1,218 @@
+import { decodeNumbers, decodeTexts, type Text } from '../elements/packs/segment.js';
+import { idAt } from '../elements/packs/ids.js';
+import { windowPositions } from '../elements/packs/pack-index.js';
+import type { TableColumn } from './columns.js';
+import type { TableFilter } from './filter.js';
+
+/** A part of a table with the columns that a question needs, as it is sent to a thread. */
+export interface BlockInput {
+  window: number;
+  rows: number;
+  live: readonly (readonly [from: number, to: number])[];
+  columns: { name: string; kind: 'number' | 'text'; bytes: Uint8Array }[];
+}
+
+/** A value in a table. */
+export type Cell = string | number | boolean | null;
+
+/** Texts of a column: for each row 0, or 1 + index in `texts`. */
+export interface TextColumn {
+  codes: ArrayLike<number>;
+  texts: Text[];
+}
+
+/** A part of a table, whose columns are decoded when they are needed. */
+export class Block {
+  readonly rows: number;
+  readonly #stored = new Map<string, Buffer>();
+  readonly #numbers = new Map<string, Float64Array>();
+  readonly #texts = new Map<string, TextColumn>();
+
+  constructor(private readonly input: BlockInput) {
+    this.rows = input.rows;
+    for (const { name, kind, bytes } of input.columns) {
+      this.#stored.set(`${kind} ${name}`, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    }
+  }
+
+  /** Numbers of a stored column, `NaN` where there are none. */
+  numbers(source: string): Float64Array {
+    let values = this.#numbers.get(source);
+    if (values === undefined) {
+      const stored = this.#stored.get(`number ${source}`);
+      values = stored === undefined ? new Float64Array(this.rows).fill(NaN) : decodeNumbers(stored, this.rows);
+      if (source === 'order') values = values.map((position) => this.input.window * windowPositions + position);
+      this.#numbers.set(source, values);
+    }
+    return values;
+  }
+
+  /** Values of a stored column that are no numbers. */
+  #others(source: string): TextColumn {
+    const stored = this.#stored.get(`text ${source}`);
+    return stored === undefined ? { codes: new Uint8Array(this.rows), texts: [] } : decodeTexts(stored, this.rows);
+  }
+
+  /** Values of a column of texts, truth values or ids; of mixed values all as texts. */
+  texts(column: TableColumn): TextColumn {
+    let found = this.#texts.get(column.name);
+    if (found === undefined) {
+      found =
+        column.type === 'id' ? this.#ids() : column.type === 'boolean' ? this.#others(column.source) : this.#asTexts(column);
+      this.#texts.set(column.name, found);
+    }
+    return found;
+  }
+
+  #ids(): TextColumn {
+    const ids = { high: this.numbers('id0'), middle: this.numbers('id1'), low: this.numbers('id2') };
+    return {
+      codes: Uint32Array.from({ length: this.rows }, (_, row) => row + 1),
+      texts: Array.from({ length: this.rows }, (_, row) => idAt(ids, row)),
+    };
+  }
+
+  #asTexts({ source, isMixed }: TableColumn): TextColumn {
+    const stored = this.#others(source);
+    if (!isMixed && stored.texts.every((text) => typeof text === 'string')) return stored;
+    const texts: string[] = [];
+    const codeOf = new Map<string, number>();
+    const code = (text: string) => {
+      let known = codeOf.get(text);
+      if (known === undefined) {
+        texts.push(text);
+        known = texts.length;
+        codeOf.set(text, known);
+      }
+      return known;
+    };
+    const recoded = [0, ...stored.texts.map((text) => code(String(text)))];
+    const codes = Uint32Array.from({ length: this.rows }, (_, row) => recoded[stored.codes[row] as number] as number);
+    if (isMixed) {
+      const numbers = this.numbers(source);
+      for (let row = 0; row < this.rows; row += 1) {
+        if (codes[row] === 0 && !Number.isNaN(numbers[row])) codes[row] = code(String(numbers[row]));
+      }
+    }
+    return { codes, texts };
+  }
+
+  /** The values of a column at some rows. */
+  cells(column: TableColumn, rows: ArrayLike<number>): Cell[] {
+    const cells: Cell[] = Array.from({ length: rows.length });
+    if (column.type === 'number') {
+      const numbers = this.numbers(column.source);
+      for (let i = 0; i < rows.length; i += 1) {
+        const value = numbers[rows[i] as number] as number;
+        cells[i] = Number.isNaN(value) ? null : value;
+      }
+      return cells;
+    }
+    const { codes, texts } = this.texts(column);
+    for (let i = 0; i < rows.length; i += 1) {
+      const code = codes[rows[i] as number] as number;
+      cells[i] = code === 0 ? null : (texts[code - 1] as Text);
+    }
+    return cells;
+  }
+
+  /** Rows of elements that are still the same and that a filter takes. */
+  select(filter: TableFilter | null): Uint32Array {
+    const mask = filter === null ? null : this.#mask(filter);
+    const rows = new Uint32Array(this.rows);
+    let count = 0;
+    for (const [from, to] of this.input.live) {
+      for (let row = from; row < to; row += 1) if (mask === null || mask[row] === 1) rows[count++] = row;
+    }
+    return rows.subarray(0, count);
+  }
+
+  #mask(filter: TableFilter): Uint8Array {
+    const { rows } = this;
+    const mask = new Uint8Array(rows);
+    switch (filter.kind) {
+      case 'and':
+      case 'or': {
+        mask.fill(filter.kind === 'and' ? 1 : 0);
+        for (const part of filter.parts) {
+          const other = this.#mask(part);
+          if (filter.kind === 'and') for (let row = 0; row < rows; row += 1) mask[row]! &= other[row]!;
+          else for (let row = 0; row < rows; row += 1) mask[row]! |= other[row]!;
+        }
+        return mask;
+      }
+      case 'not': {
+        const other = this.#mask(filter.part);
+        for (let row = 0; row < rows; row += 1) mask[row] = 1 - other[row]!;
+        return mask;
+      }
+      case 'number': {
+        const values = this.numbers(filter.column.source);
+        const { gte, lte } = filter;
+        const listed = filter.in === null ? null : new Set(filter.in);
+        for (let row = 0; row < rows; row += 1) {
+          const value = values[row] as number;
+          if (value >= gte && value <= lte && (listed === null || listed.has(value))) mask[row] = 1;
+        }
+        return mask;
+      }
+      case 'values': {
+        const { codes, texts } = this.texts(filter.column);
+        const wanted = new Set(filter.in);
+        const takes = Uint8Array.from([0, ...texts.map((text) => (wanted.has(text) ? 1 : 0))]);
+        for (let row = 0; row < rows; row += 1) mask[row] = takes[codes[row] as number]!;
+        return mask;
+      }
+      case 'null':
+        this.#maskNulls(filter.column, filter.isNull, mask);
+        return mask;
+      case 'box': {
+        const [left, top, right, bottom] = filter.box;
+        const [xmin, ymin] = [this.numbers('xmin'), this.numbers('ymin')];
+        const [xmax, ymax] = [this.numbers('xmax'), this.numbers('ymax')];
+        for (let row = 0; row < rows; row += 1) {
+          const across = (xmax[row] as number) >= left && (xmin[row] as number) <= right;
+          if (across && (ymax[row] as number) >= top && (ymin[row] as number) <= bottom) mask[row] = 1;
+        }
+        return mask;
+      }
+      case 'polygon': {
+        const [x, y] = [this.numbers('x'), this.numbers('y')];
+        const isInside = insideOf(filter.points);
+        for (let row = 0; row < rows; row += 1) if (isInside(x[row] as number, y[row] as number)) mask[row] = 1;
+        return mask;
+      }
+    }
+  }
+
+  #maskNulls(column: TableColumn, isNull: boolean, mask: Uint8Array): void {
+    if (column.type === 'number') {
+      const values = this.numbers(column.source);
+      for (let row = 0; row < this.rows; row += 1) if (Number.isNaN(values[row]) === isNull) mask[row] = 1;
+      return;
+    }
+    const { codes } = this.texts(column);
+    for (let row = 0; row < this.rows; row += 1) if ((codes[row] === 0) === isNull) mask[row] = 1;
+  }
+}
+
+/** Tests whether a position is inside a polygon (even-odd rule). Most positions are outside its box. */
+function insideOf(points: readonly (readonly [number, number])[]): (x: number, y: number) => boolean {
+  const [xs, ys] = [Float64Array.from(points, ([x]) => x), Float64Array.from(points, ([, y]) => y)];
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x, y] of points) {
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+  }
+  return (x, y) => {
+    if (!(x >= left && x <= right && y >= top && y <= bottom)) return false;
+    let isInside = false;
+    for (let i = 0, j = xs.length - 1; i < xs.length; j = i, i += 1) {
+      const [xi, yi, xj, yj] = [xs[i] as number, ys[i] as number, xs[j] as number, ys[j] as number];
+      if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) isInside = !isInside;
+    }
+    return isInside;
+  };
+}

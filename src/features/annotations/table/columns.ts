@@ -1,0 +1,96 @@
+import { BadParameterError } from '../../../errors.js';
+import { baseColumns, idColumns, type SegmentColumn, type SegmentHeader } from '../elements/packs/segment.js';
+
+/** A column of a table, as clients name it. */
+export interface TableColumn {
+  name: string;
+  type: 'id' | 'number' | 'boolean' | 'text';
+  /** Name of the stored columns that its values come from. */
+  source: string;
+  /** Whether texts can be numbers too: a text column of mixed values shows these as texts. */
+  isMixed: boolean;
+}
+
+/** Most columns that a table has. */
+const maxColumns = 1000;
+
+/** Ending of the second column of a name with numbers and others, which has the numbers. */
+const numberEnding = '#number';
+
+/** The columns of a table from what is in its segments, and whether elements have further names. */
+export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
+  const found = new Map<string, { numbers: boolean; texts: boolean; onlyBooleans: boolean }>();
+  let isCut = false;
+  for (const header of headers) {
+    if (header.isCut === true) isCut = true;
+    for (const { name, kind, isBoolean = false } of header.columns) {
+      if (!name.startsWith('/')) continue;
+      let seen = found.get(name);
+      if (seen === undefined) {
+        seen = { numbers: false, texts: false, onlyBooleans: true };
+        found.set(name, seen);
+      }
+      if (kind === 'number') seen.numbers = true;
+      else {
+        seen.texts = true;
+        if (!isBoolean) seen.onlyBooleans = false;
+      }
+    }
+  }
+  const texts = new Set(['type', 'group', 'label']);
+  const columns: TableColumn[] = baseColumns.map((name) => {
+    return { name, type: name === 'id' ? 'id' : texts.has(name) ? 'text' : 'number', source: name, isMixed: false };
+  });
+  for (const [name, { numbers, texts: hasTexts, onlyBooleans }] of found) {
+    const isMixed = numbers && hasTexts;
+    const type = !hasTexts ? 'number' : onlyBooleans && !numbers ? 'boolean' : 'text';
+    columns.push({ name, type, source: name, isMixed });
+    const second = `${name}${numberEnding}`;
+    if (isMixed && !found.has(second)) columns.push({ name: second, type: 'number', source: name, isMixed: false });
+  }
+  if (columns.length > maxColumns) isCut = true;
+  return { columns: columns.slice(0, maxColumns), isCut };
+}
+
+/** The stored columns of a segment that columns of a table need. */
+export function storedColumns(header: SegmentHeader, columns: Iterable<TableColumn>): SegmentColumn[] {
+  const wanted = new Set<string>();
+  for (const { source, type, isMixed } of columns) {
+    if (type === 'id') for (const name of idColumns) wanted.add(`number ${name}`);
+    else if (type === 'number') wanted.add(`number ${source}`);
+    else wanted.add(`text ${source}`);
+    if (isMixed) wanted.add(`number ${source}`);
+  }
+  return header.columns.filter(({ kind, name }) => wanted.has(`${kind} ${name}`));
+}
+
+/** Finds columns by name. */
+export class ColumnNames {
+  readonly #byName: ReadonlyMap<string, TableColumn>;
+
+  constructor(readonly columns: readonly TableColumn[]) {
+    this.#byName = new Map(columns.map((column) => [column.name, column]));
+  }
+
+  /** @throws BadParameterError for a name that no column has. */
+  find(name: string): TableColumn {
+    const column = this.#byName.get(name);
+    if (column !== undefined) return column;
+    throw new BadParameterError(`The table has no column ${JSON.stringify(name.slice(0, 200))}.`);
+  }
+
+  /** @throws BadParameterError also for a column that does not have numbers. */
+  findNumbers(name: string): TableColumn {
+    const column = this.find(name);
+    if (column.type === 'number') return column;
+    throw new BadParameterError(`The column ${JSON.stringify(name)} does not hold numbers.`);
+  }
+
+  /** The columns of a list of names. @throws BadParameterError for one that is no list of names of columns. */
+  findAll(names: readonly unknown[]): TableColumn[] {
+    return names.map((name) => {
+      if (typeof name !== 'string') throw new BadParameterError('columns must be a list of names of columns.');
+      return this.find(name);
+    });
+  }
+}

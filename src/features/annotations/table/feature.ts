@@ -1,0 +1,18 @@
+import { bindRoutes } from '../../../http/route.js';
+import type { Feature } from '../../feature.js';
+import type { Items } from '../../items/items.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import { TableBlocks, tableThreads } from './blocks.js';
+import { annotationTableRoutes } from './table.routes.js';
+import { Tables } from './tables.js';
+
+/** Tables of the elements of annotations: their measurements, filtered, counted, summed up, and as files. */
+export const tableFeature: Feature<{ items: Items; annotations: AnnotationServices }, null> = {
+  open({ items, annotations }, onClose) {
+    const threads = tableThreads();
+    onClose(() => threads.close());
+    const blocks = new TableBlocks(annotations.store, threads);
+    const tables = new Tables(threads);
+    return { offers: null, routes: bindRoutes(annotationTableRoutes, { annotations, items, blocks, tables }) };
+  },
+};

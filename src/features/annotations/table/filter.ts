@@ -1,0 +1,190 @@
+import { BadParameterError } from '../../../errors.js';
+import type { ColumnNames, TableColumn } from './columns.js';
+
+/** A value that a condition names. */
+type Value = string | number | boolean;
+
+/** A checked filter: which elements to take. */
+export type TableFilter =
+  | { kind: 'number'; column: TableColumn; gte: number; lte: number; in: number[] | null }
+  | { kind: 'values'; column: TableColumn; in: Value[] }
+  | { kind: 'null'; column: TableColumn; isNull: boolean }
+  | { kind: 'box'; box: [left: number, top: number, right: number, bottom: number] }
+  | { kind: 'polygon'; points: [x: number, y: number][] }
+  | { kind: 'and' | 'or'; parts: TableFilter[] }
+  | { kind: 'not'; part: TableFilter };
+
+/** How deep conditions may be nested. */
+const maxDepth = 8;
+const maxConditions = 200;
+/** Values of all `in` together. */
+const maxValues = 20_000;
+/** Points of all regions together. */
+const maxPoints = 5000;
+
+type Json = Record<string, unknown>;
+
+function bad(message: string): BadParameterError {
+  return new BadParameterError(`filter: ${message}`);
+}
+
+/** Checks a filter. `undefined` takes all elements. @throws BadParameterError that says which part is wrong. */
+export function parseFilter(value: unknown, names: ColumnNames): TableFilter | null {
+  if (value === undefined || value === null) return null;
+  return new Parser(names).parse(value, maxDepth);
+}
+
+class Parser {
+  #conditions = 0;
+  #values = 0;
+  #points = 0;
+
+  constructor(private readonly names: ColumnNames) {}
+
+  parse(value: unknown, depth: number): TableFilter {
+    if (depth === 0) throw bad(`conditions are nested deeper than ${maxDepth} levels.`);
+    this.#conditions += 1;
+    if (this.#conditions > maxConditions) throw bad(`there are more than ${maxConditions} conditions.`);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('a condition must be an object.');
+    const condition = value as Json;
+    const keys = Object.keys(condition);
+    const [first] = keys;
+    if (first === 'and' || first === 'or') {
+      requireOnly(keys, [first]);
+      const parts = condition[first];
+      if (!Array.isArray(parts) || parts.length === 0) throw bad(`${first} must be a list of conditions.`);
+      return { kind: first, parts: (parts as unknown[]).map((part) => this.parse(part, depth - 1)) };
+    }
+    if (first === 'not') {
+      requireOnly(keys, [first]);
+      return { kind: 'not', part: this.parse(condition.not, depth - 1) };
+    }
+    if (first === 'region') {
+      requireOnly(keys, [first]);
+      return this.#region(condition.region);
+    }
+    if (!('column' in condition)) throw bad('a condition must have one of column, region, and, or, not.');
+    requireOnly(keys, ['column', 'gte', 'lte', 'in', 'null']);
+    return this.#ofColumn(condition);
+  }
+
+  #ofColumn(condition: Json): TableFilter {
+    if (typeof condition.column !== 'string') throw bad('column must be the name of a column.');
+    const column = this.names.find(condition.column);
+    const name = JSON.stringify(column.name);
+    const { gte, lte, in: listed, null: isNull } = condition;
+    const parts: TableFilter[] = [];
+    if (isNull !== undefined) {
+      if (typeof isNull !== 'boolean') throw bad(`null of ${name} must be true or false.`);
+      parts.push({ kind: 'null', column, isNull });
+    }
+    if (gte !== undefined || lte !== undefined) {
+      if (column.type !== 'number') throw bad(`gte and lte need a column of numbers, which ${name} is not.`);
+      const numbers = { gte: limitOf(gte, -Infinity, `gte of ${name}`), lte: limitOf(lte, Infinity, `lte of ${name}`) };
+      parts.push({ kind: 'number', column, ...numbers, in: null });
+    }
+    if (listed !== undefined) parts.push(this.#listed(listed, column));
+    if (parts.length === 0) throw bad(`the condition on ${name} has none of gte, lte, in, null.`);
+    return parts.length === 1 ? parts[0]! : { kind: 'and', parts };
+  }
+
+  #listed(listed: unknown, column: TableColumn): TableFilter {
+    const name = JSON.stringify(column.name);
+    if (!Array.isArray(listed)) throw bad(`in of ${name} must be a list.`);
+    this.#values += listed.length;
+    if (this.#values > maxValues) throw bad(`there are more than ${maxValues} values in lists.`);
+    const type = column.type === 'number' ? 'number' : column.type === 'boolean' ? 'boolean' : 'string';
+    if ((listed as unknown[]).some((value) => typeof value !== type)) {
+      throw bad(`in of ${name} must be a list of ${type === 'string' ? 'texts' : `${type}s`}.`);
+    }
+    if (type === 'number') return { kind: 'number', column, gte: -Infinity, lte: Infinity, in: listed as number[] };
+    return { kind: 'values', column, in: listed as Value[] };
+  }
+
+  #region(region: unknown): TableFilter {
+    const problem = 'region must be [left, top, right, bottom], or a list of at least 3 points [x, y].';
+    if (!Array.isArray(region)) throw bad(problem);
+    if (region.length === 4 && region.every((value) => typeof value === 'number' && Number.isFinite(value))) {
+      return { kind: 'box', box: region as [number, number, number, number] };
+    }
+    this.#points += region.length;
+    if (this.#points > maxPoints) throw bad(`regions have more than ${maxPoints} points.`);
+    const isPoint = (point: unknown) =>
+      Array.isArray(point) && point.length === 2 && point.every((value) => typeof value === 'number' && Number.isFinite(value));
+    if (region.length < 3 || !region.every(isPoint)) throw bad(problem);
+    return { kind: 'polygon', points: region as [number, number][] };
+  }
+}
+
+function limitOf(value: unknown, byDefault: number, name: string): number {
+  if (value === undefined) return byDefault;
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw bad(`${name} must be a number.`);
+  return value;
+}
+
+function requireOnly(keys: readonly string[], allowed: readonly string[]): void {
+  const other = keys.find((key) => !allowed.includes(key));
+  if (other === undefined) return;
+  throw bad(`${JSON.stringify(other.slice(0, 200))} is not allowed here; allowed: ${allowed.join(', ')}.`);
+}
+
+/** Columns of the box and of the centroid, for regions. */
+const boxSources = ['xmin', 'ymin', 'xmax', 'ymax'];
+const centreSources = ['x', 'y'];
+
+/** The columns that a filter needs. */
+export function filterColumns(filter: TableFilter | null, names: ColumnNames): TableColumn[] {
+  if (filter === null) return [];
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.parts.flatMap((part) => filterColumns(part, names));
+    case 'not':
+      return filterColumns(filter.part, names);
+    case 'box':
+      return boxSources.map((name) => names.find(name));
+    case 'polygon':
+      return centreSources.map((name) => names.find(name));
+    case 'number':
+    case 'values':
+    case 'null':
+      return [filter.column];
+  }
+}
+
+/** Smallest and largest number of a stored column. */
+export type Limits = (source: string) => { low: number; high: number } | null;
+
+/** Whether a part of a table may have elements to take, from the limits of its columns of numbers. */
+export function mayMatch(filter: TableFilter | null, limits: Limits): boolean {
+  if (filter === null) return true;
+  switch (filter.kind) {
+    case 'and':
+      return filter.parts.every((part) => mayMatch(part, limits));
+    case 'or':
+      return filter.parts.some((part) => mayMatch(part, limits));
+    case 'number': {
+      const found = limits(filter.column.source);
+      if (found === null) return false;
+      return filter.gte <= found.high && filter.lte >= found.low;
+    }
+    case 'box': {
+      const [left, top, right, bottom] = filter.box;
+      const within = (source: string, low: number, high: number) => {
+        const found = limits(source);
+        return found === null || (low <= found.high && high >= found.low);
+      };
+      return (
+        within('xmin', -Infinity, right) &&
+        within('xmax', left, Infinity) &&
+        within('ymin', -Infinity, bottom) &&
+        within('ymax', top, Infinity)
+      );
+    }
+    case 'not':
+    case 'polygon':
+    case 'values':
+    case 'null':
+      return true;
+  }
+}

@@ -1,0 +1,116 @@
+import {
+  anyInteger,
+  anyNumber,
+  anyText,
+  anything,
+  component,
+  listOf,
+  mapOf,
+  objectOf,
+  orNull,
+  truth,
+} from '../../../http/schemas.js';
+
+const cell = { type: ['string', 'number', 'boolean', 'null'] } as const;
+
+const columnType = { type: 'string', enum: ['id', 'number', 'boolean', 'text'] } as const;
+
+/** The columns of a table. */
+export const tableSchema = component(
+  'AnnotationTable',
+  objectOf({
+    _version: anyInteger,
+    rows: { ...anyInteger, description: 'Number of elements.' },
+    isCut: { ...truth, description: 'Whether elements have more names than the table has columns.' },
+    columns: listOf(
+      objectOf(
+        { name: anyText, type: columnType, count: anyInteger, nulls: anyInteger },
+        {
+          min: anyNumber,
+          max: anyNumber,
+          mean: anyNumber,
+          quantiles: { ...mapOf(anyNumber), description: 'By their fractions: `{"0.5": median}`.' },
+          distinct: { ...anyInteger, description: 'Number of different values.' },
+          categories: {
+            ...listOf(objectOf({ value: cell, count: anyInteger })),
+            description: 'The 100 most frequent values.',
+          },
+        },
+      ),
+    ),
+  }),
+);
+
+/** A page of rows. */
+export const rowsSchema = component(
+  'AnnotationTableRows',
+  objectOf({
+    _version: anyInteger,
+    total: { ...anyInteger, description: 'Number of elements that the filter takes.' },
+    offset: anyInteger,
+    columns: listOf(anyText),
+    rows: listOf(listOf(cell)),
+  }),
+);
+
+const axis = objectOf({ column: anyText, low: anyNumber, high: anyNumber, bins: anyInteger });
+
+/** Counts in bins. */
+export const histogramSchema = component(
+  'AnnotationTableHistogram',
+  objectOf({
+    _version: anyInteger,
+    x: axis,
+    y: orNull(axis),
+    by: orNull(anyText),
+    categories: listOf(
+      objectOf({
+        value: cell,
+        counts: { ...listOf(anyInteger), description: 'One count for each bin; with `y` those of the first bin of x first.' },
+        nulls: anyInteger,
+        outside: anyInteger,
+      }),
+    ),
+  }),
+);
+
+const columnSummary = objectOf({
+  count: anyInteger,
+  mean: orNull(anyNumber),
+  deviation: { ...orNull(anyNumber), description: 'Standard deviation of a sample.' },
+  min: orNull(anyNumber),
+  max: orNull(anyNumber),
+});
+
+/** Sums of columns, by category. */
+export const summarySchema = component(
+  'AnnotationTableSummary',
+  objectOf({
+    _version: anyInteger,
+    by: orNull(anyText),
+    categories: listOf(objectOf({ value: cell, count: anyInteger, columns: mapOf(columnSummary) })),
+  }),
+);
+
+/** Ids of elements. */
+export const idsSchema = component(
+  'AnnotationTableIds',
+  objectOf({ _version: anyInteger, count: anyInteger, ids: listOf(anyText) }),
+);
+
+/** A filter; `parseFilter` checks it. */
+export const filterSchema = component('AnnotationTableFilter', {
+  type: 'object',
+  description: 'One condition; see docs/tables.md.',
+  properties: {
+    column: anyText,
+    gte: anyNumber,
+    lte: anyNumber,
+    in: listOf(anything),
+    null: truth,
+    region: listOf(anything),
+    and: listOf({ type: 'object' }),
+    or: listOf({ type: 'object' }),
+    not: { type: 'object' },
+  },
+});

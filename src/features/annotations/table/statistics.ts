@@ -1,0 +1,256 @@
+import { Block, type BlockInput, type Cell } from './block.js';
+import type { TableColumn } from './columns.js';
+import type { TableFilter } from './filter.js';
+
+/** Most values that quantiles are computed from; of more, evenly spaced ones. */
+const maxSample = 1_000_000;
+/** Categories that a description lists, those with most elements first. */
+const listedCategories = 100;
+const quantiles = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
+
+/** A column as it is described to clients. */
+export interface ColumnDescription {
+  name: string;
+  type: TableColumn['type'];
+  count: number;
+  nulls: number;
+  min?: number;
+  max?: number;
+  mean?: number;
+  quantiles?: Record<string, number>;
+  distinct?: number;
+  categories?: { value: Cell; count: number }[];
+}
+
+/** Describes columns over all blocks of a table. */
+export function describe({ columns, blocks }: { columns: TableColumn[]; blocks: BlockInput[] }): ColumnDescription[] {
+  const read = blocks.map((input) => {
+    const block = new Block(input);
+    return { block, rows: block.select(null) };
+  });
+  return columns.map((column) => {
+    const all = read.reduce((sum, { rows }) => sum + rows.length, 0);
+    if (column.type === 'id') return { name: column.name, type: column.type, count: all, nulls: 0 };
+    return column.type === 'number' ? describeNumbers(column, read, all) : describeTexts(column, read, all);
+  });
+}
+
+type ReadBlocks = readonly { block: Block; rows: Uint32Array }[];
+
+function describeNumbers(column: TableColumn, read: ReadBlocks, all: number): ColumnDescription {
+  const values = new Float64Array(all);
+  let count = 0;
+  let sum = 0;
+  for (const { block, rows } of read) {
+    const numbers = block.numbers(column.source);
+    for (const row of rows) {
+      const value = numbers[row] as number;
+      if (Number.isNaN(value)) continue;
+      values[count++] = value;
+      sum += value;
+    }
+  }
+  const description: ColumnDescription = { name: column.name, type: column.type, count, nulls: all - count };
+  if (count === 0) return description;
+  let [min, max] = [Infinity, -Infinity];
+  for (let i = 0; i < count; i += 1) {
+    const value = values[i] as number;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  const every = Math.ceil(count / maxSample);
+  const sample =
+    every === 1
+      ? values.subarray(0, count)
+      : Float64Array.from({ length: Math.floor(count / every) }, (_, i) => values[i * every]!);
+  sample.sort();
+  description.min = min;
+  description.max = max;
+  if (Number.isFinite(sum)) description.mean = sum / count;
+  description.quantiles = Object.fromEntries(quantiles.map((quantile) => [String(quantile), quantileOf(sample, quantile)]));
+  return description;
+}
+
+/** Between the two nearest values in proportion, as most programs have it. */
+function quantileOf(sorted: Float64Array, quantile: number): number {
+  const at = (sorted.length - 1) * quantile;
+  const [low, high] = [sorted[Math.floor(at)] as number, sorted[Math.ceil(at)] as number];
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+function describeTexts(column: TableColumn, read: ReadBlocks, all: number): ColumnDescription {
+  const counts = new Map<Cell, number>();
+  let count = 0;
+  for (const { block, rows } of read) {
+    for (const [value, inBlock] of countTexts(block, column, rows)) {
+      counts.set(value, (counts.get(value) ?? 0) + inBlock);
+      count += inBlock;
+    }
+  }
+  const listed = [...counts].sort(byCount).slice(0, listedCategories);
+  const categories = listed.map(([value, inAll]) => ({ value, count: inAll }));
+  return { name: column.name, type: column.type, count, nulls: all - count, distinct: counts.size, categories };
+}
+
+/** Most first; the same number by value, so that answers do not depend on the order of blocks. */
+export function byCount([a, countA]: [Cell, number], [b, countB]: [Cell, number]): number {
+  return countB - countA || (String(a) < String(b) ? -1 : 1);
+}
+
+function countTexts(block: Block, column: TableColumn, rows: Uint32Array): [Cell, number][] {
+  const { codes, texts } = block.texts(column);
+  const counts = new Uint32Array(texts.length + 1);
+  for (const row of rows) counts[codes[row] as number]! += 1;
+  return texts.flatMap((text, i): [Cell, number][] => (counts[i + 1] === 0 ? [] : [[text, counts[i + 1]!]]));
+}
+
+/** Which category of each row: an index in `values`. */
+function categoriesOf(block: Block, by: TableColumn | null): { values: Cell[]; indexOf: (row: number) => number } {
+  if (by === null) return { values: [null], indexOf: () => 0 };
+  const { codes, texts } = block.texts(by);
+  return { values: [null, ...texts], indexOf: (row) => codes[row] as number };
+}
+
+/** An axis of a histogram. */
+export interface Axis {
+  column: TableColumn;
+  low: number;
+  high: number;
+  bins: number;
+}
+
+/** The counts of one category: bins of x, or rows of bins of y for each bin of x. */
+export interface CategoryCounts {
+  value: Cell;
+  counts: Uint32Array;
+  /** Elements without a value on an axis, and those outside of it. */
+  nulls: number;
+  outside: number;
+}
+
+/** Counts the elements of a block in bins. The last bin includes its upper end. */
+export function histogram({
+  block: input,
+  filter,
+  axes,
+  by,
+}: {
+  block: BlockInput;
+  filter: TableFilter | null;
+  axes: Axis[];
+  by: TableColumn | null;
+}): CategoryCounts[] {
+  const block = new Block(input);
+  const { values, indexOf } = categoriesOf(block, by);
+  const size = axes.reduce((product, { bins }) => product * bins, 1);
+  const found = new Map<number, CategoryCounts>();
+  const columns = axes.map(({ column }) => block.numbers(column.source));
+  for (const row of block.select(filter)) {
+    const category = indexOf(row);
+    let into = found.get(category);
+    if (into === undefined) {
+      into = { value: values[category] as Cell, counts: new Uint32Array(size), nulls: 0, outside: 0 };
+      found.set(category, into);
+      if (found.size > maxCategories) break;
+    }
+    let bin = 0;
+    for (let i = 0; i < axes.length; i += 1) {
+      const at = binOf(columns[i]![row] as number, axes[i] as Axis);
+      if (at < 0) {
+        bin = at;
+        break;
+      }
+      bin = bin * axes[i]!.bins + at;
+    }
+    if (bin === isNull) into.nulls += 1;
+    else if (bin === isOutside) into.outside += 1;
+    else into.counts[bin]! += 1;
+  }
+  return [...found.values()];
+}
+
+/** Most categories that are told apart. */
+export const maxCategories = 1000;
+
+const isNull = -1;
+const isOutside = -2;
+
+function binOf(value: number, { low, high, bins }: Axis): number {
+  if (Number.isNaN(value)) return isNull;
+  if (value < low || value > high) return isOutside;
+  if (value === high) return bins - 1;
+  // Halves, because a difference of numbers may be beyond what one can hold.
+  return Math.min(bins - 1, Math.floor(((value / 2 - low / 2) / (high / 2 - low / 2)) * bins));
+}
+
+/** Counts, mean and sum of squared differences from it, for merging. */
+export interface Moments {
+  count: number;
+  mean: number;
+  squares: number;
+  min: number;
+  max: number;
+}
+
+/** What a block has of a category: its elements, and the moments of each column. */
+export interface CategoryMoments {
+  value: Cell;
+  count: number;
+  columns: Moments[];
+}
+
+const noMoments = (): Moments => ({ count: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity });
+
+/** Sums up the columns of a block by category. */
+export function summarize({
+  block: input,
+  filter,
+  columns,
+  by,
+}: {
+  block: BlockInput;
+  filter: TableFilter | null;
+  columns: TableColumn[];
+  by: TableColumn | null;
+}): CategoryMoments[] {
+  const block = new Block(input);
+  const { values, indexOf } = categoriesOf(block, by);
+  const found = new Map<number, CategoryMoments>();
+  const numbers = columns.map(({ source }) => block.numbers(source));
+  for (const row of block.select(filter)) {
+    const category = indexOf(row);
+    let into = found.get(category);
+    if (into === undefined) {
+      into = { value: values[category] as Cell, count: 0, columns: columns.map(noMoments) };
+      found.set(category, into);
+      if (found.size > maxCategories) break;
+    }
+    into.count += 1;
+    for (let i = 0; i < numbers.length; i += 1) {
+      const value = numbers[i]![row] as number;
+      if (Number.isNaN(value)) continue;
+      const moments = into.columns[i] as Moments;
+      moments.count += 1;
+      const difference = value - moments.mean;
+      moments.mean += difference / moments.count;
+      moments.squares += difference * (value - moments.mean);
+      if (value < moments.min) moments.min = value;
+      if (value > moments.max) moments.max = value;
+    }
+  }
+  return [...found.values()];
+}
+
+/** The moments of two sets of values together. */
+export function mergeMoments(a: Moments, b: Moments): Moments {
+  const count = a.count + b.count;
+  if (count === 0) return noMoments();
+  const difference = b.mean - a.mean;
+  return {
+    count,
+    mean: a.mean + (difference * b.count) / count,
+    squares: a.squares + b.squares + (difference * difference * a.count * b.count) / count,
+    min: Math.min(a.min, b.min),
+    max: Math.max(a.max, b.max),
+  };
+}

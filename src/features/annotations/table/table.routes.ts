@@ -1,0 +1,326 @@
+import type { IncomingMessage } from 'node:http';
+import { callerName } from '../../../core/concurrency/queues.js';
+import { BadParameterError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import { answerConditional } from '../../../http/conditional.js';
+import { integer, json, number, required, sortDirection, text } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { routeDefiner } from '../../../http/route.js';
+import { objectOf, anyInteger } from '../../../http/schemas.js';
+import { scopes } from '../../../http/scopes.js';
+import { mayRead } from '../access/authorize.js';
+import type { AnnotationContext } from '../context.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import { annotationPath } from '../parameters.js';
+import { enqueueInParts, streamOf } from '../streams.js';
+import { annotationHeaders, annotationTag, privately } from '../views.js';
+import type { OpenTable, TableBlocks } from './blocks.js';
+import type { ColumnNames, TableColumn } from './columns.js';
+import { parseFilter } from './filter.js';
+import { filterSchema, histogramSchema, idsSchema, rowsSchema, summarySchema, tableSchema } from './schemas.js';
+import type { Axis } from './statistics.js';
+import { limitsOf, type TableQuestion, type Tables } from './tables.js';
+
+/** The context of the routes of tables. */
+export interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
+  blocks: TableBlocks;
+  tables: Tables;
+}
+
+const defineRoute = routeDefiner<TableContext>();
+
+const filter = json({
+  kind: 'object',
+  description:
+    'Elements to take, as a condition: {"column", "gte", "lte", "in", "null"}, {"region": [left, top, right, bottom] or points}, {"and": […]}, {"or": […]} or {"not": …}. Default: all.',
+});
+
+const columnsParameter = json({ kind: 'array', description: 'Names of columns, as a JSON list. Default: all.' });
+
+const errors = [
+  'bad-parameter',
+  'bad-value',
+  'invalid',
+  'unknown-id',
+  'access-denied',
+  'precondition-failed',
+  'not-implemented',
+  'unavailable',
+  'busy',
+] as const;
+
+const reading = {
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: annotationPath,
+  errors,
+  authorize: mayRead,
+} as const;
+
+/** Cells of one answer; more are several pages, or a file. */
+const maxCells = 100_000;
+const maxRows = 10_000;
+/** Bins of an answer without and with categories. */
+const maxBins = 65_536;
+const maxBinsOfCategory = 1024;
+/** Ids of one answer. */
+const maxIds = 1_000_000;
+/** Columns that are summed up when none are named. */
+const summedByDefault = 50;
+
+interface Asking {
+  granted: AnnotationRecord;
+  sent: Readonly<Record<string, string>>;
+  caller: Caller | null;
+  headers: IncomingMessage['headers'];
+  signal: AbortSignal;
+}
+
+/** Opens the table of an annotation and answers with what `make` returns; 304 where the client has it. */
+async function answer(
+  route: string,
+  { granted: annotation, sent, caller, headers, signal }: Asking,
+  { annotations, blocks }: TableContext,
+  make: (table: OpenTable) => Promise<object>,
+): Promise<Reply> {
+  const level = await annotations.permissions.shownLevel(annotation, caller);
+  const tag = annotationTag(annotation, level, { route, sent });
+  const replyHeaders = annotationHeaders(tag);
+  const known = answerConditional(headers, tag, replyHeaders);
+  if (known !== null) return known;
+  const work = async () => make(await blocks.open(annotation.elements, signal));
+  const value = await annotations.reading.run(work, { signal, caller: callerName(caller) });
+  return Reply.json({ _version: annotation.version, ...value }, { headers: replyHeaders });
+}
+
+function question(table: OpenTable, condition: unknown, signal: AbortSignal): TableQuestion {
+  return { table, filter: parseFilter(condition, table.names), signal };
+}
+
+function columnsOf(names: ColumnNames, listed: readonly unknown[] | undefined): TableColumn[] {
+  return listed === undefined ? [...names.columns] : names.findAll(listed);
+}
+
+function columnOrNull(names: ColumnNames, name: string | undefined): TableColumn | null {
+  return name === undefined ? null : names.find(name);
+}
+
+const describe = defineRoute({
+  ...reading,
+  method: 'get',
+  path: '/annotation/:id/table',
+  summary: 'Describe the table of the elements of an annotation: its columns with their types, ranges, quantiles and categories.',
+  returns: { schema: tableSchema },
+  handle: (input, context) =>
+    answer('table', input, context, async (table) => {
+      const columns = await context.tables.describe({ table, signal: input.signal });
+      return { rows: input.granted.elements.count, isCut: table.isCut, columns };
+    }),
+});
+
+const rows = defineRoute({
+  ...reading,
+  method: 'get',
+  path: '/annotation/:id/table/rows',
+  summary: 'Get rows of the table of an annotation: one page, filtered and in the order of a column.',
+  query: {
+    filter,
+    columns: columnsParameter,
+    sort: text({ description: 'Column to order by; elements without a value come last. Default: `order`.' }),
+    sortdir: sortDirection(),
+    limit: integer({ minimum: 0, maximum: maxRows, description: 'Most rows. Default: 100.' }),
+    offset: integer({ minimum: 0, description: 'Rows to skip. Default: 0.' }),
+  },
+  returns: { schema: rowsSchema },
+  handle: (input, context) =>
+    answer('table/rows', input, context, async (table) => {
+      const { query, signal } = input;
+      const { limit = 100, offset = 0, sort = 'order', sortdir = 1 } = query;
+      const columns = columnsOf(table.names, query.columns);
+      if (columns.length * limit > maxCells) {
+        throw new BadParameterError(
+          `${limit} rows of ${columns.length} columns are more than ${maxCells} values. Name fewer columns, or lower the limit.`,
+        );
+      }
+      const page = { columns, by: table.names.find(sort), descending: sortdir === -1, offset, limit };
+      const found = await context.tables.rows(question(table, query.filter, signal), page);
+      return { total: found.total, offset, columns: columns.map(({ name }) => name), rows: found.rows };
+    }),
+});
+
+const binning = { minimum: 1, maximum: maxBins };
+
+const histogram = defineRoute({
+  ...reading,
+  method: 'get',
+  path: '/annotation/:id/table/histogram',
+  summary: 'Count the elements of an annotation in bins of one or two columns, by category.',
+  query: {
+    filter,
+    x: required(text({ description: 'Column of numbers.' })),
+    y: text({ description: 'A second column of numbers.' }),
+    bins: integer({ ...binning, description: 'Bins of x. Default: 50.' }),
+    ybins: integer({ ...binning, description: 'Bins of y. Default: as many as of x.' }),
+    low: number({ description: 'Where the bins of x begin. Default: at the smallest value of all elements.' }),
+    high: number({ description: 'Where the bins of x end, which is part of the last one. Default: at the largest value.' }),
+    ylow: number({ description: 'As `low`, of y.' }),
+    yhigh: number({ description: 'As `high`, of y.' }),
+    by: text({ description: 'Column whose values are counted separately, such as `group`.' }),
+  },
+  returns: { schema: histogramSchema },
+  handle: (input, context) =>
+    answer('table/histogram', input, context, async (table) => {
+      const { query, signal } = input;
+      const { bins = 50, ybins = bins } = query;
+      const x = axisOf(table, query.x, { bins, low: query.low, high: query.high });
+      const y = query.y === undefined ? null : axisOf(table, query.y, { bins: ybins, low: query.ylow, high: query.yhigh });
+      const by = columnOrNull(table.names, query.by);
+      requireCategories(by);
+      const all = bins * (y === null ? 1 : ybins);
+      const most = by === null ? maxBins : maxBinsOfCategory;
+      if (all > most)
+        throw new BadParameterError(
+          `${all} bins are more than the ${most} that one answer has${by === null ? '' : ' with `by`'}.`,
+        );
+      const axes = y === null ? [x] : [x, y];
+      const categories = await context.tables.histogram(question(table, query.filter, signal), axes, by);
+      const shown = categories.map(({ counts, ...category }) => ({ ...category, counts: [...counts] }));
+      return { x: shownAxis(x), y: y === null ? null : shownAxis(y), by: by?.name ?? null, categories: shown };
+    }),
+});
+
+/** Numbers and ids are no categories. */
+function requireCategories(by: TableColumn | null): void {
+  if (by === null || by.type === 'text' || by.type === 'boolean') return;
+  throw new BadParameterError(`The column ${JSON.stringify(by.name)} does not hold categories.`);
+}
+
+function shownAxis({ column, low, high, bins }: Axis): object {
+  return { column: column.name, low, high, bins };
+}
+
+function axisOf(
+  table: OpenTable,
+  name: string,
+  { bins, low: from, high: to }: { bins: number; low: number | undefined; high: number | undefined },
+): Axis {
+  const column = table.names.findNumbers(name);
+  let [least, most] = [Infinity, -Infinity];
+  for (const { header } of table.blocks) {
+    const limits = limitsOf(header, column.source);
+    if (limits === null) continue;
+    least = Math.min(least, limits.low);
+    most = Math.max(most, limits.high);
+  }
+  // No values, or the original order, which has no limits in the parts.
+  if (!Number.isFinite(least) || !Number.isFinite(most))
+    [least, most] = [0, table.blocks.reduce((sum, { header }) => sum + header.rows, 0)];
+  let [low, high] = [from ?? least, to ?? most];
+  if (low > high) throw new BadParameterError(`The bins of ${JSON.stringify(name)} begin at ${low}, after their end at ${high}.`);
+  if (low === high) [low, high] = [low - 0.5, high + 0.5];
+  return { column, low, high, bins };
+}
+
+const summary = defineRoute({
+  ...reading,
+  method: 'get',
+  path: '/annotation/:id/table/summary',
+  summary: 'Get counts, means and standard deviations of columns of an annotation, by category.',
+  query: {
+    filter,
+    columns: json({
+      kind: 'array',
+      description: `Columns of numbers, as a JSON list. Default: area, length and measurements, the first ${summedByDefault}.`,
+    }),
+    by: text({ description: 'Column whose values are summed up separately, such as `group`.' }),
+  },
+  returns: { schema: summarySchema },
+  handle: (input, context) =>
+    answer('table/summary', input, context, async (table) => {
+      const { query, signal } = input;
+      const columns = summedColumns(table.names, query.columns);
+      const by = columnOrNull(table.names, query.by);
+      requireCategories(by);
+      const categories = await context.tables.summarize(question(table, query.filter, signal), columns, by);
+      return { by: by?.name ?? null, categories };
+    }),
+});
+
+function summedColumns(names: ColumnNames, listed: readonly unknown[] | undefined): TableColumn[] {
+  if (listed !== undefined) return names.findAll(listed).map(({ name }) => names.findNumbers(name));
+  const measured = names.columns.filter(({ name, type }) => {
+    return type === 'number' && (name === 'area' || name === 'length' || name.startsWith('/'));
+  });
+  return measured.slice(0, summedByDefault);
+}
+
+const ids = defineRoute({
+  method: 'post',
+  path: '/annotation/:id/table/ids',
+  summary: 'Get the ids of the elements of an annotation that a filter takes.',
+  description: `Changes nothing. The body is {filter, limit}: a filter, and how many ids to send at most, up to ${maxIds}.`,
+  access: 'public',
+  scope: scopes.read,
+  params: annotationPath,
+  body: 'json-object',
+  accepts: objectOf({}, { filter: filterSchema, limit: anyInteger }),
+  returns: { schema: idsSchema },
+  errors,
+  authorize: mayRead,
+  async handle({ granted: annotation, body, caller, signal }, { annotations, blocks, tables }) {
+    const { filter: condition, limit = maxIds } = body;
+    if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 0 || limit > maxIds) {
+      throw new BadParameterError(`limit must be a whole number from 0 to ${maxIds}.`);
+    }
+    const work = async () => {
+      const table = await blocks.open(annotation.elements, signal);
+      return tables.ids(question(table, condition, signal), limit);
+    };
+    const { count, texts } = await annotations.reading.run(work, { signal, caller: callerName(caller) });
+    const pieces = (function* () {
+      yield Buffer.from(`{"_version":${annotation.version},"count":${count},"ids":[`);
+      for (const [i, piece] of texts.entries()) {
+        if (i > 0) yield Buffer.from(',');
+        yield Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+      }
+      yield Buffer.from(']}');
+    })();
+    return Reply.stream(streamOf(asyncly(pieces)), 'application/json', { headers: privately });
+  },
+});
+
+async function* asyncly<T>(values: Iterable<T>): AsyncGenerator<T, void, undefined> {
+  yield* values;
+}
+
+const csv = defineRoute({
+  ...reading,
+  method: 'get',
+  path: '/annotation/:id/table.csv',
+  summary: 'Get the table of an annotation, or the rows that a filter takes, as comma-separated values.',
+  description: 'Rows come in no particular order; the column `order` has that of the elements.',
+  query: { filter, columns: columnsParameter },
+  returns: { types: ['text/csv'] },
+  async handle({ granted: annotation, query, sent, caller, headers, signal }, { annotations, blocks, tables }) {
+    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const tag = annotationTag(annotation, level, { route: 'table.csv', sent });
+    const replyHeaders = { ...annotationHeaders(tag), ...attachment(annotation, 'csv') };
+    const known = answerConditional(headers, tag, replyHeaders);
+    if (known !== null) return known;
+    const open = async () => {
+      const table = await blocks.open(annotation.elements, signal);
+      return tables.csv(question(table, query.filter, signal), columnsOf(table.names, query.columns));
+    };
+    const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
+    return Reply.stream(streamOf(chunks), 'text/csv; charset=utf-8', { headers: replyHeaders });
+  },
+});
+
+/** Header that has browsers save a file, named after the annotation. */
+function attachment({ id }: AnnotationRecord, extension: string): Record<string, string> {
+  return { 'Content-Disposition': `attachment; filename="annotation-${id}.${extension}"` };
+}
+
+/** The routes of tables. */
+export const annotationTableRoutes = [describe, rows, histogram, summary, ids, csv];

@@ -1,0 +1,246 @@
+import { LRUCache } from 'lru-cache';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
+import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import { BadParameterError } from '../../../errors.js';
+import type { BlockInput, Cell } from './block.js';
+import type { OpenTable, TableBlock } from './blocks.js';
+import type { TableColumn } from './columns.js';
+import { filterColumns, mayMatch, type TableFilter } from './filter.js';
+import {
+  byCount,
+  maxCategories,
+  mergeMoments,
+  type Axis,
+  type CategoryCounts,
+  type CategoryMoments,
+  type ColumnDescription,
+} from './statistics.js';
+import type { TableFunctions } from './table-thread.js';
+
+/** Blocks of a request that are worked on at the same time. */
+const atOnce = 2;
+/** Values that a description loads at a time. */
+const valuesAtOnce = 16_000_000;
+const maxDescriptionBytes = 16 * 1024 * 1024;
+
+/** Bytes of an id in a JSON list: 24 digits, quotes and a comma. */
+const idEntryBytes = 27;
+
+/** What to take from a table. */
+export interface TableQuestion {
+  table: OpenTable;
+  filter: TableFilter | null;
+  signal: AbortSignal;
+}
+
+/** Counts, mean and standard deviation of the values of a column. */
+export interface ColumnSummary {
+  count: number;
+  mean: number | null;
+  /** Of a sample (n - 1); `null` with fewer than two values. */
+  deviation: number | null;
+  min: number | null;
+  max: number | null;
+}
+
+/** Answers questions about tables, block by block in threads. */
+export class Tables {
+  /** Descriptions by the content of the table, which never changes. */
+  readonly #descriptions = new LRUCache<string, ColumnDescription[]>({
+    maxSize: maxDescriptionBytes,
+    sizeCalculation: (columns) => JSON.stringify(columns).length * 2 + 64,
+  });
+
+  constructor(private readonly threads: ThreadPool<TableFunctions>) {}
+
+  /** Calls a function for each block that may have elements to take, and returns its results in the order of the blocks. */
+  async #each<Name extends 'histogram' | 'summarize' | 'select' | 'ids' | 'csv', Extra extends object>(
+    name: Name,
+    { table, filter, signal }: TableQuestion,
+    columns: readonly TableColumn[],
+    extra: Extra,
+  ) {
+    const needed = [...columns, ...filterColumns(filter, table.names)];
+    const blocks = candidates(table, filter);
+    const results = await mapConcurrently(blocks, atOnce, async (source) => {
+      const { block, transfer } = await source.load(needed, signal);
+      // Each of these functions takes a block, a filter and what is extra for it.
+      const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
+      return this.threads.run(name, input, { what: 'The table', signal, transfer });
+    });
+    return { blocks, results };
+  }
+
+  /** Describes all columns. */
+  async describe({ table, signal }: Omit<TableQuestion, 'filter'>): Promise<ColumnDescription[]> {
+    const known = this.#descriptions.get(table.content);
+    if (known !== undefined) return known;
+    const { columns } = table.names;
+    const rows = table.blocks.reduce((sum, { header }) => sum + header.rows, 0);
+    const columnsAtOnce = Math.max(1, Math.min(32, Math.floor(valuesAtOnce / Math.max(1, rows))));
+    const described: ColumnDescription[] = [];
+    for (let start = 0; start < columns.length; start += columnsAtOnce) {
+      const some = columns.slice(start, start + columnsAtOnce);
+      const loaded = await mapConcurrently(table.blocks, 4, (block) => block.load(some, signal));
+      const blocks: BlockInput[] = loaded.map(({ block }) => block);
+      const transfer = loaded.flatMap((one) => one.transfer);
+      described.push(...(await this.threads.run('describe', { columns: some, blocks }, { what: 'The table', signal, transfer })));
+    }
+    this.#descriptions.set(table.content, described);
+    return described;
+  }
+
+  /** The values of columns in the rows of a page, in the order of a column. */
+  async rows(
+    question: TableQuestion,
+    { columns, by, descending, offset, limit }: PageRequest,
+  ): Promise<{ total: number; rows: Cell[][] }> {
+    const { table, signal } = question;
+    const order = table.names.find('order');
+    const { blocks, results } = await this.#each('select', question, [by, order], { by });
+    const page = await this.threads.run(
+      'page',
+      { blocks: results, offset, limit, descending },
+      { what: 'The table', signal, transfer: results.flatMap(({ rows, keys, orders }) => [rows, keys, orders].map(bufferOf)) },
+    );
+    const rows: Cell[][] = page.rows.map(() => []);
+    const ofBlocks = new Map<number, { row: number; at: number }[]>();
+    for (const [at, { block, row }] of page.rows.entries()) {
+      const known = ofBlocks.get(block);
+      if (known === undefined) ofBlocks.set(block, [{ row, at }]);
+      else known.push({ row, at });
+    }
+    await mapConcurrently([...ofBlocks], atOnce, async ([number, wanted]) => {
+      const { block, transfer } = await blocks[number]!.load(columns, signal);
+      const input = { block, columns, rows: Uint32Array.from(wanted, ({ row }) => row) };
+      const cells = await this.threads.run('cells', input, { what: 'The table', signal, transfer });
+      for (const [i, { at }] of wanted.entries()) rows[at] = cells.map((column) => column[i] as Cell);
+    });
+    return { total: page.total, rows };
+  }
+
+  /** Counts elements in bins, by category. */
+  async histogram(question: TableQuestion, axes: Axis[], by: TableColumn | null): Promise<CategoryCounts[]> {
+    const columns = [...axes.map(({ column }) => column), ...(by === null ? [] : [by])];
+    const { results } = await this.#each('histogram', question, columns, { axes, by });
+    const merged = new Map<Cell, CategoryCounts>();
+    for (const part of results.flat()) {
+      const into = merged.get(part.value);
+      if (into === undefined) merged.set(part.value, part);
+      else {
+        for (let i = 0; i < part.counts.length; i += 1) into.counts[i]! += part.counts[i] as number;
+        into.nulls += part.nulls;
+        into.outside += part.outside;
+      }
+    }
+    requireFew(merged.size, by);
+    return [...merged.values()].sort((a, b) => byCount([a.value, sumOf(a)], [b.value, sumOf(b)]));
+  }
+
+  /** Sums up columns, by category. */
+  async summarize(
+    question: TableQuestion,
+    columns: readonly TableColumn[],
+    by: TableColumn | null,
+  ): Promise<{ value: Cell; count: number; columns: Record<string, ColumnSummary> }[]> {
+    const { results } = await this.#each('summarize', question, [...columns, ...(by === null ? [] : [by])], { columns, by });
+    const merged = new Map<Cell, CategoryMoments>();
+    for (const part of results.flat()) {
+      const into = merged.get(part.value);
+      if (into === undefined) merged.set(part.value, part);
+      else {
+        into.count += part.count;
+        into.columns = into.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
+      }
+    }
+    requireFew(merged.size, by);
+    return [...merged.values()]
+      .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))
+      .map(({ value, count, columns: all }) => ({
+        value,
+        count,
+        columns: Object.fromEntries(all.map((moments, i) => [columns[i]!.name, summaryOf(moments)])),
+      }));
+  }
+
+  /** The ids of elements, at most so many: texts that joined by commas are the entries of a JSON list. */
+  async ids(question: TableQuestion, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
+    const { results } = await this.#each('ids', question, [question.table.names.find('id')], { limit });
+    const texts: Uint8Array[] = [];
+    let left = limit;
+    for (const { text } of results) {
+      if (left === 0 || text.length === 0) continue;
+      const taken = text.subarray(0, left * idEntryBytes - 1);
+      texts.push(taken);
+      left -= Math.ceil(taken.length / idEntryBytes);
+    }
+    return { count: results.reduce((sum, { count }) => sum + count, 0), texts };
+  }
+
+  /** The lines of a file of comma-separated values, one block at a time. */
+  async *csv({ table, filter, signal }: TableQuestion, columns: TableColumn[]): AsyncGenerator<Buffer, void, undefined> {
+    yield Buffer.from(`${columns.map(({ name }) => csvName(name)).join(',')}\r\n`);
+    const needed = [...columns, ...filterColumns(filter, table.names)];
+    for (const source of candidates(table, filter)) {
+      const { block, transfer } = await source.load(needed, signal);
+      const lines = await this.threads.run('csv', { block, filter, columns }, { what: 'The table', signal, transfer });
+      yield Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
+    }
+  }
+}
+
+/** A page of rows. */
+export interface PageRequest {
+  columns: TableColumn[];
+  by: TableColumn;
+  descending: boolean;
+  offset: number;
+  limit: number;
+}
+
+/** Blocks that may have elements to take. */
+function candidates({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
+  return blocks.filter(({ header, count }) => {
+    if (count === 0) return false;
+    return mayMatch(filter, (source) => limitsOf(header, source));
+  });
+}
+
+/** Smallest and largest number of a stored column in a segment; `null`: it has none. */
+export function limitsOf(
+  { columns }: OpenTable['blocks'][number]['header'],
+  source: string,
+): { low: number; high: number } | null {
+  // The stored orders are those in the window.
+  if (source === 'order') return { low: -Infinity, high: Infinity };
+  const column = columns.find(({ kind, name }) => kind === 'number' && name === source);
+  if (column?.low === undefined || column.high === undefined) return null;
+  return { low: column.low, high: column.high };
+}
+
+function bufferOf({ buffer }: Uint32Array | Float64Array): ArrayBuffer {
+  // Arrays that come from a thread have buffers of their own.
+  return buffer as ArrayBuffer;
+}
+
+function requireFew(categories: number, by: TableColumn | null): void {
+  if (by === null || categories <= maxCategories) return;
+  throw new BadParameterError(`The column ${JSON.stringify(by.name)} has more than ${maxCategories} categories.`);
+}
+
+function sumOf({ counts, nulls, outside }: CategoryCounts): number {
+  return counts.reduce((sum, count) => sum + count, nulls + outside);
+}
+
+function summaryOf({ count, mean, squares, min, max }: CategoryMoments['columns'][number]): ColumnSummary {
+  if (count === 0) return { count, mean: null, deviation: null, min: null, max: null };
+  return { count, mean: finite(mean), deviation: count > 1 ? finite(Math.sqrt(squares / (count - 1))) : null, min, max };
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
+
+function csvName(name: string): string {
+  return /[",\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name;
+}
