@@ -4,7 +4,6 @@ import type * as Zstd from '@bokuweb/zstd-wasm';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from '../sample-order.js';
 import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
-import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from '../zarr-chunk.js';
 import { unpackBits } from '../packbits.js';
 import { zstdContentSize } from '../zstd-header.js';
 import { centre } from '../centred.js';
@@ -253,11 +252,6 @@ function wholePicture(task: PictureTask): Promise<WholePicture> {
 
 const bloscLibrary = new Library(async () => (await import('numcodecs/blosc')).default.fromConfig({ id: 'blosc' }));
 
-const zarrLibraries: ZarrLibraries = {
-  blosc: async (bytes) => bloscLibrary.use((codec) => codec.decode(bytes)),
-  zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
-};
-
 const functions = {
   /** Decodes bytes. */
   async decode(task: CodecTask): Promise<Decoded> {
@@ -277,12 +271,6 @@ const functions = {
     return moved(data, data);
   },
 
-  /** Decodes a chunk of a Zarr array. */
-  async zarrChunk(chunk: ZarrChunk): Promise<Uint8Array<ArrayBuffer>> {
-    const data = await decodeZarrChunk(chunk, zarrLibraries);
-    return moved(data, data);
-  },
-
   /** Compresses bytes with zstd. */
   async compressZstd({ bytes, level }: { bytes: Uint8Array; level: number }): Promise<Uint8Array<ArrayBuffer>> {
     const data = await zstdLibrary.use(({ compress }) => compress(bytes, level) as Uint8Array<ArrayBuffer>);
@@ -295,7 +283,10 @@ const functions = {
     return moved(data, data);
   },
 
-  ...ownThreadFunctions,
+  ...ownThreadFunctions({
+    blosc: async (bytes) => bloscLibrary.use((codec) => codec.decode(bytes)),
+    zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
+  }),
 };
 
 /** The functions that run in the threads. */

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { zarrTypeBytes, type ByteCodec, type ZarrType } from '../../codecs/zarr-chunk.js';
+import { zarrTypeBytes, type ByteCodec, type ZarrType } from './zarr-chunk.js';
 import type { SampleType } from '../../raster.js';
 import { isObject, list, member, textOf, type JsonObject } from './json.js';
 

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FileTree, ReadOptions } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { zarrInflation } from '../../codecs/zarr-chunk.js';
+import { zarrInflation } from './zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { processed } from '../../process/processing.js';
 import { withReadMemory } from '../../process/read-memory.js';

@@ -1,6 +1,6 @@
 import { deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { decodeZarrChunk, zarrInflation, type ZarrChunk } from '../../../../src/tilesource/codecs/zarr-chunk.js';
+import { decodeZarrChunk, zarrInflation, type ZarrChunk } from '../../../../src/tilesource/sources/zarr/zarr-chunk.js';
 
 const samples = Uint16Array.from({ length: 35 }, (_, at) => at * 1000);
 const bytes = new Uint8Array(samples.buffer);

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
-import { halfToFloat } from '../raster.js';
-import { decodeLz4 } from './lz4.js';
-import { zstdContentSize } from './zstd-header.js';
+import { halfToFloat } from '../../raster.js';
+import { decodeLz4 } from '../../codecs/lz4.js';
+import { zstdContentSize } from '../../codecs/zstd-header.js';
 
 /** A step of the encoding of a chunk, from bytes to bytes. */
 export interface ByteCodec {

@@ -1,0 +1,13 @@
+import { moved } from '../../../core/concurrency/thread-functions.js';
+import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
+
+/** What runs in the decoding threads for Zarr. The threads load the libraries, because other formats use them too. */
+export function zarrThreadFunctions(libraries: ZarrLibraries) {
+  return {
+    /** Decodes a chunk of a Zarr array. */
+    async zarrChunk(chunk: ZarrChunk): Promise<Uint8Array<ArrayBuffer>> {
+      const data = await decodeZarrChunk(chunk, libraries);
+      return moved(data, data);
+    },
+  };
+}
