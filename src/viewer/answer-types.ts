@@ -51,35 +51,6 @@ export interface components {
             /** @constant */
             _modelType?: "annotation";
         };
-        AnnotationDocument: {
-            name?: string;
-            description?: string;
-            display?: {
-                visible?: "new" | boolean;
-            };
-            attributes?: {
-                [key: string]: unknown;
-            };
-            elements?: components["schemas"]["Element"][];
-        };
-        ApiKey: {
-            _id: string;
-            name: string;
-            active: boolean;
-            scope: string[] | null;
-            tokenDuration: number | null;
-            userId: string;
-            /** Format: date-time */
-            created: string;
-            /** Format: date-time */
-            lastUse: string | null;
-            /** @enum {integer} */
-            _accessLevel: -1 | 0 | 1 | 2;
-            /** @constant */
-            _modelType: "api_key";
-            prefix?: string;
-            key?: string;
-        };
         ArrowElement: {
             /** @constant */
             type: "arrow";
@@ -147,16 +118,6 @@ export interface components {
             _modelType: "collection";
             publicFlags?: string[];
         };
-        CurrentToken: {
-            _id: string;
-            /** Format: date-time */
-            created: string;
-            /** Format: date-time */
-            expires: string;
-            scope: string[];
-            userId?: string;
-            apiKeyId?: string;
-        };
         Element: components["schemas"]["ArrowElement"] | components["schemas"]["CircleElement"] | components["schemas"]["EllipseElement"] | components["schemas"]["GriddataElement"] | components["schemas"]["HeatmapElement"] | components["schemas"]["PointElement"] | components["schemas"]["PolylineElement"] | components["schemas"]["RectangleElement"] | components["schemas"]["RectanglegridElement"] | components["schemas"]["ImageElement"] | components["schemas"]["PixelmapElement"];
         ElementChange: {
             ids: string[];
@@ -197,30 +158,6 @@ export interface components {
             /** Color */
             fillColor?: string;
             pattern?: string;
-        };
-        Error: {
-            message: string;
-            /** @enum {string} */
-            type: "rest" | "validation" | "access" | "internal";
-            field?: string;
-            uid?: string;
-            extra?: {
-                [key: string]: unknown;
-            };
-        };
-        FeatureCollection: {
-            /** @constant */
-            type: "FeatureCollection";
-            features: {
-                /** @constant */
-                type: "Feature";
-                geometry: {
-                    [key: string]: unknown;
-                };
-                properties: {
-                    [key: string]: unknown;
-                };
-            }[];
         };
         File: {
             _id: string;
@@ -274,13 +211,6 @@ export interface components {
             IndexXY?: number;
             Channel?: string;
             ChannelColor?: string;
-        };
-        GeoJson: {
-            /** @enum {string} */
-            type: "FeatureCollection" | "Feature" | "Point" | "MultiPoint" | "LineString" | "MultiLineString" | "Polygon" | "MultiPolygon";
-            features?: {
-                [key: string]: unknown;
-            }[];
         };
         GriddataElement: {
             /** @constant */
@@ -365,154 +295,6 @@ export interface components {
             samples: number;
             density: boolean;
             thresholds?: number[];
-        };
-        IiifCanvas: {
-            /** Format: uri */
-            id: string;
-            /** @constant */
-            type: "Canvas";
-            label: components["schemas"]["IiifTexts"];
-            width: number;
-            height: number;
-            thumbnail: components["schemas"]["IiifImage"][];
-            items: {
-                /** Format: uri */
-                id: string;
-                /** @constant */
-                type: "AnnotationPage";
-                items: {
-                    /** Format: uri */
-                    id: string;
-                    /** @constant */
-                    type: "Annotation";
-                    /** @constant */
-                    motivation: "painting";
-                    body: components["schemas"]["IiifImage"] | {
-                        /** @constant */
-                        type: "Choice";
-                        items: components["schemas"]["IiifImage"][];
-                    };
-                    /** Format: uri */
-                    target: string;
-                }[];
-            }[];
-            service?: {
-                /** Format: uri */
-                "@context": string;
-                /** Format: uri */
-                id: string;
-                /** @constant */
-                type: "PhysicalDimensions";
-                /** Format: uri */
-                profile: string;
-                physicalScale: number;
-                /** @constant */
-                physicalUnits: "mm";
-            }[];
-        };
-        IiifCollection: {
-            /** Format: uri */
-            "@context": string;
-            /** Format: uri */
-            id: string;
-            /** @constant */
-            type: "Collection";
-            label: components["schemas"]["IiifTexts"];
-            items: {
-                /** Format: uri */
-                id: string;
-                /** @enum {string} */
-                type: "Collection" | "Manifest";
-                label: components["schemas"]["IiifTexts"];
-                thumbnail?: components["schemas"]["IiifImage"][];
-            }[];
-        };
-        IiifImage: {
-            /** Format: uri */
-            id: string;
-            /** @constant */
-            type: "Image";
-            /** @constant */
-            format: "image/jpeg";
-            service: {
-                /** Format: uri */
-                id: string;
-                /** @constant */
-                type: "ImageService3";
-                /** @constant */
-                profile: "level2";
-            }[];
-            width?: number;
-            height?: number;
-            label?: components["schemas"]["IiifTexts"];
-        };
-        IiifImageInformation: {
-            /** Format: uri */
-            "@context": string;
-            /** Format: uri */
-            id: string;
-            /** @constant */
-            type: "ImageService3";
-            /** Format: uri */
-            protocol: string;
-            /** @constant */
-            profile: "level2";
-            width: number;
-            height: number;
-            maxWidth: number;
-            maxHeight: number;
-            maxArea: number;
-            sizes: {
-                width: number;
-                height: number;
-            }[];
-            tiles: {
-                width: number;
-                height: number;
-                scaleFactors: number[];
-            }[];
-            extraQualities: string[];
-            extraFormats: string[];
-            extraFeatures: string[];
-            partOf: {
-                /** Format: uri */
-                id: string;
-                /** @constant */
-                type: "Manifest";
-            }[];
-            /** Format: uri */
-            rights?: string;
-        };
-        IiifManifest: {
-            /** Format: uri */
-            "@context": string;
-            /** Format: uri */
-            id: string;
-            /** @constant */
-            type: "Manifest";
-            label: components["schemas"]["IiifTexts"];
-            items: components["schemas"]["IiifCanvas"][];
-            summary?: components["schemas"]["IiifTexts"];
-            metadata?: {
-                label: components["schemas"]["IiifTexts"];
-                value: components["schemas"]["IiifTexts"];
-            }[];
-            /** Format: uri */
-            rights?: string;
-            requiredStatement?: {
-                label: components["schemas"]["IiifTexts"];
-                value: components["schemas"]["IiifTexts"];
-            };
-            thumbnail?: components["schemas"]["IiifImage"][];
-            partOf?: {
-                /** Format: uri */
-                id: string;
-                /** @constant */
-                type: "Collection";
-            }[];
-        };
-        IiifTexts: {
-            [key: string]: string[];
         };
         ImageElement: {
             /** @constant */
@@ -602,13 +384,6 @@ export interface components {
             /** @constant */
             _modelType: "job";
         };
-        KeptFile: {
-            _id: string;
-            attachedToId: string;
-            thumbnailKey: string;
-            isLargeImageThumbnail?: boolean;
-            isLargeImageData?: boolean;
-        };
         LargeImage: {
             levels: number;
             sizeX: number;
@@ -676,13 +451,6 @@ export interface components {
             /** Format: date-time */
             lastUsed: string | null;
         };
-        LinkRequest: {
-            name?: string;
-            opens?: ("zarr" | "dicomweb" | "view")[];
-            associated?: boolean;
-            /** Format: date-time */
-            expires?: string | null;
-        };
         Message: {
             message: string;
         };
@@ -705,23 +473,6 @@ export interface components {
             /** Format: date-time */
             lastUsed: string | null;
             token: string;
-        };
-        Notification: {
-            _id: string;
-            type: string;
-            data: {
-                [key: string]: unknown;
-            };
-            /** Format: date-time */
-            time: string;
-            /** Format: date-time */
-            updated: string;
-            startTime: number;
-            updatedTime: number;
-            /** Format: date-time */
-            expires?: string;
-            userId?: string;
-            tokenId?: string;
         };
         Pixel: {
             value?: (number | null)[];
@@ -815,38 +566,6 @@ export interface components {
             /** Color */
             fillColor?: string;
             pattern?: string;
-        };
-        QuadInfo: {
-            metadata: components["schemas"]["LargeImage"];
-            options: {
-                [key: string]: unknown;
-            };
-            src: {
-                [key: string]: unknown;
-            }[];
-            quads?: {
-                ul: {
-                    x: number;
-                    y: number;
-                    z: number;
-                };
-                lr: {
-                    x: number;
-                    y: number;
-                    z: number;
-                };
-                crop: {
-                    [key: string]: number;
-                };
-            }[];
-            quadsToIdx?: number[];
-            frames?: number[];
-            framesToIdx?: {
-                [key: string]: number;
-            };
-            minLevel?: number;
-            cached?: boolean[];
-            scheduledJob?: string;
         };
         RectangleElement: {
             /** @constant */
@@ -1017,100 +736,25 @@ export interface components {
             size?: number;
             otp?: boolean;
         };
-        ZarrDocument: {
-            [key: string]: unknown;
-        };
         Answers: {
             "GET annotation": components["schemas"]["Annotation"][];
             "POST annotation": components["schemas"]["Annotation"];
-            "GET annotation/counts": {
-                referenced?: {
-                    [key: string]: boolean;
-                };
-            } & {
-                [key: string]: number | {
-                    [key: string]: boolean;
-                };
-            };
             "GET annotation/folder/{id}": components["schemas"]["Annotation"][];
-            "DELETE annotation/folder/{id}": {
-                deleted?: number;
-            };
             "PUT annotation/folder/{id}/access": {
                 updated?: number;
             };
             "GET annotation/folder/{id}/create": boolean;
-            "GET annotation/folder/{id}/present": boolean;
-            "GET annotation/images": components["schemas"]["Item"][];
             "GET annotation/item/{id}": components["schemas"]["Annotation"][];
             "POST annotation/item/{id}": number;
-            "DELETE annotation/item/{id}": number;
-            "POST annotation/item/{id}/plot/data": {
-                columns: {
-                    key: string;
-                    title: string;
-                    /** @enum {string} */
-                    type: "number" | "string";
-                    count: number;
-                    distinct?: unknown[];
-                    distinctcount?: number;
-                    min?: number;
-                    max?: number;
-                    index?: number;
-                }[];
-                data: (string | number | boolean | null)[][];
-            } | null;
-            "POST annotation/item/{id}/plot/list": {
-                key: string;
-                title: string;
-                /** @enum {string} */
-                type: "number" | "string";
-                count: number;
-                distinct?: unknown[];
-                distinctcount?: number;
-                min?: number;
-                max?: number;
-                index?: number;
-            }[] | null;
-            "GET annotation/old": {
-                active?: number;
-                recentVersions?: number;
-                oldVersions?: number;
-                fromDeletedItems?: number;
-                abandonedVersions?: number;
-                removedVersions?: number;
-                complete?: boolean;
-            };
-            "DELETE annotation/old": {
-                active?: number;
-                recentVersions?: number;
-                oldVersions?: number;
-                fromDeletedItems?: number;
-                abandonedVersions?: number;
-                removedVersions?: number;
-                complete?: boolean;
-            };
-            "GET annotation/schema": {
-                [key: string]: unknown;
-            };
             "GET annotation/{id}": components["schemas"]["Annotation"];
-            "PUT annotation/{id}": components["schemas"]["Annotation"];
             "PATCH annotation/{id}": null;
             "DELETE annotation/{id}": null;
             "GET annotation/{id}/access": components["schemas"]["AccessList"];
             "PUT annotation/{id}/access": components["schemas"]["Annotation"];
-            "POST annotation/{id}/copy": components["schemas"]["Annotation"];
-            "POST annotation/{id}/elements": components["schemas"]["ElementChange"];
             "PATCH annotation/{id}/elements": components["schemas"]["ElementChange"];
             "GET annotation/{id}/elements/{elementId}": components["schemas"]["Element"];
-            "PUT annotation/{id}/elements/{elementId}": components["schemas"]["ElementChange"];
-            "PATCH annotation/{id}/elements/{elementId}": components["schemas"]["ElementChange"];
-            "DELETE annotation/{id}/elements/{elementId}": components["schemas"]["ElementChange"];
             "GET annotation/{id}/history": components["schemas"]["Annotation"][];
             "PUT annotation/{id}/history/revert": components["schemas"]["Annotation"];
-            "GET annotation/{id}/history/{version}": components["schemas"]["Annotation"];
-            "PUT annotation/{id}/metadata": components["schemas"]["Annotation"];
-            "DELETE annotation/{id}/metadata": components["schemas"]["Annotation"];
             "GET annotation/{id}/tiles": {
                 sizeX: number;
                 sizeY: number;
@@ -1127,17 +771,6 @@ export interface components {
                 densityBelow?: number;
                 vectorExtent?: number;
             };
-            "GET annotation/{id}/{format}": components["schemas"]["FeatureCollection"];
-            "GET api_key": components["schemas"]["ApiKey"][];
-            "POST api_key": components["schemas"]["ApiKey"];
-            "POST api_key/token": {
-                user: {
-                    _id: string;
-                };
-                authToken: components["schemas"]["Token"];
-            };
-            "PUT api_key/{id}": components["schemas"]["ApiKey"];
-            "DELETE api_key/{id}": components["schemas"]["Message"];
             "GET assetstore": {
                 _id: string;
                 name: string;
@@ -1153,93 +786,40 @@ export interface components {
             }[];
             "GET collection": components["schemas"]["Collection"][];
             "POST collection": components["schemas"]["Collection"];
-            "GET collection/details": {
-                nCollections: number;
-            };
             "PUT collection/{id}": components["schemas"]["Collection"];
             "GET collection/{id}": components["schemas"]["Collection"];
-            "DELETE collection/{id}": components["schemas"]["Message"];
             "GET collection/{id}/access": components["schemas"]["AccessList"];
             "PUT collection/{id}/access": components["schemas"]["Collection"] & {
                 access: components["schemas"]["AccessList"];
             };
-            "GET collection/{id}/details": {
-                nFolders: number;
-            };
             "PUT collection/{id}/metadata": components["schemas"]["Collection"];
-            "DELETE collection/{id}/metadata": components["schemas"]["Collection"];
-            "GET describe": {
-                [key: string]: unknown;
-            };
-            "GET describe/openapi.json": {
-                [key: string]: unknown;
-            };
             "POST file": components["schemas"]["File"] | components["schemas"]["Upload"];
             "POST file/chunk": components["schemas"]["File"] | components["schemas"]["Upload"];
             "POST file/completion": components["schemas"]["File"];
             "GET file/offset": {
                 offset: number;
             };
-            "GET file/query": components["schemas"]["File"][];
             "DELETE file/upload/{id}": components["schemas"]["Message"];
-            "GET file/{id}": components["schemas"]["File"];
-            "PUT file/{id}": components["schemas"]["File"];
-            "DELETE file/{id}": null;
-            "PUT file/{id}/contents": components["schemas"]["File"] | components["schemas"]["Upload"];
-            "POST file/{id}/copy": components["schemas"]["File"];
             "GET folder": components["schemas"]["Folder"][];
             "POST folder": components["schemas"]["Folder"];
-            "GET folder/query": components["schemas"]["Folder"][];
-            "GET folder/{folderId}/link": components["schemas"]["Link"][];
-            "POST folder/{folderId}/link": components["schemas"]["NewLink"];
-            "GET folder/{folderId}/zarr/t/{token}/{path}": components["schemas"]["ZarrDocument"];
-            "GET folder/{folderId}/zarr/{path}": components["schemas"]["ZarrDocument"];
-            "GET folder/{folderId}/zarr2/t/{token}/{path}": components["schemas"]["ZarrDocument"];
-            "GET folder/{folderId}/zarr2/{path}": components["schemas"]["ZarrDocument"];
             "PUT folder/{id}": components["schemas"]["Folder"];
             "GET folder/{id}": components["schemas"]["Folder"];
-            "DELETE folder/{id}": components["schemas"]["Message"];
             "GET folder/{id}/access": components["schemas"]["AccessList"];
             "PUT folder/{id}/access": components["schemas"]["Folder"] & {
                 access: components["schemas"]["AccessList"];
             };
-            "DELETE folder/{id}/contents": components["schemas"]["Message"];
-            "POST folder/{id}/copy": components["schemas"]["Folder"];
-            "GET folder/{id}/details": {
-                nItems: number;
-                nFolders: number;
-            };
             "PUT folder/{id}/metadata": components["schemas"]["Folder"];
-            "DELETE folder/{id}/metadata": components["schemas"]["Folder"];
             "GET folder/{id}/rootpath": {
                 /** @enum {string} */
                 type: "collection" | "user" | "folder";
                 object: components["schemas"]["Resource"];
             }[];
-            "GET folder/{id}/yaml_config/{name}": unknown;
-            "PUT folder/{id}/yaml_config/{name}": null;
             "GET group": components["schemas"]["Group"][];
             "POST group": components["schemas"]["Group"];
             "GET group/{id}": components["schemas"]["Group"];
             "PUT group/{id}": components["schemas"]["Group"];
             "DELETE group/{id}": components["schemas"]["Message"];
             "GET group/{id}/access": {
-                access: components["schemas"]["AccessList"];
-                requests: {
-                    id: string;
-                    login: string;
-                    name: string;
-                }[];
-            };
-            "POST group/{id}/admin": {
-                access: components["schemas"]["AccessList"];
-                requests: {
-                    id: string;
-                    login: string;
-                    name: string;
-                }[];
-            };
-            "DELETE group/{id}/admin": {
                 access: components["schemas"]["AccessList"];
                 requests: {
                     id: string;
@@ -1273,88 +853,26 @@ export interface components {
                     name: string;
                 }[];
             };
-            "POST group/{id}/moderator": {
-                access: components["schemas"]["AccessList"];
-                requests: {
-                    id: string;
-                    login: string;
-                    name: string;
-                }[];
-            };
-            "DELETE group/{id}/moderator": {
-                access: components["schemas"]["AccessList"];
-                requests: {
-                    id: string;
-                    login: string;
-                    name: string;
-                }[];
-            };
-            "GET iiif/folder/{folderId}/collection.json": components["schemas"]["IiifCollection"];
-            "GET iiif/folder/{folderId}/manifest.json": components["schemas"]["IiifManifest"];
-            "GET iiif/{identifier}/info.json": components["schemas"]["IiifImageInformation"];
-            "GET iiif/{identifier}/manifest.json": components["schemas"]["IiifManifest"];
             "GET item": components["schemas"]["Item"][];
-            "POST item": components["schemas"]["Item"];
-            "GET item/query": components["schemas"]["Item"][];
-            "GET item/test/tiles": components["schemas"]["LargeImage"];
             "PUT item/{id}": components["schemas"]["Item"];
             "GET item/{id}": components["schemas"]["Item"];
             "DELETE item/{id}": components["schemas"]["Message"];
-            "GET item/{id}/adjacent_images": {
-                previous: components["schemas"]["Item"];
-                next: components["schemas"]["Item"];
-                index: number;
-                count: number;
-            };
-            "POST item/{id}/copy": components["schemas"]["Item"];
             "GET item/{id}/files": components["schemas"]["File"][];
-            "GET item/{id}/first_image": components["schemas"]["Item"];
             "PUT item/{id}/metadata": components["schemas"]["Item"];
-            "DELETE item/{id}/metadata": components["schemas"]["Item"];
-            "GET item/{id}/next_image": components["schemas"]["Item"];
-            "GET item/{id}/position": number;
-            "GET item/{id}/previous_image": components["schemas"]["Item"];
             "GET item/{id}/rootpath": {
                 /** @enum {string} */
                 type: "collection" | "user" | "folder";
                 object: components["schemas"]["Resource"];
             }[];
-            "GET item/{itemId}/dicomweb": {
-                studyInstanceUID: string;
-                seriesInstanceUIDs: string[];
-                url: string;
-            };
-            "GET item/{itemId}/internal_metadata/{key}": unknown;
-            "PUT item/{itemId}/internal_metadata/{key}": null;
-            "DELETE item/{itemId}/internal_metadata/{key}": null;
             "GET item/{itemId}/link": components["schemas"]["Link"][];
             "POST item/{itemId}/link": components["schemas"]["NewLink"];
             "GET item/{itemId}/tiles": components["schemas"]["LargeImage"];
             "POST item/{itemId}/tiles": components["schemas"]["Job"] | null;
-            "DELETE item/{itemId}/tiles": {
-                deleted: boolean;
-            };
-            "GET item/{itemId}/tiles/bands": {
-                [key: string]: {
-                    interpretation: string;
-                    min: number | null;
-                    max: number | null;
-                    mean: number | null;
-                    stdev: number | null;
-                };
-            };
-            "POST item/{itemId}/tiles/convert": components["schemas"]["Job"];
             "GET item/{itemId}/tiles/histogram": components["schemas"]["HistogramBand"][] | {
                 cached: boolean[];
                 scheduledJob?: string;
             };
             "GET item/{itemId}/tiles/images": string[];
-            "GET item/{itemId}/tiles/images/{image}/metadata": {
-                sizeX?: number;
-                sizeY?: number;
-                mode?: string;
-                format?: string;
-            };
             "GET item/{itemId}/tiles/internal_metadata": {
                 [key: string]: unknown;
             };
@@ -1366,28 +884,7 @@ export interface components {
                 updated: string;
             };
             "GET item/{itemId}/tiles/pixel": components["schemas"]["Pixel"] | components["schemas"]["Pixel"][];
-            "GET item/{itemId}/tiles/thumbnails": components["schemas"]["KeptFile"][];
-            "DELETE item/{itemId}/tiles/thumbnails": (number | components["schemas"]["KeptFile"] | null)[];
-            "POST item/{itemId}/tiles/thumbnails": components["schemas"]["KeptFile"];
-            "GET item/{itemId}/tiles/tile_frames/quad_info": components["schemas"]["QuadInfo"];
-            "GET item/{itemId}/zarr/t/{token}/{path}": components["schemas"]["ZarrDocument"];
-            "GET item/{itemId}/zarr/{path}": components["schemas"]["ZarrDocument"];
-            "GET item/{itemId}/zarr2/t/{token}/{path}": components["schemas"]["ZarrDocument"];
-            "GET item/{itemId}/zarr2/{path}": components["schemas"]["ZarrDocument"];
-            "GET job": components["schemas"]["Job"][];
-            "POST job": components["schemas"]["Job"];
             "GET job/all": components["schemas"]["Job"][];
-            "GET job/typeandstatus": {
-                types?: string[];
-                statuses?: number[];
-            };
-            "GET job/typeandstatus/all": {
-                types?: string[];
-                statuses?: number[];
-            };
-            "GET job/{id}": components["schemas"]["Job"];
-            "PUT job/{id}": components["schemas"]["Job"];
-            "DELETE job/{id}": null;
             "PUT job/{id}/cancel": components["schemas"]["Job"];
             "GET large_image/associated_images": number;
             "DELETE large_image/associated_images": number;
@@ -1466,17 +963,6 @@ export interface components {
             "GET large_image/settings": {
                 [key: string]: unknown;
             };
-            "GET large_image/sources": {
-                [key: string]: {
-                    extensions: {
-                        [key: string]: number;
-                    };
-                    mimeTypes: {
-                        [key: string]: number;
-                    };
-                    version?: string;
-                };
-            };
             "GET large_image/thumbnails": number;
             "PUT large_image/thumbnails": components["schemas"]["StoredJob"];
             "DELETE large_image/thumbnails": number;
@@ -1490,17 +976,7 @@ export interface components {
                 name: string;
                 reason: string;
             }[];
-            "GET link/{linkId}": components["schemas"]["Link"];
-            "PUT link/{linkId}": components["schemas"]["Link"];
             "DELETE link/{linkId}": null;
-            "GET notification": components["schemas"]["Notification"][];
-            "GET oauth/provider": string[] | {
-                [key: string]: string;
-            };
-            "DELETE resource": null;
-            "POST resource/copy": null;
-            "GET resource/lookup": components["schemas"]["Resource"] | null;
-            "PUT resource/move": null;
             "POST resource/paths": {
                 [key: string]: {
                     [key: string]: string;
@@ -1515,16 +991,6 @@ export interface components {
             } & {
                 [key: string]: (components["schemas"]["Resource"] | components["schemas"]["Group"])[];
             }) | null[];
-            "GET resource/{id}": components["schemas"]["Resource"];
-            "GET resource/{id}/path": string;
-            "PUT resource/{id}/timestamp": components["schemas"]["Resource"];
-            "GET system/access_flag": {
-                [key: string]: {
-                    name: string;
-                    description: string;
-                    admin: boolean;
-                };
-            };
             "GET system/check": {
                 /** Format: date-time */
                 bootTime: string;
@@ -1532,22 +998,6 @@ export interface components {
                 currentTime: string;
                 uptimeSeconds: number;
                 database: string;
-            };
-            "GET system/configuration": unknown;
-            "GET system/plugin_static_files": {
-                css: string[];
-                js: string[];
-            };
-            "GET system/plugins": {
-                all: {
-                    [key: string]: {
-                        name: string;
-                        description: string;
-                        url: string;
-                        version: string;
-                    };
-                };
-                loaded: string[];
             };
             "GET system/public_settings": {
                 [key: string]: unknown;
@@ -1562,8 +1012,6 @@ export interface components {
             "GET system/setting": unknown;
             "PUT system/setting": boolean;
             "DELETE system/setting": null;
-            "GET system/setting/collection_creation_policy/access": components["schemas"]["AccessList"];
-            "GET system/setting/default": unknown;
             "GET system/setting/definitions": {
                 key: string;
                 description: string;
@@ -1582,23 +1030,12 @@ export interface components {
                 default: unknown;
             }[];
             "GET system/uploads": components["schemas"]["Upload"][];
-            "DELETE system/uploads": components["schemas"]["Upload"][];
             "GET system/version": {
                 release: string;
                 apiVersion: string;
                 /** Format: date-time */
                 serverStartDate: string;
             };
-            "GET token/current": components["schemas"]["CurrentToken"] | null;
-            "GET token/scopes": {
-                [key: string]: {
-                    id: string;
-                    name: string;
-                    description: string;
-                }[];
-            };
-            "GET token/session": components["schemas"]["Token"];
-            "DELETE token/session": components["schemas"]["Message"];
             "GET user": components["schemas"]["User"][];
             "POST user": components["schemas"]["User"] & {
                 authToken?: components["schemas"]["Token"];
@@ -1614,27 +1051,12 @@ export interface components {
                 authToken: components["schemas"]["Token"];
                 message: string;
             };
-            "GET user/details": {
-                nUsers: number;
-            };
             "GET user/me": components["schemas"]["User"] | null;
             "PUT user/password": components["schemas"]["Message"];
             "PUT user/{id}": components["schemas"]["User"];
             "GET user/{id}": components["schemas"]["User"];
             "DELETE user/{id}": components["schemas"]["Message"];
-            "GET user/{id}/details": {
-                nFolders: number;
-            };
             "PUT user/{id}/password": null;
-            "GET worker/status": {
-                ping: {
-                    [key: string]: {
-                        ok: string;
-                    };
-                };
-                running: number;
-                queued: number;
-            };
         };
     };
     responses: never;
