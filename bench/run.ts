@@ -2,6 +2,7 @@
 const benches: Readonly<Record<string, string>> = {
   tiles: 'tiles/tiles.ts',
   zarr: 'tiles/zarr.ts',
+  dicomweb: 'dicomweb.ts',
   annotations: 'annotations/annotations.ts',
   page: 'page.ts',
   jobs: 'jobs.ts',

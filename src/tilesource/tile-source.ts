@@ -207,8 +207,8 @@ export interface EncodedImage {
   content?: { width: number; height: number };
 }
 
-/** The color space of encoded tiles, in the terms of DICOM. */
-export type StoredColours = 'MONOCHROME2' | 'RGB' | 'YBR_FULL' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
+/** The photometric interpretation of encoded tiles, as whole slides of DICOM may have it. */
+export type StoredColours = 'MONOCHROME2' | 'RGB' | 'YBR_FULL_422' | 'YBR_ICT' | 'YBR_RCT';
 
 /** The tiles of a level of one frame as stored in the file: all in the same encoding, and none missing. */
 export interface StoredLevel {

@@ -21,6 +21,7 @@ export interface WrittenDicom {
   claimedFrames?: number;
   instanceUid?: string;
   seriesUid?: string;
+  studyUid?: string;
 }
 
 const longTypes = new Set(['OB', 'OW', 'SQ', 'UN']);
@@ -110,6 +111,7 @@ export function writeDicom(written: WrittenDicom): { file: Buffer; near: { offse
     element(0x00_08, 0x08, 'CS', text('ORIGINAL\\PRIMARY\\VOLUME\\NONE')),
     element(0x00_08, 0x16, 'UI', text(sopClass)),
     element(0x00_08, 0x18, 'UI', text(written.instanceUid ?? '1.2.3.4')),
+    ...(written.studyUid === undefined ? [] : [element(0x00_20, 0x0d, 'UI', text(written.studyUid))]),
     element(0x00_20, 0x0e, 'UI', text(written.seriesUid ?? '1.2.3')),
     element(0x00_20, 0x93_11, 'CS', text('TILED_FULL')),
     element(0x00_28, 0x02, 'US', short(samples)),

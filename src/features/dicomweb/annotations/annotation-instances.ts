@@ -12,7 +12,16 @@ import type { AnnotationRecord } from '../../annotations/documents/annotation-re
 import { elementHeader, itemHeader } from '../answers/part10.js';
 import type { Asked } from '../answers/slides.js';
 import type { StreamedFile } from '../answers/streamed-file.js';
-import { BulkValue, fileMeta, toBytes, toJson, transferSyntaxes, type Attributes, valueText } from '../format/dataset.js';
+import {
+  attributeOf,
+  BulkValue,
+  fileMeta,
+  toBytes,
+  toJson,
+  transferSyntaxes,
+  type Attributes,
+  valueText,
+} from '../format/dataset.js';
 import { uidBase, uidOf } from '../format/uids.js';
 import type { AnnotationInstance } from '../images/locator.js';
 import type { ImageRecord } from '../images/image-record.js';
@@ -31,6 +40,7 @@ const elementsAtOnce = 2000;
 /** Number of bytes that are read at a time. */
 const pieceBytes = 2 ** 18;
 const scheme = '99ELI';
+const groupsTag = '006A0002';
 
 interface Kept extends Spooled {
   remove(): Promise<void>;
@@ -68,7 +78,7 @@ export class AnnotationInstances {
     );
     const all = toJson(attributesOf(instance, spool), root);
     const sequence = { vr: 'SQ', Value: groups };
-    return Object.fromEntries(Object.entries({ ...all, '006A0002': sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    return Object.fromEntries(Object.entries({ ...all, [groupsTag]: sequence }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   /** A long value by its name in the metadata. @throws NotFoundError */
@@ -93,10 +103,12 @@ export class AnnotationInstances {
     const spool = await this.#spool(annotation, asked);
     const meta = fileMeta({ classUid: annotationClass, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
     const all = attributesOf(instance, spool);
-    const segments: Segment[] = [meta, toBytes(all), elementHeader('006A0002', 'SQ', -1)];
+    // The groups are among the other attributes in the order of tags.
+    const [before, after] = splitAt(all, groupsTag);
+    const segments: Segment[] = [meta, toBytes(before), elementHeader(groupsTag, 'SQ', -1)];
     for (const [index, group] of spool.groups.entries())
       segments.push(...groupSegments(annotation, group, index, spool.isDouble));
-    segments.push(itemHeader(0, 'end of sequence'));
+    segments.push(itemHeader(0, 'end of sequence'), toBytes(after));
     return this.#fileOf(annotation, segments, asked);
   }
 
@@ -202,7 +214,14 @@ function referenced(record: ImageRecord): { series: string; instance: string } {
   return { series: valueText(largest, '0020000E'), instance: valueText(largest, '00080018') };
 }
 
-/** Describes what was left out. */
+/** Attributes whose tags come before a tag, and those behind it. */
+function splitAt(attributes: Attributes, tag: string): [Attributes, Attributes] {
+  const entries = Object.entries(attributes);
+  const isBefore = ([keyword]: [string, unknown]) => attributeOf(keyword)!.tag < tag;
+  return [Object.fromEntries(entries.filter(isBefore)), Object.fromEntries(entries.filter((entry) => !isBefore(entry)))];
+}
+
+/** The counts of shapes that are left out, as text. */
 function leftOutText(leftOut: Readonly<Record<string, number>>): string {
   const parts = Object.entries(leftOut).map(([what, count]) => `${count} ${what}`);
   return parts.length === 0 ? '' : `Left out: ${parts.join(', ')}`;
@@ -237,6 +256,7 @@ function attributesOf({ record, annotation, uid, index }: AnnotationInstance, { 
     ...study,
     ...ofFile,
     ...annotationSeries(record, annotation, index),
+    Laterality: '',
     InstanceNumber: 1,
     ContentDate: made.date,
     ContentTime: made.time,

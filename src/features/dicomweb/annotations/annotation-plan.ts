@@ -52,7 +52,7 @@ export function annotationRow(record: ImageRecord, annotation: AnnotationRecord,
   return {
     uid: series,
     modality: 'ANN',
-    attributes: toJson(annotationSeries(record, annotation, index), ''),
-    instances: [{ uid: instance, attributes, all: () => attributes }],
+    attributes: () => toJson(annotationSeries(record, annotation, index), ''),
+    instances: [{ uid: instance, attributes: () => attributes, all: () => attributes }],
   };
 }

@@ -3,7 +3,7 @@ import { LargeImageError } from '../../../errors.js';
 import type { AnnotationInstances } from '../annotations/annotation-instances.js';
 import { transferSyntaxes } from '../format/dataset.js';
 import type { Instance } from '../images/locator.js';
-import { bitsOf } from '../images/structure.js';
+import { frameSyntaxes } from '../images/structure.js';
 import type { DicomFiles } from './dicom-files.js';
 import type { Asked, Slides } from './slides.js';
 import type { StreamedFile } from './streamed-file.js';
@@ -35,20 +35,13 @@ export class Instances {
   }
 
   async forms(instance: Instance, asked: Asked): Promise<InstanceForms> {
-    const { explicitLittle, jpeg } = transferSyntaxes;
-    if (instance.kind === 'annotation') return { files: [explicitLittle], frames: [], frameCount: 0 };
+    if (instance.kind === 'annotation') return { files: [transferSyntaxes.explicitLittle], frames: [], frameCount: 0 };
     if (instance.kind === 'file') {
       const { syntaxes, frames } = await this.parts.files.forms(instance, asked);
       return { files: syntaxes.slice(0, 1), frames: syntaxes, frameCount: frames };
     }
     const { plan, record } = instance;
-    const isPicture = plan.stored === null && (plan.shown.kind === 'associated' || bitsOf(record.facts) === 8);
-    const frames = isPicture
-      ? [jpeg, explicitLittle]
-      : plan.stored === null
-        ? [explicitLittle, transferSyntaxes.rle]
-        : plan.syntaxes;
-    return { files: plan.syntaxes, frames, frameCount: plan.tiles * plan.paths.length };
+    return { files: plan.syntaxes, frames: frameSyntaxes(record.facts, plan), frameCount: plan.tiles * plan.paths.length };
   }
 
   /** A frame, from 0. @throws LargeImageError `not-acceptable` for an instance without frames. */

@@ -10,7 +10,7 @@ import { toJson, transferSyntaxes } from '../format/dataset.js';
 import type { SlideInstance } from '../images/locator.js';
 import type { ImageRecordModel } from '../images/image-record.model.js';
 import { slideAttributes, slideClass, type SlideDetails } from '../images/slide-dataset.js';
-import { bitsOf, fixedRange, frameBytes, maxNativeBytes, opticalPaths } from '../images/structure.js';
+import { bitsOf, fixedRange, frameBytes, frameSyntaxes, maxNativeBytes, opticalPaths } from '../images/structure.js';
 import { part10 } from './part10.js';
 import { makeFrame, placeOf, storedLevelOf, type SampleRange } from './slide-frames.js';
 import type { StreamedFile } from './streamed-file.js';
@@ -28,9 +28,10 @@ const measuredPositions = 8;
 export class Slides {
   constructor(private readonly parts: { images: Images; model: ImageRecordModel; queue: WorkQueue }) {}
 
-  /** All attributes except the samples. */
+  /** All attributes but the samples, for frames as they are sent where the client leaves the choice. */
   async metadata(instance: SlideInstance, root: string, asked: Asked): Promise<DicomJson> {
-    const details = await this.#details(instance, instance.plan.syntaxes[0]!, asked);
+    const [syntax] = frameSyntaxes(instance.record.facts, instance.plan);
+    const details = await this.#details(instance, syntax!, asked);
     const all = slideAttributes(instance.record, instance.series, instance.plan, details);
     return toJson({ ...all, AvailableTransferSyntaxUID: [...instance.plan.syntaxes] }, root);
   }

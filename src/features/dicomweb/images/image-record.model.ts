@@ -98,30 +98,25 @@ export class ImageRecordModel {
   }
 
   /**
-   * Ids and studies of the images that match a condition, in the order of its key, studies and ids. Images of one study are
-   * consecutive.
+   * The images that fit a condition, in the order of its key, studies and ids. Images of one study follow one another.
    *
-   * @param after the end of the previous page.
+   * @param after the place of the last image of the page before.
    */
   async page(
     condition: KeyCondition | null,
-    { after, limit, skip = 0 }: { after: Place | null; limit: number; skip?: number },
-  ): Promise<{ id: string; place: Place }[]> {
+    { after, limit }: { after: Place | null; limit: number },
+  ): Promise<{ record: ImageRecord; place: Place }[]> {
     const field = condition === null || condition.key === 'study' ? 'study' : `keys.${condition.key}`;
     const conditions: object[] = [{ reason: null }];
     if (condition !== null) conditions.push({ [field]: valueCondition(condition) });
     if (after !== null) conditions.push({ $or: behind(field, after) });
     const order = field === 'study' ? ({ study: 1, _id: 1 } as const) : ({ [field]: 1, study: 1, _id: 1 } as const);
-    const found = this.#model
-      .find({ $and: conditions }, { study: 1, [field]: 1 })
-      .sort(order)
-      .skip(skip)
-      .limit(limit);
+    const found = this.#model.find({ $and: conditions }).sort(order).limit(limit);
     const docs = await readInSlices<Stored>(found.lean() as never);
     const { key } = condition ?? { key: 'study' as const };
-    return docs.map(({ _id, study, keys }) => ({
-      id: _id,
-      place: { key: key === 'study' ? study : (keys?.[key] ?? ''), study, id: _id },
+    return docs.map(({ _id: id, ...rest }) => ({
+      record: { ...rest, id },
+      place: { key: key === 'study' ? rest.study : (rest.keys?.[key] ?? ''), study: rest.study, id },
     }));
   }
 

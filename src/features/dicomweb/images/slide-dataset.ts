@@ -143,11 +143,11 @@ export function imageType(facts: ImageFacts, { shown }: Pick<InstancePlan, 'show
   return isFinest ? ['ORIGINAL', 'PRIMARY', 'VOLUME', 'NONE'] : ['DERIVED', 'PRIMARY', 'VOLUME', 'RESAMPLED'];
 }
 
-/** The color space of frames in a transfer syntax. */
+/** The photometric interpretation of frames in a transfer syntax. */
 function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string): string {
   if (samples === 1) return 'MONOCHROME2';
   if (stored !== null && syntax === syntaxes[0]) return stored.colours;
-  return syntax === transferSyntaxes.jpeg ? 'YBR_FULL' : 'RGB';
+  return syntax === transferSyntaxes.jpeg ? 'YBR_FULL_422' : 'RGB';
 }
 
 /** Attributes of an instance that describe its frames. */

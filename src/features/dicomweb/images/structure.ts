@@ -210,6 +210,15 @@ export function frameBytes(
   return columns * rows * samples * (bitsOf(facts) / 8);
 }
 
+/**
+ * Transfer syntaxes of single frames: the first is sent where a client leaves the choice. Colours that are not stored are sent as JPEG, which browsers show.
+ */
+export function frameSyntaxes(facts: ImageFacts, { stored, shown, syntaxes }: InstancePlan): readonly string[] {
+  const { explicitLittle, jpeg, rle } = transferSyntaxes;
+  if (stored !== null) return syntaxes;
+  return shown.kind === 'associated' || bitsOf(facts) === 8 ? [jpeg, explicitLittle] : [explicitLittle, rle];
+}
+
 function syntaxesOf(facts: ImageFacts, stored: InstancePlan['stored'], nativeBytes: number): string[] {
   const { explicitLittle, jpeg, rle } = transferSyntaxes;
   if (stored !== null) return [storedSyntaxes[stored.encoding], explicitLittle];

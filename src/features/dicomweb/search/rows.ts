@@ -12,25 +12,27 @@ import {
   studyAttributes,
 } from '../images/slide-dataset.js';
 import { isAssociatedFile } from '../images/locator.js';
-import { seriesOf, type InstancePlan, type SeriesPlan } from '../images/structure.js';
+import { frameSyntaxes, seriesOf, type InstancePlan, type SeriesPlan } from '../images/structure.js';
 
 /** A series in search results, with its instances. */
 export interface SeriesRow {
   uid: string;
   modality: string;
-  attributes: DicomJson;
+  /** Made only when needed, because a search of studies needs none. */
+  attributes: () => DicomJson;
   instances: readonly InstanceRow[];
 }
 
 /** An instance in search results. */
 interface InstanceRow {
   uid: string;
-  attributes: DicomJson;
-  /** Further attributes, which are made if a request needs them. */
+  attributes: () => DicomJson;
+  /** Further attributes, which are made when a request asks for them. */
   all: () => DicomJson;
 }
 
-const studyTags = [
+/** Attributes of studies that records have. */
+export const studyTags: readonly string[] = [
   '00080005',
   '00080020',
   '00080030',
@@ -67,34 +69,35 @@ export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] 
     const instances = series.instances
       .filter(({ shown }) => isWhole || shown.kind === 'level')
       .map((plan) => slideRow(made, series, plan));
-    const attributes: Attributes = {
+    const attributes = (): Attributes => ({
       Modality: 'SM',
       SeriesInstanceUID: series.uid,
       SeriesNumber: series.number,
       SeriesDescription: seriesDescription(record, series.label),
       ...equipmentAttributes(record),
-    };
-    return { uid: series.uid, modality: 'SM', attributes: toJson(attributes, ''), instances };
+    });
+    return { uid: series.uid, modality: 'SM', attributes: () => toJson(attributes(), ''), instances };
   });
 }
 
 function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPlan, plan: InstancePlan): InstanceRow {
-  const syntax = plan.syntaxes[0]!;
+  const syntax = frameSyntaxes(record.facts, plan)[0]!;
   return {
     uid: plan.uid,
-    attributes: toJson(
-      {
-        SOPClassUID: slideClass,
-        SOPInstanceUID: plan.uid,
-        InstanceNumber: plan.number,
-        ImageType: imageType(record.facts, plan),
-        TotalPixelMatrixColumns: plan.matrixColumns,
-        TotalPixelMatrixRows: plan.matrixRows,
-        ...pixelAttributes(record.facts, plan, syntax),
-        AvailableTransferSyntaxUID: [...plan.syntaxes],
-      },
-      '',
-    ),
+    attributes: () =>
+      toJson(
+        {
+          SOPClassUID: slideClass,
+          SOPInstanceUID: plan.uid,
+          InstanceNumber: plan.number,
+          ImageType: imageType(record.facts, plan),
+          TotalPixelMatrixColumns: plan.matrixColumns,
+          TotalPixelMatrixRows: plan.matrixRows,
+          ...pixelAttributes(record.facts, plan, syntax),
+          AvailableTransferSyntaxUID: [...plan.syntaxes],
+        },
+        '',
+      ),
     all: () => toJson(slideAttributes(record, series, plan, { profile: null, ranges: null, syntax }), ''),
   };
 }
@@ -110,10 +113,10 @@ function dicomSeries(files: readonly DicomJson[]): SeriesRow[] {
   return [...series].map(([uid, own]) => ({
     uid,
     modality: valueText(own[0], '00080060'),
-    attributes: pick(own[0]!, seriesTags),
+    attributes: () => pick(own[0]!, seriesTags),
     instances: own.map((file) => ({
       uid: valueText(file, '00080018'),
-      attributes: withoutStudy(file),
+      attributes: () => withoutStudy(file),
       all: () => file,
     })),
   }));

@@ -16,15 +16,15 @@ import type { ImageRecordModel, KeyCondition, Place } from '../images/image-reco
 import type { Asker } from '../visibility.js';
 import { meets } from './matching.js';
 import type { Match, SearchQuery } from './query.js';
-import { imageSeries, studyJson, type SeriesRow } from './rows.js';
+import { imageSeries, studyJson, studyTags, type SeriesRow } from './rows.js';
 
 /** The kind of results. */
 export type SearchLevel = 'studies' | 'series' | 'instances';
 
 /** Maximum number of images that one search considers. */
 export const maxScanned = 100_000;
-/** Number of images that are read at a time. */
-const pageSize = 200;
+/** How many images are read at a time. */
+const pageSize = 500;
 
 /** Dependencies of {@link ImageSearch}. */
 export interface SearchParts {
@@ -125,17 +125,21 @@ export class ImageSearch {
       return;
     }
     const condition = conditionOf(request.query.fuzzy ? matches.filter(({ vr }) => vr !== 'PN') : matches);
+    // Items and annotations are looked up only for images of studies that can be the result.
+    const ofStudies = matches.filter(({ path }) => path.length === 1 && studyTags.includes(path[0]!));
+    const { limit, offset, fuzzy } = request.query;
+    const first = Math.min(pageSize, limit + offset + 1);
     let scanned = 0;
-    for (let after: Place | null = null; ;) {
+    for (let after: Place | null = null, size = first; ; size = pageSize) {
       signal.throwIfAborted();
-      const page: { id: string; place: Place }[] = await this.parts.model.page(condition, { after, limit: pageSize });
-      const records = new Map((await this.parts.model.some(page.map(({ id }) => id))).map((record) => [record.id, record]));
-      yield* this.#readable(
-        page.flatMap(({ id }) => records.get(id) ?? []),
-        request,
-        filter,
-      );
-      if (page.length < pageSize) return;
+      const page: { record: ImageRecord; place: Place }[] = await this.parts.model.page(condition, { after, limit: size });
+      const records: ImageRecord[] = [];
+      for (const { record } of page) {
+        if (ofStudies.length === 0 || meets(studyJson(record), ofStudies, fuzzy)) records.push(record);
+        if (isSliceOver()) await nextSlice(signal);
+      }
+      yield* this.#readable(records, request, filter);
+      if (page.length < size) return;
       after = page.at(-1)!.place;
       scanned += page.length;
       if (scanned >= maxScanned) {
@@ -182,7 +186,8 @@ export class ImageSearch {
     for (const known of records) {
       const item = items.get(known.id);
       if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
-      const record = await index.current(item, known).catch(ignoreUnreadable);
+      // Most records are current, which is found out without a query.
+      const record = (await index.isCurrent(item, known)) ? known : await index.current(item, known).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
       const series = imageSeries(record, await asker.showsAssociated(item)).filter(({ instances }) => instances.length > 0);
       if ((counts[item.id] ?? 0) > 0) series.push(...(await this.#annotationRows(record, caller)));
@@ -276,14 +281,14 @@ function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchReq
     const row = deep
       ? ofStudy
       : all
-          .flatMap((series) => series.instances.map((instance) => ({ ...instance.all(), ...series.attributes, ...ofStudy })))
+          .flatMap((series) => series.instances.map((instance) => ({ ...instance.all(), ...series.attributes(), ...ofStudy })))
           .find((each) => meets(each, matches, query.fuzzy));
     return row !== undefined && meets(row, matches, query.fuzzy) ? [shown(ofStudy, ofStudy, query)] : [];
   }
   return all.flatMap((series): DicomJson[] => {
     const ofSeries: DicomJson = {
       ...ofStudy,
-      ...series.attributes,
+      ...series.attributes(),
       '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}`] },
       '00201209': { vr: 'IS', Value: [series.instances.length] },
     };
@@ -298,7 +303,7 @@ function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchReq
     return series.instances.flatMap((instance) => {
       const base: DicomJson = {
         ...ofSeries,
-        ...instance.attributes,
+        ...instance.attributes(),
         '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
       };
       const needsAll = query.include === 'all' || query.include.size > 0 || !matches.every((match) => isOf(base, match));

@@ -120,15 +120,15 @@ function jpegForm(first: Uint8Array, layout: ImageLayout): TileForm | null {
   const isYCbCr = samplesPerPixel === 3 && photometric === photometrics.yCbCr && isUsual;
   if (!isGray && !isRgb && !isYCbCr) return null;
   if ((isRgb && header.saysRgb === false) || (isYCbCr && header.saysRgb === true)) return null;
-  const isSubsampled = header.sampling.some((each) => each !== header.sampling[0]);
-  if (isRgb && isSubsampled) return null;
+  if (isRgb && header.sampling.some((each) => each !== header.sampling[0])) return null;
   const tables = layout.jpegTables === null ? new Uint8Array() : sharedTables(layout.jpegTables);
   if (tables === null) return null;
   const marker = isRgb && header.saysRgb === null ? adobeRgb : new Uint8Array();
   const isWhole = tables.length + marker.length === 0;
   return {
     encoding: 'jpeg',
-    colours: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : isSubsampled ? 'YBR_FULL_422' : 'YBR_FULL',
+    // DICOM has no other word for YCbCr in the JPEG of slides, whatever the sampling (PS3.3 C.8.12.4.1.5).
+    colours: isGray ? 'MONOCHROME2' : isRgb ? 'RGB' : 'YBR_FULL_422',
     prefix: isWhole ? new Uint8Array() : Buffer.concat([Uint8Array.of(0xff, markers.startOfImage), marker, tables]),
     drop: isWhole ? 0 : 2,
     isIntact: (bytes) => {
@@ -163,13 +163,12 @@ function jpeg2000Form(first: Uint8Array, layout: ImageLayout): TileForm | null {
   const coding = jpeg2000Coding(first);
   if (size === null || coding === null || !isStream(first) || (layout.bands !== 1 && layout.bands !== 3)) return null;
   if (layout.bands === 3 && layout.bits !== 8) return null;
+  // Slides in DICOM cannot have components that are YCbCr before the code stream mixes them (PS3.3 C.8.12.4.1.5), and most viewers would show them as RGB.
+  if (layout.bands === 3 && isYCbCr(first, layout, size)) return null;
   const mixed = coding.reversible ? 'YBR_RCT' : 'YBR_ICT';
-  const plain = isYCbCr(first, layout, size) ? 'YBR_FULL' : 'RGB';
-  // DICOM has no name for components that are mixed although they are already YCbCr.
-  if (layout.bands === 3 && coding.mixed && plain === 'YBR_FULL') return null;
   return {
     encoding: coding.reversible ? 'jpeg2000-lossless' : 'jpeg2000',
-    colours: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixed : plain,
+    colours: layout.bands === 1 ? 'MONOCHROME2' : coding.mixed ? mixed : 'RGB',
     prefix: new Uint8Array(),
     drop: 0,
     isIntact: isStream,
