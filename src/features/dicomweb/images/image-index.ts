@@ -20,7 +20,7 @@ const mappingSetting = 'large_image.dicomweb_metadata';
 const studyKeySetting = 'large_image.dicomweb_study_key';
 
 /** Version of the records. It is incremented when they are made differently. */
-const version = 1;
+const version = 2;
 /** Number of images that are opened at the same time, in the background. */
 const atOnce = 2;
 /** Number of images in one page when all are compared with their records. */
@@ -149,7 +149,7 @@ export class ImageIndex {
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
-    return state.startsWith(`${await images.stateName(item)} `);
+    return state.endsWith(` ${version}`) && state.startsWith(`${await images.stateName(item)} `);
   }
 
   /** Names the current image of an item, and the version of records. */
