@@ -80,7 +80,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.report()).toMatchObject({ used: 0, items: 0, available: true });
   });
 
-  it('goes on when Redis has thrown out its keys by itself', async () => {
+  it('continues after Redis has evicted its keys', async () => {
     const cache = await open(1024, 'evicted');
     const client = await redis.client();
     for (let i = 0; i < 30; i++) await cache.set(`a${i}`, tile);

@@ -152,7 +152,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await save('Nothing changed.');
   });
 
-  it('makes large images in a folder, whatever it is called, and tells the counters', async () => {
+  it('makes large images in a folder of any name, and shows the counts', async () => {
     const item = await addSlide('first.tiff');
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
     await tab('Large images').click();
@@ -174,7 +174,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('makes thumbnails by a job that is followed as it goes on', async () => {
+  it('makes thumbnails in a job, and shows its progress', async () => {
     await tab('Thumbnails').click();
     const pictures = page.getByRole('group', { name: 'Pictures' }).getByRole('checkbox');
     await pictures.first().waitFor();
@@ -319,7 +319,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([]);
     });
 
-    it('says that there is no file yet, until there is one', async () => {
+    it('says that there is no file until one exists', async () => {
       await rm(configFile);
       await page.reload();
       const none = page.getByText('(does not exist yet)');
@@ -332,7 +332,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(complaints).toEqual([]);
     });
 
-    it('does not replace a text that someone else has written meanwhile, unless forced', async () => {
+    it('does not replace a text that someone else has just written, unless forced', async () => {
       await writeFile(configFile, '[large_image]\ncache_sources = False\n');
       await editor().fill('[large_image]\ncache_tilesource_maximum = 9\n');
       await button('Replace').click();

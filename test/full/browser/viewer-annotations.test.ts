@@ -454,7 +454,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('draws shapes over one another in their order, whatever came into sight first', async () => {
+  it('draws overlapping shapes in their order, regardless of the order in which they came into sight', async () => {
     const raw = { create: { width: 4096, height: 1024, channels: 3, background: '#f0f0f0' } } as const;
     const bytes = await sharp(raw).tiff({ tile: true, tileWidth: 256, tileHeight: 256 }).toBuffer();
     const item = await uploadItem(admin, folderId, 'over one another.tiff', bytes);
@@ -663,7 +663,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
-  it('lays other images over this one, turned and colored as the annotation says', async () => {
+  it('shows other images over this one, rotated and colored as in the annotation', async () => {
     const gray = (width: number, height: number, value: (x: number) => number) =>
       sharp(
         Uint8Array.from({ length: width * height }, (_, at) => value(at % width)),

@@ -77,7 +77,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     inPage<number[]>(`const canvas = viewer.shadowRoot.querySelector('.drawing .openseadragon-canvas canvas');
       return [...(canvas?.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data ?? [])];`);
 
-  it('says in words that one has to sign in, and opens with a token that the page gives, without a cookie', async () => {
+  it('says that a sign-in is needed, and opens with a token from the page, without a cookie', async () => {
     await page.goto(`${url}/slides/${item}`);
     await page.getByRole('alert').getByText('Sign in to view this. It is not public.').waitFor();
     await until('both questions, of the item and of its image, are refused', () => complaints.length === 2);
@@ -162,7 +162,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('has its panels below the image where it is narrow, and says in words that an item is not there', async () => {
+  it('has its panels below the image when it is narrow, and says when an item does not exist', async () => {
     await page.setViewportSize({ width: 390, height: 700 });
     const [image, panel] = await Promise.all(['.stage', '.side-panel'].map((name) => page.locator(name).boundingBox()));
     expect(Math.min(image!.width, panel!.width)).toBeGreaterThan(330);
@@ -196,7 +196,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
-  it('makes an annotation in a dialog of its own style, and shows the panels and the theme that the page names', async () => {
+  it('makes an annotation in a dialog with its own style, and shows the panels and the theme that the page requests', async () => {
     await page.getByRole('button', { name: 'New annotation' }).click();
     const dialog = page.getByRole('dialog', { name: 'New annotation' });
     expect(await dialog.evaluate((element) => element.getRootNode() !== element.ownerDocument)).toBe(true);
@@ -244,7 +244,7 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
   });
 
   // The example leaves the page then, which this one does not let it know.
-  it('tells the page that the token has ended, once, and goes on with another one', async () => {
+  it('tells the page once that the token has expired, and continues with another one', async () => {
     const credentials = { Authorization: `Basic ${Buffer.from('anna:anna.password').toString('base64')}` };
     const anonymous = new Client(testHost.url, null, null);
     const { authToken } = await anonymous.ok('GET', '/user/authentication', { headers: credentials });

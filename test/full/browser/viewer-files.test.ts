@@ -331,7 +331,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     expect(complaints).toEqual([]);
   });
 
-  it('makes users and groups, and puts one into the other', async () => {
+  it('makes users and groups, and adds a user to a group', async () => {
     await open('admin/people', 'Administration');
     await page.getByRole('button', { name: 'New user' }).click();
     await dialog().getByLabel('Login').fill('x');

@@ -21,7 +21,7 @@ const executablePath = chromiumPath();
 /** Side of the first slide in pixels of half a micrometer; the second has half as many, twice as large. */
 const size = 2048;
 
-describe.skipIf(executablePath === null)('images that are turned, compared, and changed by others', () => {
+describe.skipIf(executablePath === null)('images that are rotated, compared, and changed by others', () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -119,7 +119,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await until('it is as large as before', async () => (await scale()) === whole);
   });
 
-  it('moves two images together by their scales, one alone while the lock is off, and keeps how they lie in the address', async () => {
+  it('moves two images together by their scales, one alone while the lock is off, and keeps their positions in the address', async () => {
     await open(`?at=1000,1000,800`);
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
@@ -237,7 +237,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     { width: 390, query: 'with' },
     { width: 950, query: '' },
     { width: 1280, query: 'with' },
-  ])('lays nothing over anything else at $width pixels $query', async ({ width, query, height = 850 }) => {
+  ])('has no overlapping elements at $width pixels $query', async ({ width, query, height = 850 }) => {
     const { _id: id } = await annotate('Crowded', [{ ...box, center: [size / 2, size / 2, 0], width: size / 4 }]);
     await page.setViewportSize({ width, height });
     try {
@@ -265,7 +265,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     }
   });
 
-  it('shows the image that is chosen for comparison also where it has nothing at the place that is seen', async () => {
+  it('shows the image chosen for comparison even if it has nothing at the visible position', async () => {
     const far = await uploadItem(
       admin,
       (await admin.ok('GET', `/item/${slide}`)).folderId as string,

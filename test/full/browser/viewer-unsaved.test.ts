@@ -224,7 +224,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     expect((await testHost.anonymous.send('GET', `/annotation/${annotation}`)).status).toBe(200);
   });
 
-  it('is where it was after the way back, and begins another page at its top', async () => {
+  it('restores the scroll position on return, and starts another page at its top', async () => {
     await page.setViewportSize({ width: 390, height: 500 });
     for (let index = 0; index < 20; index += 1)
       await admin.create('/folder', {
@@ -246,7 +246,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.setViewportSize({ width: 1280, height: 850 });
   });
 
-  it('shows no results of other words while a search is running, and a hint only where letters are missing', async () => {
+  it('shows no results of other words while a search is running, and a hint only when letters are missing', async () => {
     await open('search');
     await page.getByText('Type at least two letters.').waitFor();
     const field = page.getByLabel('Search everything');
@@ -260,7 +260,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.unroute('**/resource/search?*');
   });
 
-  it('has an opaque overview, and tells pressed buttons and colours where the system chooses the colours', async () => {
+  it('has an opaque overview, and distinguishes pressed buttons and colors when the system chooses the colors', async () => {
     await page.emulateMedia({ forcedColors: 'active' });
     await open(`item/${crowded}`);
     await page.getByLabel('Find an annotation').fill('Region 5');

@@ -163,7 +163,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('goes on with an upload where the connection broke, and cancels one without leaving anything', async () => {
+  it('resumes an upload after the connection broke, and cancels one without leaving anything', async () => {
     const chunk = 32 * 1024 * 1024;
     const large = join(folder, 'large.bin');
     await writeFile(large, randomBytes(chunk + 100_000));
@@ -195,7 +195,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints.filter((text) => !text.includes('net::ERR_CONNECTION_RESET'))).toEqual([]);
   });
 
-  it('goes on with an upload where it stopped when the session had ended meanwhile', async () => {
+  it('resumes an upload after the session ended', async () => {
     const chunk = 32 * 1024 * 1024;
     await writeFile(join(folder, 'ended.bin'), randomBytes(chunk + 1000));
     const offsets: string[] = [];
@@ -296,7 +296,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('says why a file cannot be shown as an image, where it is listed and where it is opened', async () => {
+  it('says why a file cannot be shown as an image, in the list and on its page', async () => {
     const broken = join(folder, 'broken.tif');
     await writeFile(broken, 'II*\0 and nothing more');
     const cut = join(folder, 'cut.tif');
@@ -382,7 +382,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await heading('Kidney Private');
   });
 
-  it('draws the tiles of an opened image in the colours that the API states', async () => {
+  it('draws the tiles of an opened image in the colors that the API reports', async () => {
     await card(basename(slide)).getByRole('link').first().click();
     await page.getByTestId('scale-bar').waitFor();
     const id = itemId();
@@ -631,7 +631,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
-  it('makes an image of colours brighter, and keeps that in the address', async () => {
+  it('makes a color image brighter, and keeps that in the address', async () => {
     await card(basename(slide)).getByRole('link').first().click();
     await page.locator('summary', { hasText: 'Brightness and contrast' }).click();
     await page.getByRole('slider', { name: 'Brightness' }).fill('150');
@@ -713,7 +713,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByTestId('scale-bar').waitFor();
   });
 
-  it('says that the session has ended, and goes on where it was after signing in again', async () => {
+  it('says that the session has ended, and continues after signing in again', async () => {
     const id = itemId();
     // Before: the page may find out by itself, and the image is gone then.
     const { x, y, width, height } = await stageBox();

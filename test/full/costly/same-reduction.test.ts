@@ -207,7 +207,7 @@ describe('the same picture by every path and source', () => {
     });
   }
 
-  it('is gray where samples alternate', async () => {
+  it('is gray when samples alternate', async () => {
     const raster = paint({ width, height, bands: 1, dtype: 'uint16' }, (x, y) => ((x + y) % 2) * 60_000);
     const { data } = await pixelsOf(
       await openLargeImage(rasterSource(raster).source).thumbnail({ width: 50, height: 34, encoding: 'PNG' }),

@@ -122,7 +122,7 @@ describe('jobs in worker processes', () => {
     expect(left.length).toBeLessThanOrEqual(1 + others.length);
   });
 
-  it('stop when they are cancelled here', async () => {
+  it('stop when they are canceled here', async () => {
     await startWorker();
     const { id, item } = await submit({ compression: 'zstd', level: 14 });
     await until('it is converting', async () => Number((await record(id))?.progress?.current) >= 1);

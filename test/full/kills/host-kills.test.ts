@@ -144,7 +144,7 @@ describe('leftovers of killed processes', () => {
     expect(held.toSorted()).toEqual(used.toSorted());
   });
 
-  it('are no wrong sizes', async () => {
+  it('do not include wrong sizes', async () => {
     const { models } = host.context;
     const [files, items] = await Promise.all([models.file.find().lean(), models.item.find().lean()]);
     const total = (sizes: readonly { size?: number }[]) => sizes.reduce((sum, { size = 0 }) => sum + size, 0);

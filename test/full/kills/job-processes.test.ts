@@ -78,7 +78,7 @@ describe('jobs in several processes', () => {
     expect(first?.progress).toMatchObject({ total: 10, current: 9 });
   });
 
-  it('stop half way when they are cancelled in another process', async () => {
+  it('stop halfway when they are canceled in another process', async () => {
     await startWorker();
     for (const handler of ['jobs._local', 'worker_handler']) {
       const job = await service.runner.create('once', { userId: null, kwargs: { steps: 10_000 }, handler });
@@ -93,7 +93,7 @@ describe('jobs in several processes', () => {
     }
   });
 
-  it('stop when their record is removed, and the worker goes on to others', async () => {
+  it('stop when their record is removed, and the worker continues with others', async () => {
     await startWorker();
     const removed = [await submit('once', 10_000), await submit('once', 10_000), await submit('once', 10_000)];
     for (const job of removed) await inStatus(job, 2);
@@ -127,7 +127,7 @@ describe('jobs in several processes', () => {
     expect((await service.jobs.find(job.id, { log: true }))?.log).toEqual(log);
   });
 
-  it('are taken up again when their process is killed and they are resumable, and not for ever', async () => {
+  it('are restarted when their process is killed and they are resumable, but not forever', async () => {
     const doomed = await startWorker();
     const job = await submit('again', 100_000);
     await inStatus(job, 2);

@@ -10,7 +10,7 @@ import { startServer } from '../../support/hosts/server-process.js';
 import { until } from '../../support/run/until.js';
 
 describe('the job that makes thumbnails, killed', () => {
-  it('is taken up again and leaves whole files only', async () => {
+  it('is restarted and leaves whole files only', async () => {
     const database = await startTestDatabase();
     const directory = await mkdtemp(join(tmpdir(), 'thumbnail-job-'));
     const env = { MONGODB_URI: database.uri, ADMIN_PASSWORD: 'admin.password', DATA_DIR: directory, BRAND: 'girder' };

@@ -58,7 +58,7 @@ describe('the package in projects of its users', { timeout: 600_000 }, () => {
     expect(stderr).toContain('1 passed');
   });
 
-  it('is imported where there is no browser, as when a server renders a page', async ({ skip }) => {
+  it('can be imported without a browser, as when a server renders a page', async ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     const code = `for (const name of ['viewer', 'viewer/react']) console.log(Object.keys(await import('express-large-image/' + name)).join());`;
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: installed.work });

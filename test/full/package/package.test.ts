@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => installed?.remove());
 
 describe('npm pack', () => {
-  it('is found and typed with every way of resolving modules, by the checks of others', async () => {
+  it('is found and typed with every way of resolving modules, according to public checkers', async () => {
     const tarball = join(work, installed.packed.filename);
     const bin = (name: string) => join(root, 'node_modules', '.bin', name);
     // Both end with another code than 0 where something is wrong: node10, node16 from both kinds of modules, bundler.

@@ -39,7 +39,7 @@ function run(words: readonly string[]): Promise<Run> {
 }
 
 describe('convert', () => {
-  it('writes a pyramid of tiles, tells how far it is, and replaces nothing unless it is told to', async () => {
+  it('writes a pyramid of tiles, reports its progress, and replaces nothing unless told to', async () => {
     const made = await run(['convert', 'in.png', 'out.tiff', '--tile-size', '128', '--compression', 'jpeg', '--quality', '80']);
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^out\.tiff: [\d.]+ MB\n$/) });
     expect(made.stderr).toContain('Converting in.png 100 %');
@@ -89,7 +89,7 @@ describe('info', () => {
     expect(JSON.parse(stdout)).toMatchObject({ source: 'sharp', sizeX: 700, sizeY: 500, bandCount: 3, internal: {} });
   });
 
-  it('opens images that are made of other files of the folder', async () => {
+  it('opens images that consist of other files of the folder', async () => {
     await writeFile(join(work, 'two.yaml'), 'sources:\n  - path: in.png\n  - path: in.png\n    position: { x: 700 }\n');
     const { code, stdout, stderr } = await run(['info', 'two.yaml']);
     expect([code, stderr]).toEqual([0, '']);
@@ -135,7 +135,7 @@ describe('info', () => {
     await rm(join(work, 'node_modules'), { recursive: true });
   });
 
-  it('says in one line why a file is no image, with 1', async () => {
+  it('says in one line why a file is not an image, with exit code 1', async () => {
     await writeFile(join(work, 'text.svs'), 'no image');
     const { code, stdout, stderr } = await run(['info', 'text.svs']);
     expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
@@ -157,7 +157,7 @@ describe('check-config', () => {
 });
 
 describe('help', () => {
-  it('names every command and the exit codes; every command has help of its own', async () => {
+  it('names every command and the exit codes; every command has its own help', async () => {
     const all = await run(['--help']);
     for (const words of ['serve [...files]', 'convert <in> <out>', 'info <file>', 'check-config <file>', 'Exit codes:']) {
       expect(all.stdout).toContain(words);

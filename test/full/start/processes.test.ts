@@ -67,7 +67,7 @@ describe('npm start -- --processes 2', () => {
     expect(await countedTiles()).toEqual([12]);
   });
 
-  it('replaces a process that ends, and answers meanwhile', async () => {
+  it('replaces a process that ends, and answers in the meantime', async () => {
     const children = () => childrenOf(server.process.pid!);
     const [first, ...others] = await children();
     expect(others).toHaveLength(1);
@@ -95,7 +95,7 @@ describe('npm start -- --processes 2', () => {
     expect([...statuses]).toEqual([200]);
   });
 
-  it('restarts all processes when one is told to, without refusing requests', async () => {
+  it('restarts all processes on request of one, without refusing requests', async () => {
     const before = await startDates();
     await admin.ok('POST', '/large_image/config/replace', { body: '[large_image]\ncache_tilesource_maximum = 7\n' });
     await until('both have started anew', async () => {
@@ -104,7 +104,7 @@ describe('npm start -- --processes 2', () => {
     });
   });
 
-  it('ends as a whole when it is told to', async () => {
+  it('stops as a whole on request', async () => {
     process.kill(server.process.pid!, 'SIGTERM');
     expect(await server.ended).toBe(0);
     await expect(fetch(url)).rejects.toThrow();

@@ -114,7 +114,7 @@ describe.skipIf(absent !== '')(`two servers and two workers behind nginx${absent
     expect(await ended(job)).toBe(3);
   });
 
-  it('a job that was begun through one is cancelled through the other', async () => {
+  it('a job that was started through one is canceled through the other', async () => {
     const side = 5000;
     const noise = await sharp(randomBytes(side * side * 3), { raw: { width: side, height: side, channels: 3 } })
       .png({ compressionLevel: 0 })

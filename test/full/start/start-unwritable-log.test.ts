@@ -28,7 +28,7 @@ function start(env: Record<string, string>, output: number | 'pipe'): ChildProce
 it.each([
   ['a full disk', existsSync('/dev/full')],
   ['a pipe that is closed', true],
-])('goes on where its output is %s', async (what, isPossible) => {
+])('continues when its output is %s', async (what, isPossible) => {
   if (!isPossible) return;
   const port = await freePort();
   const data = await mkdtemp(join(tmpdir(), 'unwritable-'));

@@ -23,7 +23,7 @@ describe('npm start -- --worker', () => {
     await started?.close();
   });
 
-  it('runs the jobs of a server, and ends when it is told to', async () => {
+  it('runs the jobs of a server, and stops on request', async () => {
     const admin = await started.register('admin');
     const item = await uploadItem(admin, await newFolder(admin, 'Images'), 'image.tif', await pyramid());
     const { _id } = await admin.ok('POST', `/item/${item}/tiles/convert`, { query: { localJob: false, name: 'copy.tiff' } });

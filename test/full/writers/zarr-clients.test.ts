@@ -92,7 +92,7 @@ describe('clients of OME-Zarr', () => {
   const failures = (said: Record<string, string>) =>
     Object.entries(said).filter(([, result]) => result !== 'ok' && result !== 'missing');
 
-  it.skipIf(!hasZarr(3))('read every sample of a color image and the levels that are made of it', async () => {
+  it.skipIf(!hasZarr(3))('read every sample of a color image and the levels made from it', async () => {
     const [width, height] = [1111, 717];
     const interleaved = pattern(width, height, 3);
     const planes = new Uint8Array(interleaved.length);

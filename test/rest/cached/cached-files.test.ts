@@ -363,7 +363,7 @@ describe('files that are kept for items', () => {
     expect(await admin.ok('GET', '/job/all')).toHaveLength(jobs.length);
   });
 
-  it('refuses to make thumbnails where none are kept', async () => {
+  it('refuses to make thumbnails when none are kept', async () => {
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.max_thumbnail_files', value: '0' } });
     const query = { spec: '[]', concurrent: 'x' };
     expect(await admin.fails('PUT', '/large_image/thumbnails', { query })).toMatchObject({

@@ -65,7 +65,7 @@ describe('caches of one process', () => {
     expect((await reading).status).toBe(200);
   });
 
-  it('are cleared when the colour correction changes, in browsers too', async () => {
+  it('are cleared when the color correction changes, in browsers too', async () => {
     await admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`);
     const set = (value: string) => admin.send('PUT', '/system/setting', { query: { key: 'large_image.icc_correction', value } });
     const changed = await set('false');
@@ -144,7 +144,7 @@ describe.skipIf(noRedis !== null)(
       expect((await reportOf(admin)).tilesource).toEqual({ maxsize: 128, used: 0, processes: 2 });
     });
 
-    it('let go of a file that was taken off in the other process', async () => {
+    it('release a file that was removed in the other process', async () => {
       const other = await uploadPicture(admin);
       await elsewhere.ok('GET', `/item/${other}/tiles`);
       const { used } = (await reportOf(admin)).tilesource;

@@ -81,7 +81,7 @@ describe('the job that makes thumbnails', () => {
     expect([await count('[{"width":60.0}]'), await count('[{"width":60}]')]).toEqual([5, 5]);
   });
 
-  it('makes associated images and pictures of frames, also where there are none', async () => {
+  it('makes associated images and pictures of frames, even if there are none', async () => {
     const spec = [
       { imageKey: 'label', width: 20 },
       { imageKey: 'tileFrames', output: { maxWidth: 40 } },
@@ -165,7 +165,7 @@ describe('the job that makes thumbnails', () => {
     expect(job.log.join('')).not.toContain('Finished');
   });
 
-  it('shares the files with requests that come meanwhile', async () => {
+  it('shares the files with requests that arrive in the meantime', async () => {
     await started.host.settings.set('large_image.max_thumbnail_files', 1000);
     const spec = slow.slice(0, 4);
     const job = await start(spec, { concurrent: '2' });

@@ -43,7 +43,7 @@ describe('YAML folder configurations', () => {
     });
   });
 
-  it('hold below, and are joined where they say so, up to the folder of the setting', async () => {
+  it('apply below, and are merged if they say so, up to the folder of the setting', async () => {
     const shared = await admin.create('/folder', { parentType: 'user', parentId: admin.id!, name: 'Shared', public: false });
     const beside = await admin.create('/folder', {
       parentType: 'collection',
@@ -67,7 +67,7 @@ describe('YAML folder configurations', () => {
     expect(await admin.ok('GET', `/item/${String((items[0] as { _id: string })._id)}/files`)).toHaveLength(1);
   });
 
-  it('are not taken for pictures that could not be read', async () => {
+  it('are not mistaken for unreadable pictures', async () => {
     const folder = await admin.create('/folder', { parentType: 'folder', parentId: top, name: 'Quiet', public: true });
     await put(admin, folder, 'a: 1\n');
     const query = { parentType: 'folder', parentId: folder, name: 'notes.yaml', size: 5 };
@@ -92,7 +92,7 @@ describe('YAML folder configurations', () => {
     expect(await get(user, top)).toEqual({ größe: 1 });
   });
 
-  it('are personalised by groups, access and login, in this order', async () => {
+  it('are personalized by groups, access and login, in this order', async () => {
     const group = await user.create('/group', { name: 'Readers', public: true });
     expect(group).toMatch(/./);
     await put(
@@ -193,7 +193,7 @@ describe('YAML folder configurations', () => {
       ['broken YAML', 'a: [1\n'],
       ['users that are no mapping', 'users: [user]\n'],
       ['a section that is no mapping', 'users: {user: text}\n'],
-    ])('add nothing of a user to %s, which whoever may write can replace', async (what, text) => {
+    ])('add nothing of a user to %s, which anyone with write access can replace', async (what, text) => {
       const itemName = `${what}.yaml`;
       const path = `/folder/${top}/yaml_config/${encodeURIComponent(itemName)}`;
       const item = await itemOf(top, itemName, [[itemName, yaml, text]]);

@@ -229,7 +229,7 @@ describe('the configuration file', () => {
 });
 
 describe('a host that cannot restart', () => {
-  it('answers 501 and writes nothing, and replaces where no restart is asked for', async () => {
+  it('answers 501 and writes nothing, and replaces when no restart is requested', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'configuration-'));
     const path = join(folder, 'server.cfg');
     const started = await startHost({ install: { configFile: path } });

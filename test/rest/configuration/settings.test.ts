@@ -151,7 +151,7 @@ describe('settings of the plugin', () => {
     expect(described.map(({ key }) => key)).toContain('core.registration_policy');
   });
 
-  it('have schemas, by which pages make their inputs, and which allow the defaults', async () => {
+  it('have schemas that allow the defaults, from which pages make their inputs', async () => {
     const described = (await admin.ok('GET', '/system/setting/definitions')) as unknown as {
       key: string;
       schema: Schema;
@@ -172,7 +172,7 @@ describe('settings of the plugin', () => {
     expect(given.filter(({ schema, default: byDefault }) => !ajv.validate(schema, byDefault)).map(({ key }) => key)).toEqual([]);
   });
 
-  it.each(Object.entries(table))('%s takes what is allowed, and says what is where something is not', async (name, row) => {
+  it.each(Object.entries(table))('%s accepts allowed values, and names them when it refuses one', async (name, row) => {
     const key = `large_image.${name}`;
     for (const [value, expected] of row.accepted) {
       expect(await admin.ok('PUT', '/system/setting', { query: { key, value } }), value).toBe(true);
@@ -204,7 +204,7 @@ describe('settings of the plugin', () => {
     expect(await stored(key)).toBe(folder);
   });
 
-  it('may be read and written by the names of the mission too', async () => {
+  it('can also be read and written by their upper-case names', async () => {
     const key = 'LARGE_IMAGE_MAX_THUMBNAIL_FILES';
     expect(await stored(key)).toBe(10);
     await admin.ok('PUT', '/system/setting', { query: { key, value: '3' } });

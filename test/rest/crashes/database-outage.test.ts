@@ -38,7 +38,7 @@ describe('while the database is away', () => {
     await database?.stop();
   });
 
-  it('requests are refused with a reason, jobs wait, and both go on when it is back', async () => {
+  it('requests are refused with a reason, jobs wait, and both continue when it is back', async () => {
     const spec = JSON.stringify(Array.from({ length: 1000 }, (_, i) => ({ width: 100 + i, encoding: 'PNG' })));
     const job = String((await admin.ok('PUT', '/large_image/thumbnails', { form: { spec, concurrent: '1' } }))._id);
     const progressOf = async (id: string) => (await admin.ok('GET', `/job/${id}`)).progress as { current: number } | null;

@@ -72,7 +72,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     await rm(place, { recursive: true, force: true });
   });
 
-  it('is told, and leaves nothing half done', async () => {
+  it('is reported, and leaves nothing half done', async () => {
     const query = { parentType: 'folder', parentId: folder, name: 'more.tif', size: image.length };
     const refused = await admin.send('POST', '/file', { query, body: image });
     expect([refused.status, refused.body]).toEqual([507, space]);
@@ -100,7 +100,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     expect((await readdir(join(place, 'temporary'))).filter((name) => name.includes('conversion'))).toEqual([]);
   });
 
-  it('is of no consequence any more once there is room', async () => {
+  it('has no further effect once there is room', async () => {
     await rm(filler);
     expect((await run([{ width: 300, encoding: 'PNG' }])).log.at(-1)).toBe('Finished: Checked 0, created 1 thumbnail files\n');
     expect((await replace('[a]\nb = 2\n')).body.status).toBe('updated');

@@ -50,7 +50,7 @@ it('does not undo a write that completed while an older one was recovered', asyn
   expect(await models.undertaking.countDocuments()).toBe(0);
 });
 
-it('lets a write that will be finished go on when clients would wait no longer', async () => {
+it('lets a write that will be finished continue when clients would wait no longer', async () => {
   // The journal asks of a life only these.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
   const recovered: unknown[] = [];

@@ -28,8 +28,8 @@ function loseReply<M extends 'insertMany' | 'deleteMany'>(model: Model<never>, m
 
 const files = () => started.host.context.models.file as unknown as Model<never>;
 
-describe('where the reply of the database is lost', () => {
-  it('an uploaded file is whole or not there', async () => {
+describe('when the reply of the database is lost', () => {
+  it('an uploaded file is complete or missing', async () => {
     loseReply(files(), 'insertMany');
     const query = { parentType: 'folder', parentId: folder, name: 'a.txt', size: 5 };
     expect((await admin.send('POST', '/file', { query, body: 'hello' })).status).toBe(503);
@@ -41,7 +41,7 @@ describe('where the reply of the database is lost', () => {
     expect((await admin.send('GET', `/file/${String(file._id)}/download`)).bytes.toString()).toBe('hello');
   });
 
-  it('a configuration of a folder is whole or not there, and can be written again', async () => {
+  it('a folder configuration is complete or missing, and can be written again', async () => {
     const path = `/folder/${folder}/yaml_config/x.yaml`;
     loseReply(files(), 'insertMany');
     loseReply(files(), 'deleteMany', false);

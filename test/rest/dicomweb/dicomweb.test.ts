@@ -72,7 +72,7 @@ describe('DICOMweb', () => {
   });
   afterAll(() => started?.close());
 
-  it('finds a study by every kind of condition, and not where one does not hold', async () => {
+  it('finds a study by every kind of condition, but not when one does not hold', async () => {
     for (const query of [
       'PatientID=P-17',
       '00100020=P-*',
@@ -156,7 +156,7 @@ describe('DICOMweb', () => {
     }
   });
 
-  it('gives whole instances with their exact length, ranges of them, and in the asked transfer syntax', async () => {
+  it('gives whole instances with their exact length, ranges of them, and the requested transfer syntax', async () => {
     for (const number of [0, 1, 2]) {
       const whole = await get(instance(number), admin, 'application/dicom');
       expect(whole.status).toBe(200);
@@ -266,7 +266,7 @@ describe('DICOMweb', () => {
     await admin.ok('DELETE', `/item/${other}`);
   });
 
-  it('puts images of one case into one study, and offers none without a size of pixels until metadata give it', async () => {
+  it('combines images of one case into one study, and offers none without a pixel size until metadata give it', async () => {
     const unsized = await uploadItem(admin, folder, 'unsized.tif', await slide({ seed: 3, sized: false }));
     expect(await admin.fails('GET', `/item/${unsized}/dicomweb`)).toMatchObject({ status: 409 });
     await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.dicomweb_study_key', value: 'case' } });

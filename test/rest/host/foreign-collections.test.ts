@@ -118,7 +118,7 @@ describe('a server with its own collections', () => {
     await specimens?.close();
   });
 
-  it('keeps every document of them, whatever the plugin does and tidies', async () => {
+  it('keeps every document of them, regardless of what the plugin does and tidies', async () => {
     const { server } = specimens;
     const before = await othersIn(server, names);
     expect(before.annotation).toHaveLength(strange.length);
@@ -176,7 +176,7 @@ describe('fields of the server that have the names of those of the plugin', () =
     expect(await server.Specimens.collection.findOne({ _id })).toMatchObject(theirs);
   });
 
-  it('are refused by install where the server declares them otherwise', async () => {
+  it('are refused by install when the server declares them differently', async () => {
     const database = await startTestDatabase();
     undo.push(() => database.stop());
     const server = await openSpecimenServer(database.uri);

@@ -224,7 +224,7 @@ describe('mounted routes', () => {
     expect(body).toMatchObject({ query: { limit: 50 } });
   });
 
-  it('prefers literal segments over parameters whatever the order of the routes', async () => {
+  it('prefers literal segments over parameters regardless of the order of the routes', async () => {
     expect((await call('/thing/fixed')).body).toBe('fixed');
   });
 
@@ -292,7 +292,7 @@ describe('mounted routes', () => {
     expect((await call('/who', { headers: { [name]: value } })).body).toBe('u1');
   });
 
-  it('finds the token in the parameter, and in the cookie only where the route allows it', async () => {
+  it('finds the token in the parameter, and in the cookie only if the route allows it', async () => {
     expect((await call('/who?token=full')).body).toBe('u1');
     const headers = { Cookie: 'a=b; girderToken=full' };
     expect((await call('/who', { headers })).body).toBe(null);
@@ -322,7 +322,7 @@ describe('mounted routes', () => {
     ['/picture', { Authorization: 'Digest realm="x", nonce="y"' }, null],
     ['/picture', { Authorization: 'Bearer', Cookie: 'girderToken=' }, null],
     ['/picture?token=', { Cookie: 'other=x; girderToken="full"' }, 'u1'],
-  ])('believes the first token of %s with %j alone, whatever it is worth', async (path, headers, id) => {
+  ])('uses only the first token of %s with %j, even if it is invalid', async (path, headers, id) => {
     expect(await call(path, { headers })).toMatchObject({ status: 200, body: id });
   });
 
@@ -344,7 +344,7 @@ describe('mounted routes', () => {
     if (message !== null) expect(answer.body).toEqual({ message, type: 'access' });
   });
 
-  it('says nothing of unexpected errors but a number to find them by', async () => {
+  it('says nothing about unexpected errors except a number to find them by', async () => {
     const { status, body } = await call('/broken');
     expect(status).toBe(500);
     expect(body).toEqual({ message: 'An unexpected error occurred on the server.', type: 'internal', uid: expect.any(String) });

@@ -60,7 +60,7 @@ describe('assets', () => {
   });
 
   it.each(['tsconfig.json', 'app.ts', 'index.html', '../viewer-routes.ts', '%2e%2e/viewer-routes.ts', 'nothing.js', ''])(
-    '404s for %s, which is none',
+    'answers 404 for %s, which is not an asset',
     async (name) => {
       const folder = scriptPath.replace(/app\.js$/, '');
       await request(app).get(`${folder}${name}`).expect(404);

@@ -123,7 +123,7 @@ describe('large images by conversion', () => {
     expect(await temporary()).toEqual([]);
   });
 
-  it('answer null where a source reads the file, and for remote workers name their handler', async () => {
+  it('answer null when a source reads the file, and for remote workers name their handler', async () => {
     const item = await plainItem('small.png', picture);
     expect((await admin.send('POST', `/item/${item}/tiles`)).bytes.toString()).toBe('null');
     await admin.ok('DELETE', `/item/${item}/tiles`);
@@ -280,7 +280,7 @@ describe('large images by conversion', () => {
     expect(await models.item.collection.countDocuments({ largeImageConversionId: jobId })).toBe(0);
   });
 
-  it('leave nothing when their job was cancelled and its process killed', async () => {
+  it('leave nothing when their job was canceled and its process killed', async () => {
     const lost = await admin.create('/item', { folderId: folder, name: 'lost' });
     const { models } = started.host.context;
     const _id = new models.item.base.Types.ObjectId(lost);
@@ -363,7 +363,7 @@ describe('large images by conversion', () => {
     });
   });
 
-  it('are made below a folder where the caller may write, and only counted where the caller may read', async () => {
+  it('are made in folders that the caller can write, and only counted in folders that the caller can read', async () => {
     const top = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Shared' });
     const share = async (id: string, level: 0 | 1 | null) => {
       const users = level === null ? [] : [{ id: reader.id, level, flags: [] }];

@@ -97,7 +97,7 @@ describe('IIIF', () => {
     expect(plain.headers.get('content-type')).toBe('application/json');
   });
 
-  it('gives the rights of the metadata where they are a statement that IIIF knows', async () => {
+  it('gives the rights in the metadata if they are a statement that IIIF knows', async () => {
     await admin.ok('PUT', `/item/${item}/metadata`, {
       json: { license: 'https://creativecommons.org/licenses/by/4.0/', attribution: 'A. Museum' },
     });
@@ -139,7 +139,7 @@ describe('IIIF', () => {
     expect((await pixels(answer)).info).toMatchObject({ width, height });
   });
 
-  it('turns clockwise, after mirroring', async () => {
+  it('rotates clockwise, after mirroring', async () => {
     const corner: [number, number] = [50, 50];
     expect(await squareAt(await image('full/max/90/default.png'), corner)).toEqual([0, 9]);
     expect(await squareAt(await image('full/max/180/default.png'), corner)).toEqual([9, 9]);
@@ -152,7 +152,7 @@ describe('IIIF', () => {
     expect([size.width, size.height]).toEqual([50, 100]);
   });
 
-  it('shows colour, gray and two tones', async () => {
+  it('shows color, gray and two tones', async () => {
     const channels = async (path: string) => (await sharp((await image(path)).bytes).metadata()).channels;
     expect(await channels('full/100,/0/color.png')).toBe(3);
     expect(await channels('full/100,/0/gray.jpg')).toBe(1);
@@ -202,7 +202,7 @@ describe('IIIF', () => {
     expect(await image(path)).toMatchObject({ status: 400, body: { message: expect.stringContaining('') } }),
   );
 
-  it('answers 404 to identifiers that there are not, escaped or not', async () => {
+  it('answers 404 to identifiers that do not exist, escaped or not', async () => {
     const missing = [
       '0123456789abcdef01234567',
       'f05bd8a0-0f4d-11ee-be56-0242ac120002',
@@ -304,7 +304,7 @@ describe('IIIF', () => {
       }
     });
 
-    it('lists the images of a folder, and the folders below it, that the caller may read', async () => {
+    it('lists the images of a folder, and the folders below it, that the caller can read', async () => {
       const below = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Below', public: true });
       await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Secret', public: false });
       const answer = await started.anonymous.send('GET', `/iiif/folder/${folder}/collection.json`);

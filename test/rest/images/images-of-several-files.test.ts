@@ -51,7 +51,7 @@ async function converted(item: string, folderId: string): Promise<string> {
   return String((items as unknown as { _id: string }[])[0]?._id);
 }
 
-describe('an image that is made of others', () => {
+describe('an image that combines others', () => {
   const twoPlanes = Buffer.from('sources:\n  - {path: one.png, z: 0}\n  - {path: below/two.png, z: 1}\n');
 
   it('waits for them in any order, says which are missing, and is there with the last', async () => {
@@ -214,7 +214,7 @@ describe('an image that is made of others', () => {
     expect((await admin.fails('POST', `/item/${own}/tiles`)).message).toMatch(/is not an item with a large image|made of/);
   });
 
-  it('tells nothing of an item that it names and that is no image', async () => {
+  it('reveals nothing about an item that it names and that is not an image', async () => {
     const other = await newFolder(admin, 'Other items');
     const text = await upload(other, 'private name.txt', Buffer.from('nothing'));
     const item = await upload(
@@ -274,7 +274,7 @@ describe('an image that is made of others', () => {
     expect((await facts(item, reader)).body).toMatchObject({ message: expect.stringMatching(/^Read access denied for 1 of/) });
   });
 
-  it('is not taken for the image of an item whose other file is one', async () => {
+  it('is not mistaken for the image of an item whose other file is one', async () => {
     const folder = await newFolder(admin, 'Beside');
     const item = await upload(folder, 'slide.png', await plain('#ff0000'));
     const body = Buffer.from('{"scanner": "sources"}');
@@ -380,7 +380,7 @@ describe('an image that is a folder', () => {
 });
 
 describe('a slide of several files', () => {
-  it('waits for those that it names, in folders or in one item, and nothing else is taken for it', async () => {
+  it('waits for those that it names, in folders or in one item, and is not mistaken for anything else', async () => {
     const folder = await newFolder(admin, 'Slide');
     const mirax = await upload(folder, 'scan.mrxs', Buffer.from('not looked at'));
     expect((await facts(mirax)).body.message).toMatch(/belong to it: scan\/Slidedat\.ini\.$/);
@@ -399,7 +399,7 @@ describe('a slide of several files', () => {
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
   });
 
-  it('waits for those that it names also when a picture came first, which was taken for the image', async () => {
+  it('waits for those that it names even if a picture came first and was taken for the image', async () => {
     const item = await admin.create('/item', { folderId: await newFolder(admin, 'Picture first'), name: 'slide' });
     const part = (name: string, body: Uint8Array) =>
       admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name, size: body.length }, body });

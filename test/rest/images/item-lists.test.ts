@@ -43,7 +43,7 @@ describe('item lists and metadata search', () => {
   });
   afterAll(() => started?.close());
 
-  it('lists a folder with all that the caller may read below it', async () => {
+  it('lists a folder with all that the caller can read below it', async () => {
     expect((await list(admin, { folderId: top, text: '_recurse_:' })).names).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
     const seen = await list(user, { folderId: top, text: '_recurse_:', limit: 2, offset: 1 });
     expect([seen.names, seen.total]).toEqual([['b', 'c'], 5]);

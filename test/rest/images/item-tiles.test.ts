@@ -223,7 +223,7 @@ describe('tiles of an item', () => {
     }
   });
 
-  it('takes a large image off and puts it on again', async () => {
+  it('removes a large image and creates it again', async () => {
     expect(await other.fails('DELETE', `/item/${item}/tiles`)).toMatchObject({ status: 403 });
     expect(await admin.fails('POST', `/item/${item}/tiles`)).toMatchObject({
       status: 400,
@@ -266,7 +266,7 @@ describe('tiles of an item', () => {
   });
 });
 
-describe('an answer about an image that took long to make', () => {
+describe('a slow answer about an image', () => {
   it('is refused to callers who can no longer read the item', async () => {
     let reading = Promise.resolve();
     const specimens = await startSpecimens(

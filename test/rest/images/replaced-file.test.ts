@@ -58,7 +58,7 @@ describe('a file that is replaced while it is served in place', () => {
   it.each([
     ['by another of its name', (from: string, to: string) => rename(from, to)],
     ['by writing over it', (from: string, to: string) => copyFile(from, to)],
-  ])('is shown anew under new tags when it is replaced %s', async (how, replace) => {
+  ])('is shown with new tags when it is replaced %s', async (how, replace) => {
     const { path, item } = await serve(`${how}.tif`, await slide('#ff0000'));
     const before = await Promise.all(pictures.map((picture) => look(item, picture)));
     expect(before.map(({ red }) => red)).toEqual(pictures.map(() => true));

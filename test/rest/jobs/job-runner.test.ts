@@ -121,7 +121,7 @@ describe('a job', () => {
     });
   });
 
-  it('that was cancelled or set to ERROR meanwhile stops and is not moved to SUCCESS', async () => {
+  it('that was canceled or set to ERROR in the meantime stops and is not moved to SUCCESS', async () => {
     let stopped = 0;
     service.runner.define(
       endless({
@@ -168,7 +168,7 @@ describe('a job', () => {
     off();
   });
 
-  it('that is cancelled before its turn never runs', async () => {
+  it('that is canceled before its turn never runs', async () => {
     let began = 0;
     service.runner.define({
       name: 'never',
@@ -246,7 +246,7 @@ describe('a job', () => {
 });
 
 describe('a database that is away for longer than a lease', () => {
-  it('costs no running job its life, and none of its log', async () => {
+  it('ends no running job, and loses none of its log', async () => {
     const direct = new URL(database.uri);
     const way = await interruptibleWay({ host: direct.hostname, port: Number(direct.port) });
     const through = new URL(database.uri);
@@ -302,7 +302,7 @@ describe('a runner', () => {
     await expect(service.runner.create('unknown', { userId: null })).rejects.toThrow('No job "unknown" is defined.');
   });
 
-  it('takes its definitions, listeners and timers along when it closes, also from a running Agenda', async () => {
+  it('removes its definitions, listeners and timers when it closes, also from a running Agenda', async () => {
     const { agenda, runner } = service;
     agenda.define('host job', (_entry, done) => done());
     const listeners = agenda.listenerCount('error');
@@ -316,7 +316,7 @@ describe('a runner', () => {
     expect(agenda.isActiveJobProcessor()).toBe(true);
   });
 
-  it('does not wait for ever for work that does not stop: the record is settled all the same', async () => {
+  it('does not wait forever for work that does not stop: the record is settled all the same', async () => {
     service.runner.define(endless({ run: () => new Promise(() => undefined) }));
     await service.runner.startProcessing();
     const job = await submit('endless');
@@ -339,7 +339,7 @@ describe('a runner', () => {
     await service.jobs.remove(job.id);
   });
 
-  it('takes up only the jobs of its handlers', async () => {
+  it('recovers only the jobs of its handlers', async () => {
     const local = await openJobService(database.uri, { handlers: ['local'] });
     try {
       let began: string[] = [];

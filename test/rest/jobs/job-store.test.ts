@@ -28,7 +28,7 @@ const run = { task: 'test', resumable: false, maxAttempts: 1 };
 const create = () => store.create({ title: 'T', type: 't', userId: null, run });
 
 describe('a job that many change at once', () => {
-  it('is either finished or cancelled, and remembers each change once', async () => {
+  it('is either finished or canceled, and remembers each change once', async () => {
     for (let round = 0; round < 10; round++) {
       const job = await create();
       await store.updateStatus(job.id, 2);
@@ -55,7 +55,7 @@ describe('a job that many change at once', () => {
     }
   });
 
-  it('is taken up again by one of many after its owner was lost', async () => {
+  it('is restarted by one of many after its owner was lost', async () => {
     for (let round = 0; round < 10; round++) {
       const job = await create();
       const claimed = await store.claim(job.id, 'gone');

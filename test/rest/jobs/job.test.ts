@@ -384,7 +384,7 @@ describe('GET /job/:id/events', () => {
   it.each([
     ['this process', () => store],
     ['another process', () => elsewhere],
-  ])('sends what is there, then each change made in %s, and ends with the job', async (_where, writer) => {
+  ])('sends the current state, then each change made in %s, and ends with the job', async (_where, writer) => {
     const job = await createJob();
     await store.appendLog(job.id, 'before\n');
     const events: Sent[] = [];
@@ -420,7 +420,7 @@ describe('GET /job/:id/events', () => {
     expect(ended.status).toBe(204);
   });
 
-  it('goes on after the last event that was seen', async () => {
+  it('continues after the last event that was seen', async () => {
     const job = await createJob();
     await store.update(job.id, { status: 2, log: 'one\n' });
     let position = '';

@@ -100,7 +100,7 @@ it('refuses too many resources before moving any, and counts repeated ones once'
   expect(await admin.ok('GET', `/item/${item}`)).toMatchObject({ folderId: target, name: 'Named often' });
 });
 
-it('things that are removed go on being removed when clients would wait no longer', async () => {
+it('removals continue when clients would wait no longer', async () => {
   const names = Array.from({ length: 12 }, (_, i) => `Removed ${i}`);
   const items: string[] = [];
   for (const name of names) items.push(await admin.create('/item', { folderId: folder, name }));

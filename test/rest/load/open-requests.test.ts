@@ -213,7 +213,7 @@ describe.concurrent('a request that stays open', () => {
 });
 
 describe('an answer that took long to make', () => {
-  it('is refused where the caller may not have it any more', async () => {
+  it('is refused when the caller has lost access to it', async () => {
     const { token, name } = names();
     const answer = fetch(`${server.url}/api/pending/${name}`, { headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
@@ -237,7 +237,7 @@ describe('an answer that took long to make', () => {
 });
 
 describe('work whose answer the server has given itself, since it stops', () => {
-  it('is told to stop, and its result is dropped', async () => {
+  it('is aborted, and its result is dropped', async () => {
     const { token, name } = names();
     const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));

@@ -159,7 +159,7 @@ describe('archives', () => {
     expect(await unzip(zip.bytes)).toEqual({ 'x.TXT/x.TXT': '0123' });
   });
 
-  it('hold a folder as far as it is readable, and no way out of where they are unpacked', async () => {
+  it('contain the readable part of a folder, and no path out of the target folder', async () => {
     const outer = await admin.create('/folder', { parentId: folder, name: 'out/er' });
     const inner = await admin.create('/folder', { parentId: outer, name: '..' });
     const secret = await admin.create('/folder', { parentId: outer, name: 'secret', public: false });

@@ -82,7 +82,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('are forgotten after the right one, and when the window ends although the guesser goes on', async () => {
+  it('are forgotten after the right one, and when the window ends even if the guesser continues', async () => {
     const address = fresh();
     for (let round = 0; round < 2; round += 1) {
       expect(await statuses(9, () => signIn('user', 'wrong', address))).toEqual({ 401: 9 });
@@ -140,7 +140,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('are limited where old passwords are checked', async () => {
+  it('are limited when old passwords are checked', async () => {
     const changer = await server.register('changer');
     const change = (old: string) =>
       changer.send('PUT', '/user/password', { query: { old, new: 'new.password' }, headers: from('10.9.9.9') });
@@ -149,7 +149,7 @@ describe('wrong passwords', () => {
     expect([refused.status, refused.headers.has('Retry-After')]).toEqual([429, true]);
   });
 
-  it('are not limited where the limits are 0', async () => {
+  it('are not limited when the limits are 0', async () => {
     await set({
       'core.sign_in_failures_per_login_and_address': 0,
       'core.sign_in_failures_per_login': 0,
@@ -172,7 +172,7 @@ describe('wrong passwords', () => {
     }
   });
 
-  it('count for the address of the connection where no proxy is trusted', async () => {
+  it('count for the address of the connection when no proxy is trusted', async () => {
     const direct = await createReferenceHost({
       mongoUri: server.databaseUri,
       dataDirectory: server.dataDirectory,

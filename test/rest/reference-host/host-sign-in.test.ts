@@ -103,7 +103,7 @@ describe('GET user/authentication', () => {
 });
 
 describe('tokens', () => {
-  it('are taken from Bearer, Girder-Token and the parameter, and from the cookie only where routes allow it', async () => {
+  it('are taken from Bearer, Girder-Token and the parameter, and from the cookie only if routes allow it', async () => {
     const me = async (sending: object) => (await server.anonymous.ok('GET', '/user/me', sending))?._id ?? null;
     expect(await me({ headers: { Authorization: `Bearer ${user.token}` } })).toBe(user.id);
     expect(await me({ headers: { 'Girder-Token': user.token } })).toBe(user.id);
@@ -186,7 +186,7 @@ describe('the cookie', () => {
     expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Lax$/);
   });
 
-  it('is Secure behind a proxy with TLS that is trusted, or where the server’s address says so', async () => {
+  it('is Secure behind a trusted proxy with TLS, or if the server’s address says so', async () => {
     const behind = await startHost({ trustProxy: 'loopback' });
     try {
       await behind.register('admin');
@@ -294,7 +294,7 @@ describe('revoking all tokens of a user', () => {
   });
 });
 
-it('tokens and counts that have ended are removed by the server where the database does not', async () => {
+it('tokens and counts that have ended are removed by the server when the database does not do it', async () => {
   const { context } = server.host;
   const { models } = context;
   const past = new Date(Date.now() - 1000);

@@ -252,7 +252,7 @@ describe('items', () => {
     expect(body.meta).not.toHaveProperty('z');
   });
 
-  it('get a number behind a name that is taken', async () => {
+  it('get a number after a name that is taken', async () => {
     const folderId = await newFolder();
     const create = async (query = {}) => (await admin.ok('POST', '/item', { query: { folderId, name: 'x', ...query } })).name;
     expect([await create(), await create(), await create()]).toEqual(['x', 'x (1)', 'x (2)']);
@@ -402,7 +402,7 @@ describe('unanswered requests', () => {
     }
   });
 
-  it("does not include empty segments, be the route the host's or the plugin's", async () => {
+  it("does not include empty segments, whether the route is the host's or the plugin's", async () => {
     const id = '0'.repeat(24);
     for (const path of [`//item//${id}`, `//item/${id}//tiles/`]) {
       expect(await admin.fails('GET', path)).toMatchObject({ status: 400, message: `Invalid item id (${id}).` });

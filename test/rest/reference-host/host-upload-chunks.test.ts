@@ -45,7 +45,7 @@ async function complete(): Promise<void> {
   expect((await admin.send('GET', `/file/${String(file._id)}/download`)).bytes.equals(body)).toBe(true);
 }
 
-it('takes each chunk once when all come at once, and again, and goes on from where they end', async () => {
+it('takes each chunk once when all come at once, and again, and continues from their end', async () => {
   const all = Array.from({ length: chunkCount }, (_, index) => sendChunk(index));
   const statuses = (await Promise.all([...all, sendChunk(0), sendChunk(1)])).map(({ status }) => status);
   expect(statuses.every((status) => status === 200 || status === 400)).toBe(true);
@@ -110,7 +110,7 @@ it('has received no more than is on disk, and never writes behind a gap', async 
   await complete();
 });
 
-it('is given up while a chunk is on its way', async () => {
+it('is canceled while a chunk is on its way', async () => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   socket.write(

@@ -96,7 +96,7 @@ describe('POST file with a body', () => {
     expect([answer.status, answer.bytes.length, answer.headers.get('content-length')]).toEqual([200, 0, '0']);
   });
 
-  it('goes on in chunks when the body was not all of it', async () => {
+  it('continues in chunks when the body was not all of it', async () => {
     const body = randomBytes(minimumChunk * 2);
     const query = { parentType: 'folder', parentId: folder, name: 'half', size: body.length };
     const upload = await admin.ok('POST', '/file', { query, body: body.subarray(0, minimumChunk) });
@@ -184,7 +184,7 @@ describe('POST file with a body', () => {
     expect(await server.anonymous.fails('POST', '/file', { query: { ...query, size: 1 } })).toMatchObject({ status: 401 });
   });
 
-  it('takes names for names, whatever they look like', async () => {
+  it('accepts any text as a name', async () => {
     const before = await onDisk();
     for (const name of ['../../../escape', '/etc/passwd', 'C:\\x', '.', 'a\0b', 'ü"x\\y\r\nSet-Cookie: a=b.txt']) {
       const file = await admin.ok('POST', '/file', {
@@ -262,7 +262,7 @@ describe('POST file/chunk', () => {
     expect(await admin.fails('GET', '/file/offset', { query: { uploadId: String(upload._id) } })).toMatchObject({ status: 400 });
   });
 
-  it('can be resumed where a broken connection ended it', async () => {
+  it('can be resumed after a broken connection ended it', async () => {
     const body = randomBytes(1_000_000);
     const upload = await start('resumed', body.length);
     const { hostname, port } = new URL(server.url);

@@ -145,7 +145,7 @@ describe('user documents', () => {
 describe('PUT user', () => {
   const query = { firstName: 'F', lastName: 'L', email: 'user@example.org' };
 
-  it('lets no user become an administrator by themselves', async () => {
+  it('lets no user make themselves an administrator', async () => {
     const path = `/user/${user.id}`;
     expect(await user.fails('PUT', path, { query: { ...query, admin: true } })).toMatchObject({
       status: 403,
@@ -213,7 +213,7 @@ describe('passwords', () => {
 });
 
 describe('DELETE user', () => {
-  it('takes folders, tokens and mentions along', async () => {
+  it('removes folders, tokens and mentions as well', async () => {
     const other = await server.register('leaving');
     await admin.ok('DELETE', `/user/${other.id}`).then((body) => expect(body).toEqual({ message: 'Deleted user leaving.' }));
     expect(await other.ok('GET', '/user/me')).toBe(null);

@@ -62,7 +62,7 @@ describe('below a path', () => {
     '/a"><script>',
     `/${'x'.repeat(400)}`,
     '/%0d%0ax?y',
-  ])('a prefix that is none is ignored: %s', async (prefix) => {
+  ])('an invalid prefix is ignored: %s', async (prefix) => {
     const found = await addresses(admin, item, { 'X-Forwarded-Prefix': prefix });
     expect(found).toEqual(expected(item, server.url, ''));
   });
@@ -102,7 +102,7 @@ describe('below a path', () => {
   });
 
   it.each(['nonsense', 'ftp://host/', 'https://host/a?b', 'https://u:p@host/', 'https://host/a/../..//b', 7, {}])(
-    'core.server_root is no %j',
+    'core.server_root cannot be %j',
     async (value) => {
       const { status, body } = await admin.send('PUT', '/system/setting', {
         query: { key: 'core.server_root', value: JSON.stringify(value) },

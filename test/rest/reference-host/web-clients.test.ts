@@ -31,7 +31,7 @@ describe('requests of web clients outside the image API', () => {
 
   const nameOf = async (id: string, which: string) => (await admin.ok('GET', `/item/${id}/${which}_image`)).name;
 
-  it('turns over the images of a folder by name, round and round', async () => {
+  it('steps through the images of a folder by name, and wraps around', async () => {
     const [b, a, c] = images as [string, string, string];
     expect(await Promise.all([a, b, c].map((id) => nameOf(id, 'next')))).toEqual(['b.tif', 'c.tif', 'A.tif']);
     expect(await Promise.all([a, b, c].map((id) => nameOf(id, 'previous')))).toEqual(['c.tif', 'A.tif', 'b.tif']);
@@ -46,7 +46,7 @@ describe('requests of web clients outside the image API', () => {
     expect(await admin.fails('GET', `/item/${plain}/next_image`)).toMatchObject({ status: 404, message: 'Id is not an image' });
   });
 
-  it('finds documents by conditions that only compare, among those that the caller may read', async () => {
+  it('finds documents by conditions that only compare, among those that the caller can read', async () => {
     const hidden = await newFolder(admin, 'Hidden');
     await admin.ok('PUT', `/folder/${hidden}/access`, { query: { access: '{"users":[],"groups":[]}', public: false } });
     await admin.create('/item', { folderId: hidden, name: 'hidden.tif' });
@@ -65,7 +65,7 @@ describe('requests of web clients outside the image API', () => {
     }
   });
 
-  it('says the paths of several documents, of those that the caller may read', async () => {
+  it('gives the paths of several documents that the caller can read', async () => {
     const [b] = images as [string];
     const json = { item: [b, 'f'.repeat(24)], folder: [folder] };
     expect(await started.anonymous.ok('POST', '/resource/paths', { json })).toEqual({ item: {}, folder: {} });

@@ -97,7 +97,7 @@ describe('OME-Zarr', () => {
   const byToken = (token: string, key = 'zarr.json', id = item) =>
     get(`/item/${id}/zarr/t/${token}/slide.ome.zarr/${key}`, started.anonymous);
 
-  it('answers 401 to every key, also absent ones, when the caller may not read', async () => {
+  it('answers 401 to every key, also absent ones, when the caller cannot read', async () => {
     const keys = ['zarr.json', '0/c/0/0/0', 'nothing'];
     for (const client of [started.anonymous, stranger]) {
       for (const key of keys) expect((await get(`${base()}/${key}`, client)).status).toBe(401);
@@ -133,7 +133,7 @@ describe('OME-Zarr', () => {
     expect([head.status, head.headers.get('content-length'), head.bytes.length]).toEqual([200, String(size), 0]);
   });
 
-  it('opens to the token of a link, with the rights of its maker and nothing else', async () => {
+  it('opens with the token of a link, with the permissions of its maker and nothing else', async () => {
     const { _id, token } = await makeLink(reader);
     const opened = await byToken(token);
     expect(opened.status).toBe(200);
@@ -153,7 +153,7 @@ describe('OME-Zarr', () => {
     for (const key of ['zarr.json', '0/c/0/0/0', 'absent']) expect((await byToken(token, key)).status).toBe(401);
   });
 
-  it('ends a link with the rights of its maker', async () => {
+  it('ends a link with the permissions of its maker', async () => {
     const { token } = await makeLink(reader);
     const all = await makeLink(reader, {}, `/folder/${folder}/link`);
     const inFolder = (key: string) => get(`/folder/${folder}/zarr/t/${all.token}/all.ome.zarr/${key}`, started.anonymous);
@@ -201,7 +201,7 @@ describe('OME-Zarr', () => {
     expect((await get(`${store}/2/zarr.json`)).status).toBe(404);
   });
 
-  it('serves annotations as labels whose pixels have the last element that contains their centre', async () => {
+  it('serves annotations as labels whose pixels have the last element that contains their center', async () => {
     const square = (left: number, top: number, side: number, group: string) => ({
       type: 'polyline',
       closed: true,

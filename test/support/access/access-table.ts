@@ -134,7 +134,7 @@ export function describeAccess(title: string, callersOf: (route: number) => read
       return { status: response.status, message };
     };
 
-    it('is said for every route, and for no route that does not exist', () => {
+    it('covers every route, and no route that does not exist', () => {
       expect(routes().map(nameOf).toSorted()).toEqual(Object.keys(accessMatrix).toSorted());
       expect(routes().length).toBeGreaterThan(30);
     });

@@ -264,7 +264,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       ]);
     });
 
-    it('asks for a scope for writing where it changes something', () => {
+    it('requires a scope for writing when it changes something', () => {
       const others = [...routes().values()]
         .filter(({ method, scope = 'core.user_auth' }) => method !== 'get' && !writing.includes(scope))
         .concat([...routes().values()].filter((route) => nameOf(route) in otherChanges))

@@ -86,7 +86,7 @@ describe('parameters', () => {
     expect(parseElementQuery({ sort, sortdir: '-1' }).sort).toEqual([field, -1]);
   });
 
-  test('sort texts that are no field and directions that are none are refused', () => {
+  test('sort texts that are not a field and invalid directions are refused', () => {
     for (const sort of ['$where', 'a b', 'a..b', '{"a":1}', '-1'])
       expect(() => parseElementQuery({ sort })).toThrow('Invalid value for sort');
     for (const sortdir of ['0', '2', 'up']) expect(() => parseElementQuery({ sortdir })).toThrow('Invalid value for sortdir');

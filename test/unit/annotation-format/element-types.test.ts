@@ -21,7 +21,7 @@ describe('the types of elements, which follow from their schemas', () => {
     >();
   });
 
-  it('have tuples where the schema allows one length, and lists elsewhere', () => {
+  it('have tuples if the schema allows one length, and lists otherwise', () => {
     expectTypeOf<Coordinate>().toEqualTypeOf<[number, number, number]>();
     expectTypeOf<Of<'arrow'>['points']>().toEqualTypeOf<[Coordinate, Coordinate]>();
     expectTypeOf<Of<'polyline'>['holes']>().toEqualTypeOf<Coordinate[][] | undefined>();

@@ -101,7 +101,7 @@ describe('export', () => {
     });
   });
 
-  test('circles and rectangles are the corners of their boxes, turned', () => {
+  test('circles and rectangles are the corners of their boxes, rotated', () => {
     expect(elementToFeature({ type: 'circle', center: [10, 20, 3], radius: 5, pattern: 'circle' })).toEqual(
       feature(
         {
@@ -461,7 +461,7 @@ describe('import', () => {
     expect(run).toThrow(/^GeoJSON feature 1: /);
   });
 
-  test('features without a shape are passed over and counted, and collections are split', () => {
+  test('features without a shape are skipped and counted, and collections are split', () => {
     const point = (x: number) => ({ type: 'Point', coordinates: [x, 1] });
     const ring = [
       [0, 0],
@@ -531,7 +531,7 @@ describe('import', () => {
     expect(() => geoJsonToAnnotation([pointGeometry, feature(geometry)], 'service')).toThrow(`GeoJSON feature 1: ${message}`);
   });
 
-  test('a collection that gives no element is refused', () => {
+  test('a collection without an element is refused', () => {
     for (const value of [
       { type: 'FeatureCollection', features: [] },
       { type: 'MultiPoint', coordinates: [] },
@@ -672,7 +672,7 @@ describe('QuPath', () => {
     expect(read(plain(elementToQuPathFeature(more as unknown as AnnotationElement)))).toEqual([more]);
   });
 
-  test('a changed group or color replaces the classification that came', () => {
+  test('a changed group or color replaces the imported classification', () => {
     const [element] = read(cell);
     const changed = { ...element, group: 'Stroma', lineColor: '#00ff00' } as unknown as AnnotationElement;
     expect(elementToQuPathFeature(changed).properties.classification).toEqual({ name: 'Stroma', color: [0, 255, 0] });
@@ -748,7 +748,7 @@ test.each([
   expect(properties.annotationType).toBe(type === 'polyline' ? undefined : type);
 });
 
-test('colours and widths of an annotation layer of geojs are those of the element', () => {
+test('colors and widths of an annotation layer of geojs are those of the element', () => {
   const feature = {
     type: 'Feature',
     geometry: { type: 'LineString', coordinates: [[1, 2], [3, 4]] }, // prettier-ignore

@@ -168,7 +168,7 @@ describe('centroids', () => {
     ]);
   });
 
-  test('the frame is JSON once the binary part is cut out, whatever the attributes hold', () => {
+  test('the frame is JSON once the binary part is cut out, whatever the attributes contain', () => {
     const annotation = { attributes: { elements: [], text: 'a"elements": [\u0000' }, name: 'n' };
     const { before, after } = centroidFrame({ record: { _id: 'x' }, annotation, elementQuery: { returned: 0 } });
     expect(before.endsWith('"elements": [')).toBe(true);

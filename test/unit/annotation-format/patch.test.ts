@@ -90,7 +90,7 @@ describe('fields of the document', () => {
     expect(patch({ op: 'remove', path: 'display' })).toEqual({ head: target.head, headChanged: false, elements: [] });
   });
 
-  test('can be added where they are empty, not where they hold something', () => {
+  test('can be added when they are empty, not when they have a value', () => {
     expect(patch({ op: 'add', path: 'description', value: 'd' }).head).toMatchObject({ description: 'd' });
     expect(refusal({ op: 'add', path: 'name', value: 'x' })).toBe('Cannot add name as it already exists');
   });
@@ -127,7 +127,7 @@ describe('fields of the document', () => {
     'attributes/constructor/a',
     '__proto__/a',
     'attributes/__proto__/a',
-  ])('a way that is not there: %s', (path) => {
+  ])('a path that does not exist: %s', (path) => {
     expect(refusal({ op: 'add', path, value: 1 })).toBe(`patch path ${path} does not exist`);
     expect(({} as Record<string, unknown>).a).toBeUndefined();
   });

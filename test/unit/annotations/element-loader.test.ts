@@ -3,7 +3,7 @@ import { ElementLoader } from '../../../src/features/annotations/elements/read/l
 import { packEntry } from '../../../src/features/annotations/elements/packs/pack-index.js';
 import { encodeColumns, emptyRows } from '../../../src/features/annotations/elements/packs/pack.js';
 
-it('packs that are kept are at hand although those that come meanwhile take their place', async () => {
+it('packs in use stay available even when newer ones take their place', async () => {
   const columns = encodeColumns(emptyRows(0));
   const text = Buffer.alloc(12 * 1024 * 1024);
   const loader = new ElementLoader(

@@ -23,7 +23,7 @@ describe('files of data', () => {
   };
   afterAll(() => Promise.all(open.map((files) => files.close())));
 
-  it('are read as columns of numbers, or of texts where a cell is none', async () => {
+  it('are read as columns of numbers, or of texts if a cell is not a number', async () => {
     const found = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, asked);
     expect(found).toMatchObject({ rows: 3, isTooLarge: false });
     expect(found.columns).toEqual([
@@ -66,7 +66,7 @@ describe('files of data', () => {
     await expect(files.read(file, asked)).rejects.toThrow('The disk is gone.');
   });
 
-  it('are not read further when nobody waits', async () => {
+  it('are not read further when nobody is waiting', async () => {
     const controller = new AbortController();
     const files = filesOf(['a\n', ...Array.from({ length: 5 }, () => '1\n')]);
     controller.abort(new Error('gone'));

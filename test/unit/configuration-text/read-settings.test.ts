@@ -12,7 +12,7 @@ function read(config: string | null, env: Record<string, string> = {}) {
 }
 
 describe('readSettings', () => {
-  it('gives the defaults where nothing is said', () => {
+  it('gives the defaults when nothing is set', () => {
     expect(read(null)).toEqual({ settings: defaultSettings(32 * gibibyte), problems: [] });
     expect(read('[other]\ncache_backend = "redis"\n').settings).toEqual(defaultSettings(32 * gibibyte));
     expect(defaultSettings(gibibyte).max_annotation_input_file_length).toBe(gibibyte);
@@ -41,7 +41,7 @@ describe('readSettings', () => {
     });
   });
 
-  it('lets the environment win, as JSON where it is JSON', () => {
+  it('prefers the environment, as JSON if it is JSON', () => {
     const { settings, problems } = read(
       '[large_image]\ncache_backend = "redis"\nmax_small_image_size = 100\ncache_tilesource_maximum = 7\n',
       {
@@ -100,7 +100,7 @@ describe('readSettings', () => {
     ]);
   });
 
-  it('reports a file that does not validate and goes on without it', () => {
+  it('reports a file that does not validate and continues without it', () => {
     const path = sampleFile('sample.cfg');
     if (path === null) return;
     const text = readFileSync(path, 'utf8');

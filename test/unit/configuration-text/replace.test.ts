@@ -54,7 +54,7 @@ describe('configPath', () => {
 });
 
 describe('replaceConfig', () => {
-  it('writes a file that was not there, readable by its owner alone', async () => {
+  it('creates a file that is readable by its owner alone', async () => {
     const time = new Date(0);
     expect(await replaceConfig(fresh, { path, now: () => time })).toEqual({ status: 'updated', time });
     expect(await readFile(path, 'utf8')).toBe(fresh);
@@ -118,7 +118,7 @@ describe('replaceConfig', () => {
     expect(await readFile(path, 'utf8')).toBe(texts.at(-1));
   });
 
-  it('goes on after one of them fails', async () => {
+  it('continues after one of them fails', async () => {
     await writeOld();
     const [bad, good] = await Promise.allSettled([replaceConfig(old, { path: folder }), replaceConfig(fresh, { path })]);
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled']);
@@ -219,7 +219,7 @@ describe('replaceConfig', () => {
 });
 
 describe('readConfigFile', () => {
-  it('gives the bytes, or null where there is no file', async () => {
+  it('gives the bytes, or null if there is no file', async () => {
     expect(await readConfigFile(path)).toBeNull();
     await writeOld();
     expect((await readConfigFile(path))?.toString()).toBe(old);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { grouped } from '../../../src/core/database/grouped.js';
 
 describe('grouped calls', () => {
-  it('go alone where they are rare, and together where many come at once', async () => {
+  it('are sent alone when they are rare, and together when many come at once', async () => {
     const groups: number[][] = [];
     const double = grouped(async (inputs: readonly number[]) => {
       groups.push([...inputs]);
@@ -33,7 +33,7 @@ describe('grouped calls', () => {
     expect(groups.reduce((sum, size) => sum + size, 0)).toBe(96);
   });
 
-  it('do not suffer from the faults of others', async () => {
+  it('are not affected by the faults of others', async () => {
     const parse = grouped(async (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as unknown));
     const results = await Promise.allSettled(['1', '{', '"x"'].map((each) => parse(each)));
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);

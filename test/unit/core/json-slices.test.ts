@@ -53,7 +53,7 @@ describe('JSON parsed in slices', () => {
     ['a comma too many in an object', `{"a":${list},}`],
     ['a member without value', `{"b","a":${list}}`],
     ['a character that no string may hold', `["\n",${list}]`],
-  ])('refuses what is no JSON: %s', async (_what, text) => {
+  ])('refuses invalid JSON: %s', async (_what, text) => {
     await expect(parse(text)).rejects.toThrow(SyntaxError);
   });
 
@@ -73,7 +73,7 @@ describe('JSON parsed in slices', () => {
     await expect(parseInSlices(`["${'['.repeat(3000)}"]`, limits)).resolves.toHaveLength(1);
   });
 
-  it('lets others have the event loop', async () => {
+  it('yields the event loop', async () => {
     let turns = 0;
     let isDone = false;
     const count = (): void => {

@@ -25,7 +25,7 @@ describe('work on many items', () => {
     expect(begun).toEqual([1, 2]);
   });
 
-  it('lets others have their turn although no item waits for anything', async () => {
+  it('yields the event loop even if no item waits for anything', async () => {
     let turns = 0;
     const timer = setInterval(() => (turns += 1), 1);
     await mapConcurrently(Array.from({ length: 60 }), 4, async () => {

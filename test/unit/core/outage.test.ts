@@ -41,7 +41,7 @@ describe('temporary failures', () => {
     ['EROFS', 'unavailable'],
     ['EACCES', 'unavailable'],
     ['EMFILE', 'unavailable'],
-  ])('is the disk: %s', (code, expected) => {
+  ])('include failures of the disk: %s', (code, expected) => {
     const error = outageOf(wrapped(withCode(code)));
     expect(error?.code).toBe(expected);
     expect(error?.message).not.toContain('secret');
@@ -52,7 +52,7 @@ describe('temporary failures', () => {
     new mongo.MongoServerError({ message: 'deadlock detected', code: 16908292 }),
     new mongo.MongoServerError({ message: 'Write conflict', code: 112 }),
     new mongo.MongoBulkWriteError({ message: 'deadlock detected', code: 16908292 }, noResult),
-  ])('is a collision with another write: %s', (error) => {
+  ])('include collisions with another write: %s', (error) => {
     for (const seen of [error, wrapped(error)]) {
       expect(isCollision(seen)).toBe(true);
       expect(isDatabaseOutage(seen)).toBe(false);
@@ -71,14 +71,14 @@ describe('temporary failures', () => {
     new mongo.MongoBulkWriteError({ message: 'duplicate', code: 11000 }, noResult),
     null,
     'text',
-  ])('is not a mistake of the program: %s', (error) => {
+  ])('do not include mistakes of the program: %s', (error) => {
     expect(outageOf(error)).toBeNull();
     expect(isDatabaseOutage(error)).toBe(false);
     expect(isPassing(error)).toBe(false);
     expect(isCollision(error)).toBe(false);
   });
 
-  it('ends with causes that go round', () => {
+  it('ends with circular causes', () => {
     const error = new Error('round');
     error.cause = error;
     expect(outageOf(error)).toBeNull();

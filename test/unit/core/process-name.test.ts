@@ -23,7 +23,7 @@ describe('the name of a process', () => {
     expect([hasEnded(name), hasEnded(`${name}:a lease of it`)]).toEqual([true, true]);
   });
 
-  it('says nothing about this process, those of other machines, and texts that name none', () => {
+  it('says nothing about this process, those of other machines, and other texts', () => {
     const [, pid, time] = processName().split('-');
     for (const text of [
       processName(),

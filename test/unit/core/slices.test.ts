@@ -20,7 +20,7 @@ async function turnsOf(work: Promise<unknown>): Promise<number> {
 }
 
 describe('work in slices', () => {
-  it('goes on in the same turn as long as the slice lasts, and others have the loop after it', async () => {
+  it('continues in the same turn as long as the slice lasts, and then yields the event loop', async () => {
     const short = Promise.all(Array.from({ length: 200 }, () => nextSlice()));
     expect(await turnsOf(short)).toBeLessThan(20);
     let turns = 0;
@@ -42,7 +42,7 @@ describe('work in slices', () => {
     expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(6);
   });
 
-  it('requests that come together begin in their order, in several turns in which other work goes on', async () => {
+  it('requests that come together begin in their order, in several turns between which other work continues', async () => {
     const order: (number | string)[] = [];
     const goOn = (async () => {
       for (let i = 0; i < 3; i += 1) {

@@ -25,7 +25,7 @@ function pieces(queue: WorkQueue) {
 }
 
 describe('a work queue', () => {
-  it('lets so much go on at a time, and the next when one has ended or failed', async () => {
+  it('runs up to the limit at a time, and the next when one has ended or failed', async () => {
     const queue = new WorkQueue({ name: 'things', running: 2 });
     const work = pieces(queue);
     const all = ['a', 'b', 'c'].map((name) => work.ask(name));

@@ -69,7 +69,7 @@ describe('requestedRange', () => {
 });
 
 describe('rangeHeaders', () => {
-  it('names the last byte, and none where the whole content is sent', () => {
+  it('names the last byte, and none when the whole content is sent', () => {
     expect(rangeHeaders({ start: 2, end: 6 }, 10)).toEqual({ 'Accept-Ranges': 'bytes', 'Content-Range': 'bytes 2-5/10' });
     expect(rangeHeaders(null, 10)).toEqual({ 'Accept-Ranges': 'bytes' });
   });

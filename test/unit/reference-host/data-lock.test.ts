@@ -28,7 +28,7 @@ it('lets one process use a folder, and names it to others', async () => {
   await again();
 });
 
-it('works where the path is too long for a socket', async () => {
+it('works when the path is too long for a socket', async () => {
   const folder = join(work, 'x'.repeat(120));
   const release = await lockDataDirectory(folder);
   await expect(lockDataDirectory(folder)).rejects.toThrow(DataDirectoryInUseError);

@@ -61,7 +61,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe('MONGODB_URI', () => {
-  it('is used, with a database name added where it has none', async () => {
+  it('is used, with a database name added if it has none', async () => {
     const server = runningServer();
     const address = `${server.host}:${server.port}`;
     const database = await startDatabase({ env: { MONGODB_URI: `mongodb://${address}` }, directory: null });
@@ -90,7 +90,7 @@ describe('MONGODB_URI', () => {
   });
 
   it.each(['localhost:27017', 'http://localhost/', 'mongodb://', 'mongodb://a b:s3cret@/x'])(
-    '%j is no connection string',
+    '%j is not a connection string',
     async (uri) => {
       const error = await failureOf(startDatabase({ env: { MONGODB_URI: uri }, directory: null }));
       expect(error).toBeInstanceOf(DatabaseUnavailableError);
@@ -205,7 +205,7 @@ describe('the download', () => {
     expect(requests).toBe(after);
   });
 
-  it('is given up when the other side accepts and says nothing', async () => {
+  it('is abandoned when the other side accepts and sends nothing', async () => {
     const http = createHttpServer(() => undefined);
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
@@ -215,7 +215,7 @@ describe('the download', () => {
     expect(error.message).toContain('no progress for');
   });
 
-  it('is cancelled by the signal', async () => {
+  it('is canceled by the signal', async () => {
     const http = createHttpServer(() => undefined);
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));

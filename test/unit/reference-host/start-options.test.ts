@@ -168,7 +168,7 @@ describe("the caller's own files", () => {
     );
   });
 
-  it('take a folder *.zarr for one file, its description', async () => {
+  it('treat a folder *.zarr as one file, its description', async () => {
     for (const name of ['a.zarr', 'a.zarr/0/0', 'plain.zarr']) await mkdir(join(work, name), { recursive: true });
     for (const name of ['a.zarr/.zattrs', 'a.zarr/.zgroup', 'a.zarr/0/.zarray', 'a.zarr/0/0/0', 'plain.zarr/b.tif']) {
       await writeFile(join(work, name), '');
@@ -185,7 +185,7 @@ describe("the caller's own files", () => {
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'are said to be left out where their name is not UTF-8, which Linux alone lets it be',
+    'are reported as left out when their name is not UTF-8, which only Linux allows',
     async () => {
       await writeFile(Buffer.concat([Buffer.from(`${work}/caf`), Buffer.from([0xe9]), Buffer.from('.tif')]), '');
       expect(await list([work])).toEqual([]);
@@ -271,7 +271,7 @@ describe('listening', () => {
     await new Promise((done) => other.close(done));
   });
 
-  it('says so when the address is none of this machine', async () => {
+  it('says so when the address does not belong to this machine', async () => {
     await expect(listen('192.0.2.1', 0)).rejects.toThrow('HOST is "192.0.2.1"');
   });
 });

@@ -118,7 +118,7 @@ describe('the slide', () => {
 });
 
 describe('the nuclei', () => {
-  it('are always the same, whole numbers of them in each block, with outlines around their centres', () => {
+  it('are always the same, whole numbers of them in each block, with outlines around their centers', () => {
     const all = [...nucleiOf(seed, size)];
     expect([...nucleiOf(seed, size)]).toEqual(all);
     expect([...nucleiOf(seed + 1, size)].length).not.toBe(all.length);

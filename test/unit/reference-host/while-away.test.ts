@@ -7,7 +7,7 @@ const uri = 'mongodb://ann:s3cret@127.0.0.1:1/x';
 const away = () => new mongo.MongoNetworkError('connect ECONNREFUSED mongodb://ann:s3cret@127.0.0.1:1');
 
 describe('a database that is away while a server starts', () => {
-  it('is waited for, and that is told once', async () => {
+  it('is awaited, which is reported once', async () => {
     const report = vi.fn<(text: string) => void>();
     const work = vi
       .fn<() => Promise<string>>()
@@ -21,7 +21,7 @@ describe('a database that is away while a server starts', () => {
     expect(report.mock.calls.join()).not.toContain('s3cret');
   });
 
-  it('ends the start with the reason when it has been waited for long enough', async () => {
+  it('ends the start with the reason after waiting long enough', async () => {
     const work = () => Promise.reject(away());
     const error = await whileDatabaseIsAway(work, { uri, waitMs: 0, report: () => undefined }).catch((each: unknown) => each);
     expect(error).toBeInstanceOf(DatabaseUnavailableError);
@@ -29,7 +29,7 @@ describe('a database that is away while a server starts', () => {
     expect((error as Error).message).not.toContain('s3cret');
   });
 
-  it('is not waited for when something else is wrong, or the start is given up', async () => {
+  it('is not awaited when something else is wrong, or the start is canceled', async () => {
     const waiting = { uri, waitMs: 600_000, report: () => undefined };
     const refused = new Error('Authentication failed.');
     await expect(whileDatabaseIsAway(() => Promise.reject(refused), waiting)).rejects.toBe(refused);

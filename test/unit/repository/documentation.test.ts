@@ -60,7 +60,7 @@ describe('documentation', () => {
     expect(pages.filter((name) => name !== 'README.md' && !named.has(join('docs', name)))).toEqual([]);
   });
 
-  it('names files of this repository that there are', async () => {
+  it('names only existing files of this repository', async () => {
     const folders = ['src', 'test', 'bench', 'examples', 'deploy'];
     const listed = await Promise.all(folders.map((folder) => readdir(join(root, folder), { recursive: true })));
     const paths = listed.flatMap((names, i) => names.map((name) => join(folders[i]!, name)));

@@ -116,7 +116,7 @@ function featureOf(file: string): string | null {
   return null;
 }
 
-it('features do not know each other in a circle', () => {
+it('features have no circular imports', () => {
   const uses = new Map<string, Set<string>>();
   for (const file of modules) {
     const feature = featureOf(file);
@@ -137,7 +137,7 @@ it('features do not know each other in a circle', () => {
   expect([...uses]).toEqual([]);
 });
 
-it.each(['src', 'test', 'bench'])('no file of %s is next to a folder of its own name', (top) => {
+it.each(['src', 'test', 'bench'])('no file of %s is next to a folder with its name', (top) => {
   const entries = readdirSync(join(root, top), { recursive: true, withFileTypes: true });
   const pathOf = ({ parentPath, name }: Dirent) => join(parentPath, name);
   const folders = new Set(entries.filter((entry) => entry.isDirectory()).map(pathOf));

@@ -50,7 +50,7 @@ describe('a file that is read in blocks', () => {
     await expect(file.read(-1, 5)).rejects.toThrow('not a range of a file');
   });
 
-  it('gives bytes that the caller may change', async () => {
+  it('gives bytes that the caller can change', async () => {
     const { file } = fileOf(new BlockCache(16 * block));
     (await file.read(0, 100)).fill(7);
     expect(await file.read(0, 100)).toEqual(content.slice(0, 100));

@@ -26,7 +26,7 @@ it('a file stays open for the reads that are under way, and is read no more afte
   }
 });
 
-it('reads into memory that is given, where it is long enough', async () => {
+it('reads into the given memory if it is long enough', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'byte-reader-'));
   try {
     const path = join(folder, 'file');

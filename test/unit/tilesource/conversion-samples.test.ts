@@ -80,7 +80,7 @@ describe('files that libvips alone reads keep their samples when they are conver
     }
   });
 
-  it('colours of a profile, with the profile and the right way up', async () => {
+  it('colors of a profile, with the profile and the right way up', async () => {
     const { samples, image } = picture(3, 8);
     const profiled = await image.withIccProfile('p3').withMetadata({ icc: 'p3', orientation: 3 }).png().toBuffer();
     const path = join(folder, 'p3.png');
@@ -111,7 +111,7 @@ describe('files that libvips alone reads keep their samples when they are conver
 });
 
 describe('the resolution of a picture', () => {
-  it.each(['jpeg', 'png'] as const)('%s: is kept in every pass, where it is not that of a screen', async (format) => {
+  it.each(['jpeg', 'png'] as const)('%s: is kept in every pass, unless it is that of a screen', async (format) => {
     for (const [name, long, density] of [
       ['small', 40, 2000],
       ['long', width, 2000],

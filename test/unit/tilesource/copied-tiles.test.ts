@@ -157,7 +157,7 @@ describe.each(Object.entries(forms))('a pyramid of JPEG tiles, %s,', (_name, for
     expect(worstDifference(data, tile.data)).toBeLessThan(form.sampling[0] === 1 ? 8 : 16);
   });
 
-  it('has its gaps filled in the form of its neighbours, and missing levels made', async () => {
+  it('has its gaps filled in the form of its neighbors, and missing levels made', async () => {
     const path = await slide({ form, powers: [0, 2], gaps: [1, 5] });
     const { source, output, said, done } = await converted(path);
     expect(said).toContain('Copied the tiles of 2 of 3 levels');
@@ -191,13 +191,13 @@ describe('re-encodes tiles', () => {
     ['of another size', { tileSize: 128 }],
     ['of another quality', { quality: 50 }],
     ['of another compression', { compression: 'deflate' }],
-  ])('where they are wanted %s', async (_name, request) => {
+  ])('when they are requested %s', async (_name, request) => {
     const { said, source } = await converted(await slide(whole), request);
     expect(said).not.toContain('Copied');
     expect(source.metadata.tileWidth).toBe(request.tileSize ?? 256);
   });
 
-  it('where reduced levels are to be chosen pixels, except for the finest one', async () => {
+  it('when reduced levels consist of chosen pixels, except for the finest one', async () => {
     expect((await converted(await slide(whole), { reduction: 'nearest' })).said).toContain('Copied the tiles of 1 of 3 levels');
   });
 });

@@ -18,7 +18,7 @@ it('limits the number of blocks when they have no samples', async () => {
   expect(decoded).toBeGreaterThanOrEqual(2000 - 2 ** 9);
 });
 
-it('a file that is closed lets go of its blocks, and of no others', async () => {
+it('a closed file releases its blocks, and no others', async () => {
   const all = new DecodedBlocks(2 ** 24);
   const [one, other] = [all.ofFile(), all.ofFile()];
   for (const blocks of [one, other]) await blocks.read('a', empty);

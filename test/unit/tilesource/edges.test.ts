@@ -191,7 +191,7 @@ describe.each(Object.keys(sources))('edges of %s', (name) => {
   it.each([
     ['x', upright],
     ['y', level],
-  ] as const)('lie where they belong along %s, at every size and however it is scaled', async (axis, drawing) => {
+  ] as const)('are at the right position along %s, at every size and scale', async (axis, drawing) => {
     const source = await sources[name]!(drawing);
     const image = openLargeImage(source, { temporaryDirectory: folder });
     const wrong: string[] = [];

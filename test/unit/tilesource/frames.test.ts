@@ -54,7 +54,7 @@ describe('frames on the wire', () => {
     expect(wireFrames(stack({ C: 3 }), ['DAPI'])).not.toHaveProperty('channels');
   });
 
-  it('names channels where the file has enough names', () => {
+  it('names channels when the file has enough names', () => {
     const wire = wireFrames(stack({ C: 2 }), ['DAPI', 'FITC', 'spare']);
     expect(wire.channels).toEqual(['DAPI', 'FITC']);
     expect(wire.channelmap).toEqual({ DAPI: 0, FITC: 1 });

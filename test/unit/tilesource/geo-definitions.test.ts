@@ -97,7 +97,7 @@ describe('longitudes come again after a turn', () => {
     ['from 0° to 360°', 0, 360],
     ['from -170° to 190°', -170, 360],
     ['beyond 180°', 190, 10],
-  ])('images %s show on the map where they lie', async (_name, west, width) => {
+  ])('images %s are at their position on the map', async (_name, west, width) => {
     const { source } = degrees(west, width);
     const projected = projectToWebMercator(source);
     const { levels } = projected.source.metadata;

@@ -71,7 +71,7 @@ describe('tiles', () => {
     if (corner) expect(tile.at(60, 60)).toEqual(corner);
   });
 
-  it('pads gray tiles with the brightness of a colour and keeps them gray', async () => {
+  it('pads gray tiles with the brightness of a color and keeps them gray', async () => {
     const tile = await pixels(
       await openLargeImage(rasterSource(gray).source).tile({ level: 2, x: 3, y: 2, encoding: 'PNG', edge: 'white' }),
     );
@@ -79,7 +79,7 @@ describe('tiles', () => {
     expect(tile.at(60, 60)[0]).toBe(255);
   });
 
-  it('hands stored bytes through untouched where nothing asks for other ones', async () => {
+  it('passes stored bytes on unchanged if nothing requires others', async () => {
     const bytes = new Uint8Array(
       await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
         .jpeg()
@@ -169,7 +169,7 @@ describe('regions', () => {
     expect(picture.facts.channels).toBe(channels);
   });
 
-  it('keeps alpha where the format can and blends on white, or on the fill, where not', async () => {
+  it('keeps alpha if the format supports it, and otherwise blends on white or on the fill', async () => {
     const clear = paint({ width: 80, height: 80, bands: 4 }, (_x, _y, band) => (band === 3 ? 0 : 10));
     const image = openLargeImage(rasterSource(clear).source);
     expect((await pixels(await image.region({ encoding: 'PNG' }))).at(0, 0)[3]).toBe(0);

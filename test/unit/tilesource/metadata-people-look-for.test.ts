@@ -48,7 +48,7 @@ describe('metadata that people look for', () => {
     expect(vendorProperties('ImageJ=1.53', readDescription('ImageJ=1.53'))).toEqual({});
   });
 
-  it('has the colours of the channels of OME-TIFF', () => {
+  it('has the colors of the channels of OME-TIFF', () => {
     const channels =
       '<Channel ID="1" Name="DAPI" Color="65535"/><Channel ID="2" Name="FITC" Color="-16776961"/><Channel ID="3" Name="X"/>';
     const { planes } = readOme(

@@ -103,7 +103,7 @@ describe('facts are of samples that the file holds', () => {
   });
 });
 
-describe('a colour profile', () => {
+describe('a color profile', () => {
   /** A profile of other primaries than those of sRGB, out of a picture that libvips writes with it. */
   async function wideProfile(): Promise<Uint8Array> {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#fff' } })

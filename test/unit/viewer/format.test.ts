@@ -75,7 +75,7 @@ describe('numbers in words', () => {
     expect([formatCount(7), formatCount(46_000), formatCount(1_234_567)]).toEqual(['7', '46\u2009000', '1\u2009234\u2009567']);
   });
 
-  it('gives the magnification on the screen, or the zoom where the objective is unknown', () => {
+  it('gives the magnification on the screen, or the zoom if the objective is unknown', () => {
     expect(formatMagnification(0.5, 40)).toBe('20×');
     expect(formatMagnification(0.031, 20)).toBe('0.62×');
     expect(formatMagnification(0.25, null)).toBe('25\u202f%');

@@ -5,6 +5,6 @@ it.each([413, 429, 431, 502, 503, 504, 507])('%i of a proxy is a sentence withou
   expect(accountTexts.status(status)).toMatch(/^[A-Z]\D*\.$/);
 });
 
-it('names the status where nothing else is known', () => {
+it('names the status when nothing else is known', () => {
   expect(accountTexts.status(418)).toBe('The server answered with status 418.');
 });

@@ -61,7 +61,7 @@ describe('bodies of annotations that cannot be used', () => {
     expect(await stored()).toEqual(before);
   });
 
-  it('are refused or understood, never a failure of the server, whatever byte is wrong', async () => {
+  it('are refused or understood, but never crash the server, whichever byte is wrong', async () => {
     const random = randomNumbers(5);
     const many = Array.from({ length: 300 }, (_, i) => point(i, { group: `g${i % 3}` }));
     const texts = [
@@ -160,7 +160,7 @@ describe('bodies of annotations that cannot be used', () => {
       (text: string) =>
         `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":"${text}"},"geometry":{"type":"Point","coordinates":[1,2]}}]}`,
     ],
-  ])('are refused as no JSON where %s is, also a long one', async (_what, body) => {
+  ])('are refused as invalid JSON when %s is, also long ones', async (_what, body) => {
     for (const length of [1, 2_000_000]) {
       const answer = await at.admin.send('POST', '/annotation', {
         query: { itemId: at.item },

@@ -164,7 +164,7 @@ describe('annotation documents', () => {
     expect(await countAll()).toBe(before);
   });
 
-  it('refuses items that are not there, not named or not for the caller', async () => {
+  it('refuses items that are missing, not named or not for the caller', async () => {
     const send = (who: typeof at.admin, itemId?: string) =>
       who.fails('POST', '/annotation', { query: itemId === undefined ? {} : { itemId }, json: {} });
     expect(await send(at.admin)).toEqual({ status: 400, message: 'No ID parameter passed: itemId', type: 'rest' });
@@ -288,7 +288,7 @@ describe('annotation documents', () => {
     });
   });
 
-  it('says 404 for annotations that are not there, 400 for ids that are none', async () => {
+  it('says 404 for annotations that do not exist, 400 for invalid ids', async () => {
     expect(await at.admin.fails('GET', `/annotation/${unknownId}`)).toEqual({
       status: 404,
       message: 'Annotation not found',

@@ -52,7 +52,7 @@ describe('formats of annotations', () => {
     expect(back.annotation).toEqual(made.annotation);
   });
 
-  it('outlines overlays by the sizes of their images, of those that the caller may see', async () => {
+  it('outlines overlays by the sizes of their images, if the caller can see these', async () => {
     const elements = [overlay(shown), point(1), overlay(secret), overlay(at.item), { ...overlay(shown), transform: {} }];
     const made = await at.annotate({ elements });
     const mine = await get(made._id, 'geojson');

@@ -59,7 +59,7 @@ describe('the search mode li_annotation_metadata', () => {
     expect((await send('key:stain', at.admin)).body).toEqual([]);
   });
 
-  it('finds nothing by annotations or items that the caller may not read', async () => {
+  it('finds nothing by annotations or items that the caller cannot read', async () => {
     expect(await search('eosin', at.stranger)).toEqual([at.item]);
     expect(await search('eosin', at.reader)).toEqual([at.item, at.privateItem]);
     expect(await search('treasure', at.admin)).toEqual([second]);

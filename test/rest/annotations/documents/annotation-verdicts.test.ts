@@ -76,7 +76,7 @@ describe('every route that takes elements judges them as the tables of the forma
     expect(Math.min(verdicts.accepted, verdicts.refused)).toBeGreaterThan(10);
   });
 
-  it('control characters are no white space', async () => {
+  it('control characters are not white space', async () => {
     const text = JSON.stringify({ elements: [point(1), point(2)] });
     for (const place of ['[{', '},{', '}]}'] as const) {
       for (const control of ['\v', '\f', '\0', '\u00a0', '\ufeff']) {

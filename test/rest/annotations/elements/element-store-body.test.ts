@@ -193,7 +193,7 @@ describe('a body', () => {
     }
   });
 
-  it('that stops half way, or is cancelled, leaves nothing', async () => {
+  it('that stops halfway, or is canceled, leaves nothing', async () => {
     await store.sweep(() => Promise.resolve([]));
     const point = '{"type":"point","center":[1,2,3]},';
     const stops = Readable.from(

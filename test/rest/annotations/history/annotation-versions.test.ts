@@ -115,7 +115,7 @@ describe('versions of annotations', () => {
     expect((await at.writer.send('PUT', `/annotation/${_id}/history/revert`)).status).toBe(200);
   });
 
-  it('keeps none while the setting is off, and lets go of the elements', async () => {
+  it('keeps none while the setting is off, and releases the elements', async () => {
     await at.admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value: 'false' } });
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     await at.admin.ok('PUT', `/annotation/${_id}`, { json: { elements: [point(2)] } });

@@ -125,7 +125,7 @@ describe('data to plot', () => {
     expect(byKey['data.area.0']).toMatchObject({ title: 'Area', type: 'number', count: 3, max: 30 });
   });
 
-  it('shows no annotation that the caller may not read', async () => {
+  it('shows no annotation that the caller cannot read', async () => {
     for (const annotations of [all, JSON.stringify([secret]), JSON.stringify([open, secret])]) {
       const keys = keysOf(await list({ annotations }, at.stranger));
       expect(keys).not.toContain('data.hidden');
@@ -172,7 +172,7 @@ describe('data to plot', () => {
     ]);
   });
 
-  it('honours the sources, reads files of values, and finds elements by their boxes', async () => {
+  it('honors the sources, reads files of values, and finds elements by their boxes', async () => {
     const ofFiles = keysOf(await list({ annotations: all, sources: 'datafile' }));
     expect(ofFiles).toEqual(['data.area.0', 'data.note.0', 'bbox.x1', 'bbox.y1', 'bbox.x0', 'bbox.y0']);
     expect(keysOf(await list({ sources: 'folder' }))).toEqual(['data.cohort', 'data.slides.0.grade']);
@@ -188,7 +188,7 @@ describe('data to plot', () => {
     ]);
   });
 
-  it('takes in adjacent items with annotations of the same names, and rows about them', async () => {
+  it('includes adjacent items with annotations of the same names, and rows about them', async () => {
     const form = {
       annotations: JSON.stringify([open]),
       keys: 'item.name,annotation.name,data.nucleus.area',
@@ -241,7 +241,7 @@ describe('data to plot', () => {
     });
   });
 
-  it('refuses items that are not there', async () => {
+  it('refuses items that do not exist', async () => {
     const unknown = 'f'.repeat(24);
     expect(await at.admin.fails('POST', path('list', unknown))).toMatchObject({ message: `Invalid item id (${unknown}).` });
     expect(await at.admin.fails('POST', path('list', 'x'))).toMatchObject({ message: 'Invalid ObjectId: x' });

@@ -111,7 +111,7 @@ describe('tiles of annotations', () => {
     expect((await at.admin.send('GET', `/annotation/${'f'.repeat(24)}/tiles`)).status).toBe(400);
   });
 
-  it('tell nothing of an image that is not for the caller', async () => {
+  it('reveal nothing about an image that is not for the caller', async () => {
     const access = JSON.stringify({ users: [{ id: at.stranger.id, level: 0 }], groups: [] });
     await at.admin.ok('PUT', `/annotation/${id}/access`, { query: { access } });
     try {
@@ -126,7 +126,7 @@ describe('tiles of annotations', () => {
     }
   });
 
-  it('are 404 where the item has no large image', async () => {
+  it('are 404 when the item has no large image', async () => {
     const { _id } = await at.annotate({ elements: [] });
     expect((await at.admin.send('GET', `/annotation/${_id}/tiles`)).status).toBe(404);
   });

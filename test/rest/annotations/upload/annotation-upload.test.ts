@@ -94,14 +94,14 @@ describe('uploaded files of annotations', () => {
     return { file, job, removals };
   }
 
-  it('is taken up again where the database was too busy to remove the file, and makes nothing twice', async () => {
+  it('is restarted when the database was too busy to remove the file, and makes nothing twice', async () => {
     const { file, job } = await removedWhileBusy(false);
     const again = 'The database was too busy for a part of the work; the job is restarted.\n';
     expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([again]) });
     expect(await exists(file)).toBe(false);
   });
 
-  it('ends well where the database is too busy each time to remove the file, which is kept', async () => {
+  it('ends well when the database is too busy each time to remove the file, which is kept', async () => {
     const { file, job, removals } = await removedWhileBusy(true);
     expect(removals, String(job.log)).toBe(3);
     expect(job).toMatchObject({ status: 3 });

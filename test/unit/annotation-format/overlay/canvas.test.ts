@@ -69,7 +69,7 @@ describe('drawing elements', () => {
     expect(far.area()).toBeCloseTo(6, 3);
   });
 
-  it('does not darken a transparent line where it meets itself', () => {
+  it('does not darken a transparent line that crosses itself', () => {
     const points = ring([10, 10], [50, 10], [50, 50], [10, 50], [10, 10], [50, 50]);
     const { pixels } = drawn([{ type: 'polyline', points, lineColor: 'rgba(0, 0, 255, 0.5)', lineWidth: 6 }]);
     expect(Math.max(...pixels.filter((_, i) => i % 4 === 3))).toBeCloseTo(0.5, 5);
@@ -119,7 +119,7 @@ describe('drawing elements', () => {
     expect(pixels.every(Number.isFinite)).toBe(true);
   });
 
-  it('colours by group, with the opacity of the element', () => {
+  it('colors by group, with the opacity of the element', () => {
     const element = (group?: string): AnnotationElement => ({
       type: 'rectangle',
       center: [32, 32, 0],
@@ -174,7 +174,7 @@ describe('drawing elements', () => {
     expect(surface.at(7, 5)[0]).toBeLessThan(145);
   });
 
-  it('draws a heatmap whose points reach the colour of their value in the middle', () => {
+  it('draws a heatmap whose points reach the color of their value in the middle', () => {
     const { at } = drawn([
       {
         type: 'heatmap',

@@ -31,7 +31,7 @@ describe('cells of a density', () => {
     );
   });
 
-  it('are a quarter each in cells of twice the side, next to those of the neighbouring tiles', () => {
+  it('are a quarter each in cells of twice the side, next to those of the neighboring tiles', () => {
     const parent = new DensityCells();
     // The right tile of the lower pair: class 3, row 255 and 254, column 2 and 3.
     const cells = new DensityCells();

@@ -45,7 +45,7 @@ describe('the usual gain', () => {
     }
   });
 
-  it('is the least one where shapes fill their pixels, and where there is nothing', () => {
+  it('is the minimum when shapes fill their pixels, and when there is nothing', () => {
     const solid: AnnotationElement[] = Array.from({ length: 100 }, (_, i) => ({
       type: 'rectangle',
       center: [(i % 10) * 2 + 1, Math.floor(i / 10) * 2 + 1, 0],

@@ -122,7 +122,7 @@ describe('densities', () => {
     }
   });
 
-  it('look as the shapes themselves do where both can be drawn', () => {
+  it('look like the shapes themselves when both can be drawn', () => {
     const elements = shapes(400).filter((element) => element.type !== 'rectangle');
     for (const element of elements) Object.assign(element, { fillColor: '#f00', lineWidth: 0 });
     const view = { left: 0, top: 0, scale: 16, width: 256, height: 256 };

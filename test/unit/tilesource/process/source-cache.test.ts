@@ -180,7 +180,7 @@ describe('SourceCache', () => {
     expect(opened[0]?.closings).toBe(1);
   });
 
-  it('keeps none open where it may keep none', async () => {
+  it('keeps none open if it must keep none', async () => {
     const { cache, opened, touch } = makeCache({ maxEntries: 0 });
     await touch('a');
     await touch('a');

@@ -135,7 +135,7 @@ describe.runIf(fixtures !== null)("CZI files written by ZEISS's library", () => 
     });
   }
 
-  it('names channels, with their colours, and gives the scale', async () => {
+  it('names channels, with their colors, and gives the scale', async () => {
     const source = await cziSource.open(fileInput(join(fixtures?.folder ?? '', 'axes.czi')));
     const { frames, channels, mmX, mmY } = source.metadata;
     expect([mmX, mmY]).toEqual([1.1e-4, 2.2e-4]);
@@ -226,7 +226,7 @@ describe('CZI', () => {
     await four.close();
   });
 
-  it('shows gray and colour planes of one file alike', async () => {
+  it('shows gray and color planes of one file alike', async () => {
     const source = await open({
       blocks: [
         gray({ storedWidth: 2, storedHeight: 1, data: Buffer.from([10, 20]) }),

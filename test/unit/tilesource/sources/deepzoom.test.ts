@@ -60,7 +60,7 @@ describe('Deep Zoom in a ZIP file', () => {
     await source.close();
   });
 
-  it('hands whole JPEG tiles on as they are stored', async () => {
+  it('passes whole JPEG tiles on unchanged', async () => {
     const source = await deepZoomSource.open(fileInput(plain));
     const at = { level: source.metadata.levels - 1, x: 1, y: 0, frame: 0 };
     const stored = await source.readStoredTile?.(at);

@@ -81,7 +81,7 @@ describe('samples of DICOM', () => {
     }
   });
 
-  it('colours that two pixels share are unpacked, also of an odd width, unless the file holds all of them', async () => {
+  it('colors that two pixels share are unpacked, also of an odd width, unless the file contains all of them', async () => {
     const shared = { ...small, photometric: 'YBR_FULL_422', samples: 3, rows: 2 };
     const row = [50, 60, 128, 228, 70, 0, 28, 128];
     const expected = [190, 0, 50, 200, 0, 60, 70, 104, 0];

@@ -279,7 +279,7 @@ describe('the map', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('pixels of labels are picked: of palettes, and of styles with discrete colours', async () => {
+  it('pixels of labels are picked: of palettes, and of styles with discrete colors', async () => {
     const transform: Affine = [-6_012_345, 10_037, 0, 4_123_456, 0, -10_037];
     const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857', nodata: null };
     const drawn = (dtype: SampleType) =>
@@ -311,7 +311,7 @@ describe('the map', () => {
   });
 
   it.each(['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32'] as const)(
-    'samples of %s are opaque in EPSG:3857 where the image is, and nothing is seen beside it and where it has no data',
+    'samples of %s are opaque in EPSG:3857 inside the image, and transparent outside it and without data',
     async (dtype) => {
       const transform: Affine = [0, 1e6, 0, 0, 0, -1e6];
       const geo = { transform, projection: 'epsg:3857', proj4: 'EPSG:3857', nodata: 7 };

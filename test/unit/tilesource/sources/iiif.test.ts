@@ -114,7 +114,7 @@ describe('planIiif', () => {
     ['!270', true, 270],
     ['360', false, 0],
     ['!360', true, 0],
-  ])('turns by %s', (rotation, mirror, degrees) => {
+  ])('rotates by %s', (rotation, mirror, degrees) => {
     const { transform, canonical } = plan({ rotation });
     expect(transform).toMatchObject({ mirror, degrees });
     expect(canonical.split('/')[2]).toBe(`${mirror ? '!' : ''}${degrees}`);
@@ -146,7 +146,7 @@ describe('planIiif', () => {
     'default.toString',
   ])('refuses "%s"', (file) => expect(() => plan({ file })).toThrow(expect.objectContaining({ code: 'bad-parameter' })));
 
-  it('takes gray for the default of an image without colour', () => {
+  it('uses gray as the default of an image without color', () => {
     const gray = { ...image, bandCount: 1 };
     expect(plan({ file: 'gray.jpg' }, gray)).toMatchObject({
       transform: { tone: 'asItIs' },

@@ -60,11 +60,11 @@ describe('tile sources in separate packages', () => {
     [{ ...sound, ignoredNames: [] }, 'ignoredNames must be a regular expression'],
     [{ ...sound, readsFolder: true }, "readsFolder must be 'files' or 'images', not true"],
     [{ ...sound, mayHold: 1 }, 'mayHold must be a function'],
-  ])('have their faults named: %j', (source, message) => {
+  ])('are reported with their faults: %j', (source, message) => {
     expect(sourceFault(source)).toContain(message);
   });
 
-  it('have none when they are sound', () => expect(sourceFault(sound)).toBeNull());
+  it('have no faults when they are sound', () => expect(sourceFault(sound)).toBeNull());
 });
 
 describe('the suite for tile sources', () => {

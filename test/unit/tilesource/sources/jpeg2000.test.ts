@@ -58,7 +58,7 @@ describe.runIf(fixtures !== null)('JPEG 2000 files written by OpenJPEG', () => {
   it.each([
     ['ramp-tiled.j2k', 0.5],
     ['ramp-untiled.j2k', 0.95],
-  ])('puts reduced levels of %s to their place', async (name, share) => {
+  ])('puts reduced levels of %s in their place', async (name, share) => {
     const source = await jpeg2000Source.open(fileInput(pathOf(name)));
     const { sizeX, sizeY, levels } = source.metadata;
     const full = samplesOf(readFileSync(pathOf(`${name}.raw`)), 'uint16');

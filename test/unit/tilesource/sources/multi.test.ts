@@ -68,7 +68,7 @@ async function refusal(description: unknown, further?: Record<string, Uint8Array
   );
 }
 
-describe('an image made of others', () => {
+describe('an image that combines others', () => {
   it('has a frame for each place on its axes, channels changing fastest', async () => {
     const source = await open(`
       # A comment first.
@@ -153,7 +153,7 @@ describe('an image made of others', () => {
     expect(pixel(raster, 140, 90)).toEqual([1, 2, 3]);
   });
 
-  it('scales and turns sources to where mathematics puts them', async () => {
+  it('scales and rotates sources to the calculated positions', async () => {
     const half: Sample = (x) => (x < 40 ? 0 : 250);
     const edges = { 'edge.png': await png(80, 60, 1, half) };
     const row = async (position: object): Promise<number[]> => {
@@ -264,7 +264,7 @@ describe('an image made of others', () => {
     }
   });
 
-  it('sends tiles on as they are stored, where they are whole', async () => {
+  it('sends stored tiles on unchanged if they are whole', async () => {
     const jpeg = await sharp({ create: { width: 256, height: 256, channels: 3, background: 'red' } })
       .jpeg()
       .toBuffer();
@@ -280,7 +280,7 @@ describe('an image made of others', () => {
     expect(await source.readStoredTile?.({ ...address, frame: 1 })).toBeNull();
   });
 
-  it('may be made of images that are made of others', async () => {
+  it('can contain images that combine others', async () => {
     const inner = Buffer.from('sources: [{path: a.png, z: 0}, {path: b.png, z: 1}]');
     const source = await open({ sources: [{ path: 'inner.yml', t: 1 }] }, { 'inner.yml': inner });
     expect(wireMetadata(source.metadata).IndexRange).toEqual({ IndexZ: 2, IndexT: 2 });
@@ -352,7 +352,7 @@ describe('a description that is wrong', () => {
     expect(error.message).toMatch(/0\.png, 1\.png, .* and 10 more\.$/);
   });
 
-  it('is refused where two are made of each other', async () => {
+  it('is refused when two contain each other', async () => {
     const error = await refusal(
       { sources: [{ path: 'other.json' }] },
       { 'other.json': Buffer.from(JSON.stringify({ sources: [{ path: 'multi.yaml' }] })) },

@@ -96,7 +96,7 @@ describe('processes of OpenSlide', () => {
     expect((await processes.ask(open)).levels.length).toBeGreaterThan(0);
   });
 
-  it('says where the library was looked for when there is none', async () => {
+  it('says where it searched when there is no library', async () => {
     process.env.OPENSLIDE_LIBRARY = 'no-such-library.so';
     try {
       await expect(new SlideProcesses().ask({ kind: 'open', path: 'x' })).rejects.toThrow(/no-such-library\.so|koffi/);

@@ -39,7 +39,7 @@ describe('files that belong to a slide', () => {
     ['m.mrxs', { 'm.mrxs': '', 'm/Slidedat.ini': slidedat, 'm/Data0000.dat': '' }, ['m/Index.dat', 'm/Data0001.dat']],
     // A name is one of the folder, whatever path stands before it.
     ['s.vms', { 's.vms': 'ImageFile=/etc/passwd\nMapFile=..\\..\\map.jpg' }, ['passwd', 'map.jpg']],
-  ])('are named where they are missing: %s', async (name, files, missing) => {
+  ])('are named when they are missing: %s', async (name, files, missing) => {
     const error = (await refusal(name, files as Record<string, string>)) as MissingPartsError;
     expect(error).toBeInstanceOf(MissingPartsError);
     expect(error.missing).toEqual(missing);

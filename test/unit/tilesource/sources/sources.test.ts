@@ -174,7 +174,7 @@ describe('the sharp source', () => {
     expect(readdirSync(temporaryDirectory)).toEqual([]);
   });
 
-  it('converts colours of a profile to sRGB on demand', async () => {
+  it('converts colors of a profile to sRGB on demand', async () => {
     const path = write(
       'p3.png',
       await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c86432' } })

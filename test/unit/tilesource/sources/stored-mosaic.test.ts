@@ -80,12 +80,12 @@ describe('stored tiles decoded together', () => {
     expect(decoded).toBeLessThanOrEqual(4);
   });
 
-  it('are completed by decoded ones where some are not stored', async () => {
+  it('are completed by decoded ones when some are not stored', async () => {
     const { together, apart } = await bothWays(jpegSource(3, '4:4:4', (bytes, { x, y }) => ((x + y) % 2 ? null : bytes)));
     expect([...together.data]).toEqual([...apart.data]);
   });
 
-  it('are decoded one by one where one is damaged or of another form', async () => {
+  it('are decoded one by one when one is damaged or has another form', async () => {
     const damage = (bytes: Buffer, { x, y }: TileAddress) => (x === 1 && y === 1 ? bytes.subarray(0, 300) : bytes);
     const cut = await bothWays(jpegSource(3, '4:4:4', damage));
     expect([...cut.together.data]).toEqual([...cut.apart.data]);
@@ -93,7 +93,7 @@ describe('stored tiles decoded together', () => {
     expect([...odd.together.data]).toEqual([...odd.apart.data]);
   });
 
-  it('are refused where they are no baseline JPEG', async () => {
+  it('are refused when they are not baseline JPEG', async () => {
     const create = { width: 16, height: 16, channels: 3 as const, background: 'red' };
     expect(jpegForm(await sharp({ create }).jpeg().toBuffer())).toMatchObject({
       width: 16,
@@ -173,7 +173,7 @@ describe('regions of stored tiles, decoded and encoded in one pass', () => {
     await source.close();
   });
 
-  it('are drawn tile by tile where a tile is damaged, which the error names', async () => {
+  it('are drawn tile by tile when a tile is damaged, which the error names', async () => {
     const source = await openSlide(3, 80);
     const { metadata, populatedLevels } = source;
     const broken = openLargeImage({

@@ -18,7 +18,7 @@ describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (
     expect(await decodeZarrChunk(chunk, noLibraries)).toEqual(inflated);
   });
 
-  it('are refused where they are damaged, too short or too long', async () => {
+  it('are refused when they are damaged, too short or too long', async () => {
     await expect(zarrInflation(chunk)!(packed[name].subarray(0, 20))).rejects.toThrow('unexpected end');
     await expect(zarrInflation({ ...chunk, shape: [5, 8] })!(chunk.bytes)).rejects.toThrow('70 bytes where 80 are expected');
     await expect(zarrInflation({ ...chunk, shape: [1, 1] })!(chunk.bytes)).rejects.toThrow();

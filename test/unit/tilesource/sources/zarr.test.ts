@@ -94,7 +94,7 @@ describe.runIf(fixtures !== null)('OME-Zarr written by its own libraries', () =>
     });
   }
 
-  it.each(['v04.zarr.zip', 'v05.ome.zarr.zip'])('%s has levels, channels with their colours, and the scale', async (name) => {
+  it.each(['v04.zarr.zip', 'v05.ome.zarr.zip'])('%s has levels, channels with their colors, and the scale', async (name) => {
     const source = await zarrSource.open(fileInput(join(folder, name)));
     const { metadata } = source;
     expect(metadata).toMatchObject({ mmX: 0.00025, mmY: 0.00025, channels: ['DAPI', 'FITC'] });

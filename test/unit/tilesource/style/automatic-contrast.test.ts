@@ -180,7 +180,7 @@ describe('samples without a value', () => {
     }
   });
 
-  it('are black without a palette, too, and get the fill where there is one', async () => {
+  it('are black without a palette, too, and get the fill if there is one', async () => {
     const image = openLargeImage(rasterSource(stripes).source);
     for (const plain of [undefined, {}, { min: 0, max: 7 }]) {
       for (const encoding of ['PNG', 'JPEG']) {

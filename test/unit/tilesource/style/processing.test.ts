@@ -7,7 +7,7 @@ import { processed } from '../../../../src/tilesource/process/processing.js';
 const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 const longAtOnce = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
 
-it('begins a small piece while as many long ones as may go on do, and no further long one', async () => {
+it('starts a short task while the maximum number of long ones is running, but no further long one', async () => {
   const begun: string[] = [];
   const says = new EventEmitter();
   const end = once(says, 'end');

@@ -36,7 +36,7 @@ const peer: Record<number, number[][]> = {
 const style = (value: object) => JSON.stringify(value);
 
 describe('functions of styles', () => {
-  it.each([1, 2])('medianFilter with weight %i sharpens as the peer does', async (weight) => {
+  it.each([1, 2])('medianFilter with weight %i sharpens as Girder does', async (weight) => {
     const image = openLargeImage(rasterSource(paint({ width: 7, height: 6, bands: 3 }, (x, y) => noise[y]![x]!)).source);
     const name = 'large_image.tilesource.stylefuncs.medianFilter';
     const shown = await pixels(

@@ -84,7 +84,7 @@ function inputsOf(raster: Raster) {
 }
 
 describe('styles, against the rule pixel by pixel', () => {
-  it('gives every pixel its colour, with tables and without, with alpha and without', async () => {
+  it('gives every pixel its color, with tables and without, with alpha and without', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ dtype, samples, bands, large }) => {
         const is16 = dtype === 'uint16' || dtype === 'int16';
@@ -118,7 +118,7 @@ describe('styles, against the rule pixel by pixel', () => {
     );
   });
 
-  it('gives the last pixels their colours, however many there are', async () => {
+  it('gives the last pixels their colors, however many there are', async () => {
     const range = { min: 0, max: 255 };
     const styles = [
       { bands: [1, 2, 3].map((band) => ({ band, ...range, palette: '#123456' })) },
@@ -166,7 +166,7 @@ describe('styles, against the rule pixel by pixel', () => {
     },
   );
 
-  it('leaves alpha away only where everything is opaque', async () => {
+  it('leaves alpha out only if everything is opaque', async () => {
     const raster = createRaster({ width: 4, height: 1, bands: 3, dtype: 'uint8' });
     const bands = async (style: object) =>
       (await styleRaster((await parseStyle(style))!, inputsOf(raster), { opaque: true })).bands;

@@ -19,7 +19,7 @@ async function styled(raster: Parameters<typeof rasterSource>[0], style: object,
   return { channels: facts.channels, at: (x: number) => [...data.subarray(x * info.channels, (x + 1) * info.channels)] };
 }
 
-describe('colours', () => {
+describe('colors', () => {
   it.each([
     ['#abc', [170, 187, 204, 255]],
     ['#abcd', [170, 187, 204, 221]],
@@ -40,7 +40,7 @@ describe('colours', () => {
   });
 
   it.each(['', 'notacolor', '#12', '#12345', 'rgb(1,2)', 'constructor', '__proto__', 'x'.repeat(10_000)])(
-    '%j is none',
+    '%j is not a color',
     (text) => {
       expect(tryParseColor(text)).toBeNull();
     },
@@ -124,7 +124,7 @@ describe('styles', () => {
     await expect(parseStyle(style)).rejects.toThrow(message);
   });
 
-  it('with bounds that are no numbers show the range of the image', async () => {
+  it('with bounds that are not numbers show the range of the image', async () => {
     const wide = paint({ width: 100, height: 10, bands: 1 }, (x) => 100 + x);
     for (const bound of ['NaN', 'Infinity', null, [1], 'red']) {
       expect((await styled(wide, { min: bound, max: bound })).at(50)).toEqual(
@@ -140,7 +140,7 @@ describe('styles', () => {
     expect([picture.at(10)[0], picture.at(50)[0], picture.at(90)[0]]).toEqual([51, 255, 255]);
   });
 
-  it('takes green of colours where no band is named, and bands by number and name', async () => {
+  it('takes green of colors when no band is named, and bands by number and name', async () => {
     const range = { min: 0, max: 255 };
     expect((await styled(photo, range)).at(7)).toEqual([57, 57, 57, 255]);
     expect((await styled(photo, { band: 3, ...range })).at(7)).toEqual([107, 107, 107, 255]);
@@ -148,7 +148,7 @@ describe('styles', () => {
     expect((await styled(photo, { band: 'alpha', composite: 'lighten', ...range })).at(7)).toEqual([255, 255, 255, 255]);
   });
 
-  it('lightens the colours of several frames', async () => {
+  it('lightens the colors of several frames', async () => {
     const bands = [
       { framedelta: 0, palette: '#ff0000', min: 0, max: 100 },
       { frame: 1, palette: '#0000ff', min: 0, max: 100 },

@@ -201,7 +201,7 @@ describe('files made by hand', () => {
     await expect(openBytes({ ...rgb, 259: { short: [34_712] }, ...tags }, ...chunks)).rejects.toThrow(message);
   });
 
-  it('L*a*b* of 16 bits as libvips shows it, and of 8 bits as the same colours', async () => {
+  it('L*a*b* of 16 bits as libvips shows it, and of 8 bits as the same colors', async () => {
     const shallow = pattern(side, side, 3);
     const deep = Int16Array.from(shallow, (value, i) => (i % 3 === 0 ? value * 257 : ((value << 24) >> 24) * 256));
     const lab = (bits: number) => ({ ...rgb, 258: { short: [bits, bits, bits] }, 262: { short: [8] } });

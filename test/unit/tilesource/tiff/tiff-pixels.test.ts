@@ -101,7 +101,7 @@ describe('formats that libvips does not write', () => {
     expect(worstDifference(await wholeLevel(source), samples)).toBe(0);
   });
 
-  it('PackBits whose runs go on from row to row, as some writers have them', async () => {
+  it('PackBits whose runs continue from row to row, as some writers have them', async () => {
     const size = { width: 16, height: 256 };
     const samples = Array.from({ length: size.width * size.height }, (_, i) => (i % 400 < 200 ? 77 : (i * 7) & 255));
     const packed: number[] = [];
@@ -245,7 +245,7 @@ describe('stored tiles', () => {
   it.each([
     ['YCbCr', 6],
     ['RGB without any marker', 2],
-  ])('%s JPEG with shared tables shows the same colours whole as decoded', async (_name, photometric) => {
+  ])('%s JPEG with shared tables shows the same colors whole as decoded', async (_name, photometric) => {
     const picture = sharp(pattern(64, 64, 3), { raw: { width: 64, height: 64, channels: 3 } });
     const { tables, tile: stored } = split(await picture.jpeg({ quality: 90, chromaSubsampling: '4:4:4' }).toBuffer());
     const colour = {

@@ -153,7 +153,7 @@ describe('large images in strips', () => {
     await source.close();
   });
 
-  it('leave values out that are none', async () => {
+  it('leave out values without data', async () => {
     const raster = createRaster({ width, height, bands: 1, dtype: 'float32' });
     raster.data.fill(7);
     raster.data[0] = Number.NaN;
@@ -172,7 +172,7 @@ describe('large images in strips', () => {
     await source.close();
   });
 
-  it('are refused where they are damaged at once, or would take too much', async () => {
+  it('are refused at once when they are damaged or would take too much', async () => {
     const raster = samplesOf('uint16');
     const damaged = {
       ...strips(raster, { rows: 16, deflate: true }),

@@ -154,7 +154,7 @@ describe('other writers', () => {
     expect(await source.internalMetadata?.()).toMatchObject({ aperio_version: 'Aperio Image Library v11.2.1' });
   });
 
-  it('the frames and channels that the converter of the peer writes', async () => {
+  it("the frames and channels that Girder's converter writes", async () => {
     const describe0 = JSON.stringify({
       large_image_converter: {},
       channels: ['a', 'b'],

@@ -129,7 +129,7 @@ describe('a truncated TIFF whose directories are whole', () => {
   });
 
   const sample = sampleFile('sample.tif');
-  it.skipIf(sample === null)('is none of the real files', async () => {
+  it.skipIf(sample === null)('is not one of the real files', async () => {
     const folder = dirname(sample!);
     const names = readdirSync(folder).filter((name) => /\.(?:tiff?|svs)$/.test(name));
     expect(names.length).toBeGreaterThan(5);
