@@ -1,11 +1,15 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { environmentVariables } from '../../../src/reference-host/start/options.js';
-import { noNginx } from '../../support/hosts/nginx.js';
+import { noNginx, startNginx } from '../../support/hosts/nginx.js';
+import { until } from '../../support/run/until.js';
 
 const python = process.env.PYTHON ?? 'python3';
 const noKubernetes =
@@ -51,6 +55,31 @@ describe('deploy', () => {
     );
     await rm(folder, { recursive: true, force: true });
     expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it.skipIf(noNginx !== null)('nginx writes no token to its access log', async () => {
+    const server = createServer((_request, response) => response.end('answer')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const nginx = await startNginx([(server.address() as AddressInfo).port]);
+    try {
+      const paths = [
+        '/api/v1/item/1/zarr/t/SECRET/slide.ome.zarr/0/c/0/0/0',
+        '/api/v1/item/1/zarr2/t/SECRET',
+        '/api/v1/folder/1/zarr/t/SECRET/all.ome.zarr/0/t/1/zarr.json',
+        '/api/v1/dicomweb/t/SECRET/studies?limit=5&token=SECRET',
+        '/api/v1/dicomweb/T/SECRET/studies',
+        '/api/v1/item/1/tiles?token=SECRET',
+      ];
+      for (const path of paths) expect((await fetch(nginx.url + path)).status).toBe(200);
+      await until('all requests are in the log', async () => (await nginx.accessLog()).split('"GET /api').length > paths.length);
+      const log = await nginx.accessLog();
+      expect(log).toContain('/api/v1/item/1/zarr/t/***/slide.ome.zarr/0/c/0/0/0');
+      expect(log).not.toContain('SECRET');
+    } finally {
+      await nginx.close();
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   it('units of systemd that share a folder have the same user', async () => {

@@ -19,7 +19,7 @@ export const noNginx: string | null = program === undefined ? 'nginx is not inst
  */
 export async function startNginx(
   servers: readonly number[],
-): Promise<{ url: string; tlsUrl: string; close: () => Promise<void> }> {
+): Promise<{ url: string; tlsUrl: string; accessLog: () => Promise<string>; close: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'nginx-'));
   const [port, tlsPort] = [await freePort(), await freePort()];
   const subject = [
@@ -36,7 +36,6 @@ export async function startNginx(
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/t/${name};`);
   const text = (await readFile(configuration, 'utf8'))
     .replace(/^worker_processes.*$/m, `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;`)
-    .replace(/^ *access_log .*$/m, '')
     .replace(/^http \{$/m, `http {\n  ${temporary.join(' ')}`)
     .replace(/^ *server server:8080(.*)$/m, (_line, options: string) =>
       servers.map((at) => `server 127.0.0.1:${at}${options}`).join('\n'),
@@ -61,6 +60,7 @@ export async function startNginx(
   return {
     url,
     tlsUrl: `https://127.0.0.1:${tlsPort}/images`,
+    accessLog: () => readFile(join(folder, 'access.log'), 'utf8'),
     async close() {
       child.kill('SIGTERM');
       await ended;
