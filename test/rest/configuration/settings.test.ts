@@ -52,7 +52,7 @@ const objectText = (key: string): Row => ({
   refused: ['[1]', '5', 'true', '{"a"', '"[1]"', 'words'].map((sent) => [sent, `large_image.${key} must be a JSON object.`]),
 });
 
-/** The settings of administration.md, section 5. */
+/** The settings of the plugin, with values that they accept and refuse. */
 const table: Record<string, Row> = {
   show_thumbnails: boolean('show_thumbnails', true),
   show_viewer: boolean('show_viewer', true),

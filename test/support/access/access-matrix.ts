@@ -29,7 +29,7 @@ function verdicts(
 ): Verdicts {
   return (subjects) => ({
     anonymous: anonymous(subjects),
-    // A token without the scope makes the request anonymous (administration.md, section 1).
+    // A token without the scope makes the request anonymous.
     limited: anonymous(subjects),
     stranger: null,
     reader: null,
@@ -67,7 +67,7 @@ export const kinds = {
   ),
   /** Everybody who is signed in. */
   user: verdicts(loggedIn, () => ({})),
-  /** Site administrators (mission section 5). */
+  /** Site administrators, who can do everything. */
   admin: verdicts(
     () => refused(401, 'Administrator access required.'),
     () => {

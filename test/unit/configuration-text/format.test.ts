@@ -41,7 +41,7 @@ const cases: [string, string, string][] = [
   ['a reference', '[a]\nport = 80\nurl = "x:%(port)s"\n', "[a]\nport = 80\nurl = 'x:%(port)s'\n\n"],
   ['a reference whose quotes matter, kept', '[a]\nb = "x"\nc = \'%(b)s\'\nd = "y"\n', "[a]\nb = \"x\"\nc = '%(b)s'\nd = 'y'\n\n"],
   ['an option that would become a header, unchanged', '[a]\n[x = (1,\n  [2])\n', '[a]\n[x = (1,\n  [2])\n'],
-  ['the section of the peer for comments', '[__comment__]\nb = "1"\n', "[__comment__]\nb = '1'\n\n"],
+  ['the section of Girder for comments', '[__comment__]\nb = "1"\n', "[__comment__]\nb = '1'\n\n"],
 ];
 
 /** Far above what it takes on an idle machine, far below what work that is not linear would take. */

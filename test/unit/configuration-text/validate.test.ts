@@ -29,7 +29,7 @@ const valid: [string, string][] = [
   ['a reference', '[a]\nhost = "x"\nurl = %(host)s\n'],
   ['a reference to DEFAULT', '[DEFAULT]\nport = 80\n[a]\nurl = "x:%(port)s"\n'],
   ['a reference from DEFAULT', '[DEFAULT]\nurl = "x:%(port)s"\n[a]\nport = 80\n[b]\nport = 81\n'],
-  ['the section of the peer for comments', '[__comment__]\nb = 1\n'],
+  ['the section of Girder for comments', '[__comment__]\nb = 1\n'],
 ];
 
 const invalid: [string, string, number, string][] = [

@@ -118,7 +118,7 @@ describe('sprites', () => {
   });
 });
 
-// Expected values: answers of the peer to GET tile_frames/quad_info.
+// Expected values: answers of Girder to GET tile_frames/quad_info.
 describe('covering frames with textures', () => {
   const common = { exact: false, fill: 'corner:black' };
   const usual = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };

@@ -10,7 +10,7 @@ async function pixels(picture: EncodedPicture | StreamedPicture) {
   return { ...info, at: (x: number, y: number) => [...data.subarray((y * info.width + x) * 4, (y * info.width + x + 1) * 4)] };
 }
 
-/** Samples that the peer was asked about: a band of noise, and what it makes of it with a median of 3 by 3 and weight 1 and 2. */
+/** Samples recorded from Girder: a band of noise, and its results with a median of 3 by 3 and the weights 1 and 2. */
 const noise = [
   [121, 243, 210, 79, 69, 104, 21],
   [192, 209, 201, 31, 34, 231, 67],
@@ -19,7 +19,7 @@ const noise = [
   [55, 66, 148, 130, 13, 209, 194],
   [49, 91, 20, 170, 224, 158, 1],
 ];
-const peer: Record<number, number[][]> = {
+const recorded: Record<number, number[][]> = {
   1: [
     [226, 211, 0, 0, 255],
     [92, 226, 214, 255, 0],
@@ -49,8 +49,8 @@ describe('functions of styles', () => {
         style: style({ function: { name, parameters: { kernel: 3, weight } } }),
       }),
     );
-    const inner = peer[weight]!.map((row, y) => row.map((_, x) => shown.at(x + 1, y + 1)[0]));
-    expect(inner).toEqual(peer[weight]);
+    const inner = recorded[weight]!.map((row, y) => row.map((_, x) => shown.at(x + 1, y + 1)[0]));
+    expect(inner).toEqual(recorded[weight]);
   });
 
   it.each([1, 3])('applies medianFilter to pictures smaller than its kernel: %i bands', async (bands) => {
