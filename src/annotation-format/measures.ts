@@ -1,13 +1,13 @@
 import type { BoundingBox } from './bounding-box.js';
 import type { AnnotationElement } from './schema/document.js';
 
-/** Size and centre of an element in base-layer pixels; x and y only. */
+/** Size and center of an element in base-layer pixels; x and y only. */
 export interface Measures {
   /** `NaN` for elements that are no shapes: heat maps, grids and overlays. */
   area: number;
   /** Of a line its length, of a closed shape its perimeter with that of its holes; `NaN` as for `area`. */
   length: number;
-  /** The centroid; of elements that are no shapes, the centre of their box. */
+  /** The centroid; of elements that are no shapes, the center of their box. */
   x: number;
   y: number;
 }
@@ -53,7 +53,7 @@ function ofLine(points: readonly Point[]): Measures {
   return { area: 0, length: sides.length, ...middle(sides, origin) };
 }
 
-/** The centre of the sides, for what has no area. */
+/** The center of the sides, for what has no area. */
 function middle({ length, middleX, middleY }: Sides, origin: Point): { x: number; y: number } {
   const [x, y] = [origin[0] as number, origin[1] as number];
   return length > 0 ? { x: x + middleX / length, y: y + middleY / length } : { x, y };

@@ -8,7 +8,7 @@ import { findTileSources } from '../tilesource/registry/installed-sources.js';
 import { ownSources } from '../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../tilesource/registry/registry.js';
 
-/** Largest depth of images that are made of other images. */
+/** Maximum depth of images that combine others. */
 const maxDepth = 4;
 
 /**

@@ -235,7 +235,7 @@ export function planRegion(
     if (!Number.isSafeInteger(side) || side < 0) {
       throw new BadValueError('Invalid output width or height.  Minimum value is 0.');
     }
-    if (side === 0) throw new BadValueError('Invalid output width or height.  A picture of 0 pixels cannot be made.');
+    if (side === 0) throw new BadValueError('Invalid output width or height.  A picture cannot have 0 pixels.');
   }
   const base = regionBox(image, wanted, wanted);
   if (base.width === 0 || base.height === 0) return null;

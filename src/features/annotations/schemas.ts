@@ -80,7 +80,7 @@ const stored = {
     description: 'When it was detected that the item has another file than at the time of this version.',
   },
   _active: { const: false, description: 'Present once the annotation is deleted.' },
-  _annotationId: { ...idText, description: 'On former versions: of which annotation.' },
+  _annotationId: { ...idText, description: 'Of former versions: id of the annotation.' },
   _elementQuery: {
     ...objectOf({}, { returned: anyInteger, details: anyInteger, orders: listOf(anyInteger) }),
     additionalProperties: true,

@@ -215,9 +215,8 @@ export function settingDefinitions(
       key: `${prefix}dicomweb_study_key`,
       default: null,
       public: false,
-      description:
-        'Metadata key whose equal values make the images of several items one study of DICOM. Empty: each item is a study.',
-      allowed: 'a key, or a path of keys with dots between; or empty',
+      description: 'Metadata key that combines items with equal values into one DICOM study. Empty: each item is a study.',
+      allowed: 'a key, or a path of keys separated by dots; or empty',
       schema: { type: 'string', maxLength: 200 },
       parse(value) {
         if (typeof value === 'string' && value.length <= 200) return value.trim();

@@ -280,7 +280,7 @@ function byOpacity({ data, width, bands, dtype }: Raster, across: Spans): RowAve
 /**
  * Leaves out samples without a value, of each band for itself.
  *
- * @param options `missing`: the two samples of each band that mean no value, or NaN; `isTransparent`: the last band is alpha, by which colours
+ * @param options `missing`: the two samples of each band that mean no value, or NaN; `isTransparent`: the last band is alpha, by which colors
  *   count. It is never without a value.
  */
 function withoutMissing(

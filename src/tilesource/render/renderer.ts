@@ -174,7 +174,7 @@ export class Renderer {
     return this.#show(read, tile.frame, appearance, signal);
   }
 
-  /** The samples that mean no value to a style, where they are not those that the image states. Colours that a profile changes have none. */
+  /** The samples that mean no value to a style, where they are not those that the image states. Colors that a profile changes have none. */
   #missing(appearance: Appearance, frame: number, shown: number): Pick<LevelBox, 'bandNodata'> {
     const { style } = appearance;
     const { bandCount, geo } = this.metadata;
@@ -193,7 +193,7 @@ export class Renderer {
     );
   }
 
-  /** A rectangle of a level, averaged to a size before it gets its colours, so that samples without a value count in no mean. */
+  /** A rectangle of a level, averaged to a size before it gets its colors, so that samples without a value count in no mean. */
   async reduced(
     where: LevelBox,
     { size, window }: { size: Size; window: Window },

@@ -81,7 +81,7 @@ function packTriples(
   }
 }
 
-/** Adds nothing to other colours, whatever the samples are: it is looked up with those of the other table, which may be negative. */
+/** Adds nothing to other colors, whatever the samples are: it is looked up with those of the other table, which may be negative. */
 const nothingFor = ({ offset }: ColorTable): ColorTable => ({
   offset,
   words: new Int32Array(256),

@@ -7,7 +7,7 @@ type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels'> & Cou
 /** The frames, which are only counted here. */
 type Counted = { frames?: readonly unknown[] };
 
-/** Sizes in full-resolution pixels; `mm_x` and `mm_y` are the millimetres of one. */
+/** Sizes in full-resolution pixels; `mm_x` and `mm_y` are the millimeters of one. */
 export type ImageMetadata = Documents['LargeImage'];
 
 /** An axis of the frames of an image. */

@@ -281,7 +281,7 @@ export class CellLayer {
     }
   }
 
-  /** The cell to draw next: the nearest to the centre of the stage. */
+  /** The cell to draw next: the nearest to the center of the stage. */
   #nearest(sheet: Sheet) {
     const seen = this.#around(sheet.placed(this.options.stage.placement()), 0);
     const { left, top, right, bottom } = seen;

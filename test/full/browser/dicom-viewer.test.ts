@@ -25,7 +25,7 @@ const [left, right]: [Colour, Colour] = [
   { r: 40, g: 90, b: 180 },
 ];
 
-/** A slide of two colours, one on each side. */
+/** A slide of two colors, one on each side. */
 async function slide(compression: 'jpeg' | 'deflate'): Promise<Buffer> {
   const half = await sharp({ create: { width: 512, height: 768, channels: 3, background: right } })
     .png()

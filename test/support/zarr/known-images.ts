@@ -91,7 +91,7 @@ function tiff(
     file: 'image.tif',
     make: async () => {
       const samples = spread(dtype, width * height * bands);
-      // Of transparent pixels the colour is lost in means.
+      // Of transparent pixels the color is lost in means.
       if (bands === 4) for (let alpha = 3; alpha < samples.length; alpha += 4) samples[alpha] = Math.max(1, samples[alpha]!);
       const known = { dtype, width, height, bands, planes: { '0/0/0': samples } };
       return { bytes: writeTiff([directoryOf(known, samples, tile)]), known };

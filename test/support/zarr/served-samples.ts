@@ -32,7 +32,7 @@ async function openStore(client: Client, item: string, at: 'zarr' | 'zarr2', bel
   return { group, ome };
 }
 
-/** One band of a level, made by the rule of pictures: means of the pixels that each pixel covers, where colours count as much as they are opaque. */
+/** One band of a level, made by the rule of pictures: means of the pixels that each pixel covers, where colors count as much as they are opaque. */
 function reduced(known: KnownImage, samples: Samples, band: number, level: number): Samples {
   const { width, height, bands, dtype, nearest = false } = known;
   const step = 2 ** level;
@@ -97,7 +97,7 @@ export async function expectServed(
         const selection = axes.map((axis) => place[axis]!);
         const { data } = (await zarrita.get(array, selection)) as { data: Samples };
         const expected = reduced(known, samples, band, level);
-        // Sums of floats, and of colours times their opacity, depend on their order in the last digit.
+        // Sums of floats, and of colors times their opacity, depend on their order in the last digit.
         const rounding = level === 0 ? 0 : dtype.startsWith('float') ? 1e-3 : bands % 2 === 0 ? 1 : 0;
         const difference = worst(data, expected);
         expect(difference, `${plane}, band ${band}, level ${level}`).toBeLessThanOrEqual(Math.max(tolerance, rounding));

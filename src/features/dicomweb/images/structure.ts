@@ -211,7 +211,7 @@ export function frameBytes(
 }
 
 /**
- * Transfer syntaxes of single frames: the first is sent where a client leaves the choice. Colours that are not stored are sent as JPEG, which browsers show.
+ * Transfer syntaxes of single frames: the first is sent where a client leaves the choice. Colors that are not stored are sent as JPEG, which browsers show.
  */
 export function frameSyntaxes(facts: ImageFacts, { stored, shown, syntaxes }: InstancePlan): readonly string[] {
   const { explicitLittle, jpeg, rle } = transferSyntaxes;
