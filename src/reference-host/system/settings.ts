@@ -2,7 +2,7 @@ import { parseServerRoot } from '../http/public-address.js';
 import { InvalidError, type SettingDefinition } from '../../larger-host.js';
 
 /** Users and groups that can create collections, in addition to site administrators. */
-export interface CollectionCreatePolicy {
+interface CollectionCreatePolicy {
   open: boolean;
   groups: string[];
   users: string[];

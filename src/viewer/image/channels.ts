@@ -30,7 +30,7 @@ const colors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'
  * The channels of an image whose samples are not colors: channels of the file, or bands of other depths than eight bits. Empty for color images.
  */
 export function channelsOf(metadata: ImageMetadata): Channel[] {
-  const { bandCount = 1, dtype = 'uint8', frames = [], channels = [] } = metadata;
+  const { bandCount, dtype, frames = [], channels = [] } = metadata;
   const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
   if (axis && bandCount < 3) {
     return Array.from({ length: axis.range }, (_, index) => {

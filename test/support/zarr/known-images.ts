@@ -13,7 +13,7 @@ export interface KnownFile {
   name: string;
   file: string;
   parts?: Readonly<Record<string, Buffer>>;
-  make(): Promise<{ bytes: Buffer; known: KnownImage }>;
+  make: () => Promise<{ bytes: Buffer; known: KnownImage }>;
 }
 
 const types = Object.keys(sampleArrays) as SampleType[];

@@ -22,7 +22,7 @@ import type { Axis } from './statistics.js';
 import { limitsOf, type TableQuestion, type Tables } from './tables.js';
 
 /** The context of the routes of tables. */
-export interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
+interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
   blocks: TableBlocks;
   tables: Tables;
 }
