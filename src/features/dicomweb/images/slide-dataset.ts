@@ -10,6 +10,8 @@ export const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 export const unknownText = 'Unknown';
 /** Thickness of an image in millimeters, which no file contains. */
 const depth = 0.001;
+/** Millimetres of the shorter side of a glass slide, taken as that of a label or overview, whose scale no file has. */
+const glassWidth = 25;
 
 /** A code as an item of a sequence. */
 export function code(value: string, scheme: string, meaning: string): Attributes {
@@ -190,9 +192,12 @@ function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePla
   const { mmX, mmY } = spacingOf(record)!;
   const { facts } = record;
   return {
-    ImagedVolumeWidth: facts.sizeX * mmX,
-    ImagedVolumeHeight: facts.sizeY * mmY,
-    ImagedVolumeDepth: depth * 1000,
+    // A label or overview shows another part of the slide, of an unknown size.
+    ...(plan.shown.kind === 'level' && {
+      ImagedVolumeWidth: facts.sizeX * mmX,
+      ImagedVolumeHeight: facts.sizeY * mmY,
+      ImagedVolumeDepth: depth * 1000,
+    }),
     TotalPixelMatrixColumns: plan.matrixColumns,
     TotalPixelMatrixRows: plan.matrixRows,
     TotalPixelMatrixFocalPlanes: 1,
@@ -204,14 +209,13 @@ function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePla
 function sharedGroups(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan, { ranges }: SlideDetails): Attributes {
   const { facts } = record;
   const { mmX, mmY } = spacingOf(record)!;
-  // A level may end with a partial pixel, so the width of its pixels is computed from the scale, not from the sizes.
-  const [scaleX, scaleY] =
-    plan.shown.kind === 'level'
-      ? [2 ** (facts.levels - 1 - plan.shown.level), 2 ** (facts.levels - 1 - plan.shown.level)]
-      : [facts.sizeX / plan.matrixColumns, facts.sizeY / plan.matrixRows];
+  // Levels are rounded up to whole pixels, so their spacing follows from the scale, not from their sizes.
+  const scale = plan.shown.kind === 'level' ? 2 ** (facts.levels - 1 - plan.shown.level) : 1;
+  const ofGlass = glassWidth / Math.min(plan.matrixColumns, plan.matrixRows);
+  const spacing = plan.shown.kind === 'level' ? [mmY * scale, mmX * scale] : [ofGlass, ofGlass];
   const type = imageType(facts, plan);
   return {
-    PixelMeasuresSequence: [{ SliceThickness: decimal(depth), PixelSpacing: [decimal(mmY * scaleY), decimal(mmX * scaleX)] }],
+    PixelMeasuresSequence: [{ SliceThickness: decimal(depth), PixelSpacing: spacing.map(decimal) }],
     WholeSlideMicroscopyImageFrameTypeSequence: [{ FrameType: type }],
     ...(plan.paths.length === 1 && {
       OpticalPathIdentificationSequence: [{ OpticalPathIdentifier: `${plan.paths[0]! + 1}` }],
