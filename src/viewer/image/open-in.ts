@@ -64,7 +64,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
       { program: 'napari', text: `napari --plugin napari-ome-zarr "${three}"`, hint: openInTexts.onlyReader },
       { program: 'QuPath', text: two, hint: openInTexts.notTried },
       { program: 'Vitessce', text: `{ "fileType": "image.ome-zarr", "url": "${two}" }`, hint: openInTexts.notTried },
-      { program: 'neuroglancer', text: `zarr://${two}`, hint: openInTexts.notTried },
+      { program: 'neuroglancer', text: `zarr://${two}` },
     ];
   }
 

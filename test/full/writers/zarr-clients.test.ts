@@ -1,13 +1,15 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pattern } from '../../support/images/pattern.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 const run = promisify(execFile);
@@ -18,6 +20,14 @@ function hasZarr(version: 2 | 3): boolean {
   const code = `import zarr, fsspec, aiohttp, numpy; assert zarr.__version__.startswith("${version}.")`;
   if (spawnSync(pythons[version], ['-c', code]).status === 0) return true;
   console.warn(`skipped: ${pythons[version]} has no zarr ${version} with fsspec and aiohttp`);
+  return false;
+}
+
+const browserPath = chromiumPath();
+
+function hasNeuroglancer(): boolean {
+  if (spawnSync(pythons[3], ['-c', 'import neuroglancer']).status === 0) return browserPath !== null;
+  console.warn(`skipped: ${pythons[3]} has no neuroglancer`);
   return false;
 }
 
@@ -89,10 +99,14 @@ describe('clients of OME-Zarr', () => {
     return JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, string>;
   }
 
-  const failures = (said: Record<string, string>) =>
-    Object.entries(said).filter(([, result]) => result !== 'ok' && result !== 'missing');
+  async function failures(version: 2 | 3, given: object) {
+    const said = await ask(version, given);
+    const missing = Object.keys(said).filter((name) => said[name] === 'missing');
+    if (missing.length > 0) console.warn(`skipped: ${pythons[version]} has no ${missing.join(', ')}`);
+    return Object.entries(said).filter(([name, result]) => result !== 'ok' && !missing.includes(name));
+  }
 
-  it.skipIf(!hasZarr(3))('read every sample of a color image and the levels made from it', async () => {
+  it.skipIf(!hasZarr(3))('read every sample of a color image and the levels that are made of it', async () => {
     const [width, height] = [1111, 717];
     const interleaved = pattern(width, height, 3);
     const planes = new Uint8Array(interleaved.length);
@@ -101,8 +115,8 @@ describe('clients of OME-Zarr', () => {
       .tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'deflate' })
       .toBuffer();
     const { item, given } = await share('color.tif', tiff, npy(planes, [3, height, width]), true);
-    expect(failures(await ask(3, given))).toEqual([]);
-    if (hasZarr(2)) expect(failures(await ask(2, given))).toEqual([]);
+    expect(await failures(3, given)).toEqual([]);
+    if (hasZarr(2)) expect(await failures(2, given)).toEqual([]);
 
     // The copy that zarr-python has made, served by our own source, has the same samples.
     const copied = await uploadItem(admin, folder, 'copy.ome.zarr.zip', await readFile(`${given.copy}.zip`));
@@ -124,7 +138,7 @@ describe('clients of OME-Zarr', () => {
       .tiff({ tile: true, tileWidth: 512, tileHeight: 512, compression: 'deflate' })
       .toBuffer();
     const { given } = await share('deep.tif', tiff, npy(samples, [1, height, width]), true);
-    expect(failures(await ask(3, given))).toEqual([]);
+    expect(await failures(3, given)).toEqual([]);
   });
 
   it.skipIf(!hasZarr(3))('reach the first chunk in at most six requests of zarr-python', async () => {
@@ -153,6 +167,31 @@ describe('clients of OME-Zarr', () => {
     } finally {
       proxy.closeAllConnections();
       await new Promise((resolve) => proxy.close(resolve));
+    }
+  });
+
+  it.skipIf(!hasNeuroglancer())('are drawn by neuroglancer in a browser, in both versions', async () => {
+    const tiff = await sharp(pattern(600, 400, 3), { raw: { width: 600, height: 400, channels: 3 } })
+      .tiff({ tile: true, tileWidth: 256, tileHeight: 256 })
+      .toBuffer();
+    const item = await uploadItem(admin, folder, 'drawn.tif', tiff);
+    const token = String((await admin.ok('POST', `/item/${item}/link`)).token);
+    const urls = ['zarr', 'zarr2'].map((at) => url(at, item, token));
+    const script = fileURLToPath(new URL('./neuroglancer_session.py', import.meta.url));
+    const session = spawn(pythons[3], ['-W', 'ignore', script, ...urls], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const browser = await launchChromium(browserPath!, ['--use-angle=swiftshader', '--enable-unsafe-swiftshader']);
+    try {
+      const page = await browser.newPage();
+      const drawn: { url: string; colors: number }[] = [];
+      for await (const line of createInterface(session.stdout)) {
+        if (line.startsWith('http')) await page.goto(line);
+        else drawn.push(JSON.parse(line) as { url: string; colors: number });
+      }
+      expect(drawn.map((each) => each.url)).toEqual(urls);
+      for (const { colors } of drawn) expect(colors).toBeGreaterThan(50);
+    } finally {
+      session.kill();
+      await browser.close();
     }
   });
 });
