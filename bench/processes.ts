@@ -36,7 +36,7 @@ async function start(count: number, uri: string, data: string): Promise<{ url: s
   let text = '';
   for await (const bytes of child.stdout) {
     text += String(bytes);
-    if (text.includes(count > 1 ? `All ${count} processes serve` : 'Stop with Ctrl-C')) break;
+    if (text.includes(count > 1 ? `All ${count} processes are ready` : 'Stop with Ctrl-C')) break;
   }
   const url = /^Address +(\S+)\/$/m.exec(text)?.[1];
   if (url === undefined) throw new Error(`The server has not started: ${text}`);

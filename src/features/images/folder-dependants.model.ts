@@ -15,7 +15,7 @@ export interface StoredSeries {
 /** Maximum number of items that one change in a folder affects. */
 const maxConcerned = 1000;
 
-/** Queries on items whose images are made of other files in their folders. */
+/** Queries on items whose images consist of other files of their folders. */
 export class FolderDependants {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'fields' | 'itemOf'>) {}
 

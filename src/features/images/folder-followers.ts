@@ -22,7 +22,7 @@ interface FollowerParts {
   };
 }
 
-/** Keeps images that are made of several files of a folder in step with these files. */
+/** Keeps images that consist of several files of a folder in step with these files. */
 export class FolderFollowers {
   constructor(private readonly parts: FollowerParts) {}
 

@@ -282,5 +282,5 @@ async function administrator(host: ReferenceHost, options: StartOptions): Promis
     user === null
       ? `there are users in this database, but none named ${adminLogin}`
       : `the password of ${adminLogin} in this database is not the one in ${kept === null ? 'ADMIN_PASSWORD' : kept.path}`;
-  return { user, login: [`Login     as before: ${reason}`] };
+  return { user, login: [`Login     unchanged: ${reason}`] };
 }

@@ -20,7 +20,7 @@ export interface PyramidOptions {
   blockSide: number;
   /** Whether a reduced pixel is the first of four pixels instead of their mean, for labels and other values that must not be mixed. */
   nearest: boolean;
-  /** The sample by which the image states that there is no value. It counts in no mean. */
+  /** The sample by which the image states that there is no value. Means leave it out. */
   nodata?: number | null;
   /** If given, only this many reduced levels are written, without the image itself. Otherwise all levels are written. */
   onlyReductions?: number | undefined;

@@ -3,7 +3,7 @@ import { crop, decimate } from '../render/pixels.js';
 import { averageSamples } from './average.js';
 import { halfSize } from './levels.js';
 
-/** How a level of a pyramid is made of the next finer one. */
+/** How a level of a pyramid is made from the next finer one. */
 export interface Halving {
   /** Each new pixel is the first of four pixels, instead of their mean. */
   nearest?: boolean;

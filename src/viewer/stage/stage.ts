@@ -146,7 +146,7 @@ export async function openStage(options: {
   };
 }
 
-/** A viewer without controls of its own. */
+/** A viewer without its own controls. */
 function createViewer(
   OpenSeadragon: OpenSeadragonLibrary,
   { element, navigatorElement }: { element: HTMLElement; navigatorElement: HTMLElement },

@@ -30,7 +30,7 @@ describe('npm start -- --processes 2', () => {
     };
     server = startServer(['--bare', '--processes', '2'], env);
     url = await server.url();
-    await until('both serve', () => server.output().includes('All 2 processes serve.'));
+    await until('both serve', () => server.output().includes('All 2 processes are ready.'));
     const query = { login: 'admin', email: 'a@example.org', firstName: 'A', lastName: 'B', password: 'a-good-one' };
     const user = await new Client(url, null, null).ok('POST', '/user', { query });
     // A connection of its own for each request: the processes take turns.

@@ -203,7 +203,7 @@ describe('problems are described in words', () => {
     const { port } = other.address() as AddressInfo;
     const server = started(startServer(['--bare'], { PORT: `${port}`, DATA_DIR: join(work, 'data') }));
     expect(await server.ended).toBe(2);
-    expect(server.output()).toContain(`Port ${port} on 127.0.0.1 is taken`);
+    expect(server.output()).toContain(`Port ${port} on 127.0.0.1 is in use`);
     expect(server.output()).not.toMatch(/^ +at /m);
     await new Promise((done) => other.close(done));
   });

@@ -295,7 +295,7 @@ describe('a runner', () => {
     expect(() => service.runner.define(endless())).toThrow('A job "endless" is already defined.');
     const { JobRunner } = await import('../../../src/features/jobs/running/runner.js');
     const second = new JobRunner({ agenda: service.agenda, jobs: service.jobs });
-    expect(() => second.define(endless())).toThrow('Agenda has a job "large_image.local.endless" already');
+    expect(() => second.define(endless())).toThrow('Agenda already has a job "large_image.local.endless"');
     const third = new JobRunner({ agenda: service.agenda, jobs: service.jobs, prefix: 'other' });
     third.define(endless());
     await third.close();

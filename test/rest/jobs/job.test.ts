@@ -292,7 +292,7 @@ describe('lists', () => {
   it.each([
     [{ types: 'x' }, 'Parameter types must be valid JSON.'],
     [{ types: '{}' }, 'Parameter types must be a JSON array.'],
-    [{ types: '[{"$gt":""}]' }, 'Parameter types must be a JSON array of strings; it holds {"$gt":""}.'],
+    [{ types: '[{"$gt":""}]' }, 'Parameter types must be a JSON array of strings; it contains {"$gt":""}.'],
     [{ statuses: '["2"]' }, 'Parameter statuses must be a JSON array of whole numbers; it contains "2".'],
     [
       { sort: 'kwargs' },
@@ -332,7 +332,7 @@ describe('POST /job', () => {
     [{ type: 't' }, 'Parameter "title" is required.'],
     [{ title: 'T', type: 't', kwargs: '[]' }, 'Parameter kwargs must be a JSON object.'],
     [{ title: 'T', type: 't', args: '{}' }, 'Parameter args must be a JSON array.'],
-    [{ title: 'T', type: 't', otherFields: '{"access":{}}' }, 'Parameter otherFields must not hold "access".'],
+    [{ title: 'T', type: 't', otherFields: '{"access":{}}' }, 'Parameter otherFields must not contain "access".'],
     [
       { title: 'T', type: 't', otherFields: '{"meta":{"a":{"$b":1}}}' },
       '"$b" in otherFields.meta.a cannot be the name of a member: it must not begin with "$" or contain ".".',

@@ -58,8 +58,8 @@ describe('access lists', () => {
     ['a level above all', () => ({ users: [{ ...own(), level: 3 }] }), () => 'Invalid access level'],
     ['a level below all', () => ({ users: [own(), { id: other.id, level: -1 }] }), () => 'Invalid access level'],
     ['a level between two', () => ({ users: [own(), { id: other.id, level: 0.5 }] }), () => 'Invalid access level'],
-    ['a misspelt member', () => ({ user: [own()] }), () => '"user" is none of'],
-    ['a further member of an entry', () => ({ users: [{ ...own(), role: 'owner' }] }), () => '"role" is none of'],
+    ['a misspelt member', () => ({ user: [own()] }), () => '"user" is not one of'],
+    ['a further member of an entry', () => ({ users: [{ ...own(), role: 'owner' }] }), () => '"role" is not one of'],
   ];
   const ownerless: [what: string, list: () => List][] = [
     ['nobody', () => ({ users: [], groups: [] })],

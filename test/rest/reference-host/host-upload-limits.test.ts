@@ -36,7 +36,7 @@ describe('an upload', () => {
     for (const answer of [await start(1001), await whole(1001)]) {
       expect([answer.status, answer.body.message]).toEqual([
         413,
-        'A file may have 1000 bytes (core.upload_maximum_size), not 1001 bytes.',
+        'A file may have at most 1000 bytes (core.upload_maximum_size), not 1001 bytes.',
       ]);
     }
     expect(await nothingOf()).toEqual([0, 0, 0]);
@@ -68,7 +68,7 @@ describe('an upload', () => {
     const refused = await whole(1);
     expect([refused.status, refused.body.message]).toEqual([
       507,
-      'The files of this user may have 5000 bytes (core.user_quota). They have 5000 bytes, and 1 bytes more do not fit.',
+      'The files of this user may have at most 5000 bytes (core.user_quota). They have 5000 bytes, so 1 more bytes do not fit.',
     ]);
     const other = await server.register('other');
     const home = await other.ok('GET', '/folder', { query: { parentType: 'user', parentId: other.id! } });

@@ -67,7 +67,7 @@ describe('OME-Zarr at its limits', () => {
     for (const key of ['zarr.json', '0/zarr.json', '0/0/c/0/0/0', 'OME/METADATA.ome.xml']) {
       const answer = await reader.send('GET', store(many, key));
       expect([key, answer.status]).toEqual([key, 413]);
-      expect(answer.body.message).toBe('There are 501 images here; a store has at most 500. Open them one by one.');
+      expect(answer.body.message).toBe('There are 501 images here; a store can have at most 500. Open them one by one.');
     }
     const full = await newFolder(admin, 'Many');
     const item = await uploadItem(admin, full, 'slide.tif', await pyramid());
@@ -77,7 +77,7 @@ describe('OME-Zarr at its limits', () => {
       Array.from({ length: 500 }, (_, at) => ({ ...stored, _id: new Types.ObjectId(), name: `copy ${at}` })),
     );
     const answer = await admin.send('GET', `/folder/${full}/zarr/all.ome.zarr/zarr.json`);
-    expect([answer.status, answer.body.message]).toEqual([413, expect.stringContaining('a store has at most 500')]);
+    expect([answer.status, answer.body.message]).toEqual([413, expect.stringContaining('a store can have at most 500')]);
   });
 
   it('answers a read that fails with 503 and Retry-After', async () => {

@@ -50,8 +50,8 @@ describe('a patient server', () => {
   it.each([
     ['GET / HTTP/1.1\r\nHost: a\r\nX-A: ' + 'a'.repeat(70_000) + '\r\n\r\n', 431, '65536 bytes'],
     [`GET /?style=${'a'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, '65536 bytes'],
-    ['GET / HTTP/1.1\r\nno header\r\n\r\n', 400, 'no request'],
-    ['\0\0\0\0', 400, 'no request'],
+    ['GET / HTTP/1.1\r\nno header\r\n\r\n', 400, 'not a valid HTTP'],
+    ['\0\0\0\0', 400, 'not a valid HTTP'],
   ])('says what is wrong with an invalid request (%#)', async (sent, status, reason) => {
     const { socket, received, closed } = await open(await start(countBody));
     socket.write(sent);

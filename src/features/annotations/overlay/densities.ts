@@ -139,7 +139,7 @@ export class AnnotationDensities {
 
   async #make(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
-    // A window as stored elements of its own, which the store reads like any others.
+    // A window as separate stored elements, which the store reads like any others.
     const alone: StoredElements = {
       ...stored,
       count: window.count,

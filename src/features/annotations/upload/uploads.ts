@@ -128,7 +128,7 @@ export class AnnotationUploads {
   async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.waiting({ ...(batch && { batch }) })) {
-      // The rights of the user may have changed meanwhile.
+      // The permissions of the user may have changed meanwhile.
       if (await this.#allKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }

@@ -1,6 +1,6 @@
 import { readCziFacts, type CziFacts } from './czi-metadata.js';
 
-/** What runs in the decoding threads for CZI. */
+/** Functions for CZI that run in the decoding threads. */
 export const cziThreadFunctions = {
   /** Reads the XML of a CZI file, which may have many megabytes. */
   cziFacts(xml: Uint8Array): CziFacts {

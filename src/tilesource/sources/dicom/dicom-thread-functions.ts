@@ -1,7 +1,7 @@
 import { readDicomFacts, type DicomFacts } from './dicom-header.js';
 import { headerToJson, headerValue } from './header-json.js';
 
-/** What runs in the decoding threads for DICOM. */
+/** Functions for DICOM that run in the decoding threads. */
 export const dicomThreadFunctions = {
   /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` if the header is longer than these bytes. */
   dicomFacts({ bytes, isWhole }: { bytes: Uint8Array; isWhole: boolean }): DicomFacts | null {

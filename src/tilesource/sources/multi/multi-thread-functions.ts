@@ -2,9 +2,9 @@ import { orRefusal, type Refusal } from '../../codecs/threads/refusal.js';
 import { readDescription, type MultiDescription } from './multi-description.js';
 import { fittingNames, type FittingName, type PatternSearch } from './patterns.js';
 
-/** What runs in the decoding threads for images that are made of others. */
+/** Functions for images that combine others, which run in the decoding threads. */
 export const multiThreadFunctions = {
-  /** Reads the description of an image that is made of others. */
+  /** Reads the description of an image that combines others. */
   multiDescription(text: string): { description: MultiDescription } | Refusal {
     return orRefusal(() => ({ description: readDescription(text) }));
   },

@@ -1,7 +1,7 @@
 import { orRefusal, type Refusal } from '../../codecs/threads/refusal.js';
 import { readOme } from './ome.js';
 
-/** What runs in the decoding threads for TIFF. */
+/** Functions for TIFF that run in the decoding threads. */
 export const tiffThreadFunctions = {
   /** Reads OME-XML, which may describe very many planes. Returns the description as JSON, in which maps are lists of entries. */
   omeDescription(xml: string): { json: string } | Refusal {

@@ -1,7 +1,7 @@
 import { moved } from '../../../core/concurrency/thread-functions.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
 
-/** What runs in the decoding threads for Zarr. The threads load the libraries, because other formats use them too. */
+/** Functions for Zarr that run in the decoding threads. The threads load the libraries, because other formats use them too. */
 export function zarrThreadFunctions(libraries: ZarrLibraries) {
   return {
     /** Decodes a chunk of a Zarr array. */

@@ -334,7 +334,7 @@ describe('a description that is wrong', () => {
       }),
       /on one line/,
     ],
-    ['warps of other counts', one({ position: { warp: { src: [[0, 0]], dst: [] } } }), /as many/],
+    ['warps of other counts', one({ position: { warp: { src: [[0, 0]], dst: [] } } }), /same number/],
     ['parameters of sources', one({ params: { maxLevel: 3 } }), /params must NOT have more than 0/],
     ['a file that is no image', one({ path: 'bad.png' }), /Of the 1 sources of the image, 1 cannot be read: bad\.png/],
     ['an image without pixels', one({ position: { x: -100 } }), /which is impossible/],
@@ -366,7 +366,7 @@ describe('a description that is wrong', () => {
       return `${name}: &${name} [${`*${former},`.repeat(90)}]`;
     }).join('\n')}\nsources: *i`;
     expect((await refusal(bomb)).message).toMatch(/aliases expand to too much/);
-    expect((await refusal(`sources: []\n#${'x'.repeat(2 ** 20)}`)).message).toMatch(/may have 1048576 bytes/);
+    expect((await refusal(`sources: []\n#${'x'.repeat(2 ** 20)}`)).message).toMatch(/may have at most 1048576 bytes/);
   });
 });
 

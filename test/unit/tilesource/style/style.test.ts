@@ -250,8 +250,8 @@ describe('styles', () => {
 
   it.each([
     [256, 'viridis_256', undefined],
-    [256, 'viridis_257', 'The palettes of a style have more than 65536 colors together'],
-    [17, 'viridis_4096', 'The palettes of a style have more than 65536 colors together'],
+    [256, 'viridis_257', 'The palettes of a style have more than 65536 colors in total'],
+    [17, 'viridis_4096', 'The palettes of a style have more than 65536 colors in total'],
   ])('%i bands of %s', async (count, palette, refusal) => {
     const parsed = parseStyle({ bands: Array.from({ length: count }, () => ({ palette })) });
     if (refusal === undefined) expect((await parsed)!.bands).toHaveLength(count);
