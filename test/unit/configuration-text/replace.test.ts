@@ -179,7 +179,7 @@ describe('replaceConfig', () => {
     process.seteuid?.(65_534);
     try {
       const error = await failure(replaceConfig(fresh, { path }));
-      expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('may not') });
+      expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('has no permission') });
     } finally {
       process.seteuid?.(before);
       await chmod(folder, 0o755);

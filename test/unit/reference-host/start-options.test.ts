@@ -266,7 +266,7 @@ describe('listening', () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
     const { port } = other.address() as AddressInfo;
-    await expect(listen('127.0.0.1', port)).rejects.toThrow(`Port ${port} on 127.0.0.1 is taken`);
+    await expect(listen('127.0.0.1', port)).rejects.toThrow(`Port ${port} on 127.0.0.1 is in use`);
     await expect(listen('127.0.0.1', port)).rejects.toThrow(`choose another port with PORT: ${port + 1}`);
     await new Promise((done) => other.close(done));
   });
