@@ -16,6 +16,7 @@ const benches: Readonly<Record<string, string>> = {
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',
   'sample-kinds': 'sample-kinds.ts',
+  inks: 'inks.ts',
   costly: 'costly.ts',
 };
 

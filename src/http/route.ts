@@ -126,6 +126,8 @@ export interface RouteDefinition<
    * binary answer.
    */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
+  /** Headers of some successful answers, with what they say, for the documentation. */
+  headers?: Readonly<Record<string, string>>;
   /** The schema of a JSON body, for the documentation. The handler checks the body against it. */
   accepts?: RouteSchema;
   /** Errors that the handler raises on purpose, for the documentation. */

@@ -154,7 +154,7 @@ async function renderAssociated(
   }
   const found = await source.readAssociatedImage?.(name, signal && { signal });
   if (!found) return null;
-  const picture = await toPicture(found.raster);
+  const picture = await toPicture(found.raster, found.white);
   const size =
     width === undefined && height === undefined
       ? picture
@@ -245,14 +245,14 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
     }
   }
   // A corrupt stored tile is an error; in a tile that is made from others it is a hole.
-  const corrupt = populatedLevels.includes(level) ? undefined : new CorruptTiles();
+  const corrupt = new CorruptTiles();
   let picture = await renderer.tile({ ...address, corrupt }, appearance, signal);
-  if (corrupt !== undefined && corrupt.count > 0) {
+  if (corrupt.count > 0) {
     corrupt.check();
     picture = { ...picture, data: picture.data.slice() };
     const scale = levelScale(metadata, level);
     const [left, top] = [x * metadata.tileWidth * scale, y * metadata.tileHeight * scale];
-    await corrupt.draw(picture, metadata, { left, top, width: picture.width * scale, height: picture.height * scale });
+    await corrupt.draw(picture, { left, top, width: picture.width * scale, height: picture.height * scale });
   }
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
@@ -260,8 +260,8 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   else picture = await padPlain(picture, size, options.alpha);
   const bytes = await encodePicture(picture, options, { background: backgroundOf(appearance), signal });
   // A picture that the source has colored may be cached by the source, so it must not be changed.
-  if (appearance.style && !corrupt?.count) returnBytes(picture.data);
-  return { kind: 'bytes', bytes, type: options.type, ...(corrupt && withCorrupt(corrupt)) };
+  if (appearance.style && corrupt.count === 0) returnBytes(picture.data);
+  return { kind: 'bytes', bytes, type: options.type, ...withCorrupt(corrupt) };
 }
 
 /** Pads a border tile: with transparent pixels if the encoding has alpha, otherwise with black. */

@@ -117,6 +117,8 @@ export interface StreamedPicture {
   type: string;
   /** Length of the stream in bytes. */
   size: number;
+  /** Number of corrupt tiles in its place: holes are drawn there. */
+  corruptTiles?: number;
 }
 
 /** Raw tiles that were expensive to make (of levels that the file does not contain). Keys are unique within one opened image. */

@@ -1,5 +1,6 @@
 import type { GeoReference } from './geo/georeference.js';
 import type { Raster, SampleType } from './raster.js';
+import type { CorruptTiles } from './render/corrupt-tiles.js';
 
 /** Priority of a tile source for a file; the lowest number wins. `manual` sources are never chosen automatically. */
 export const priorities = {
@@ -118,6 +119,8 @@ export interface FrameBox {
   box: { left: number; top: number; width: number; height: number };
   /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
+  /** Gets the corrupt tiles, which are left empty. Without it, reading fails with the first of them. */
+  corrupt?: CorruptTiles | undefined;
 }
 
 /** Default of {@link SourceOptions.maxDecodedPixels}. */
@@ -256,8 +259,17 @@ export interface DicomFile {
 /** A small picture in the file besides its main image: label, macro, thumbnail. */
 export interface AssociatedImage {
   raster: Raster;
-  /** Codec in which the file stores it, for information. */
+  /** The sample that is shown as white, when it is less than the largest of its type: see {@link ImageMetadata.white}. */
+  white?: number;
+  /** Codec the file stores it in, for information. */
   format?: string;
+}
+
+/** Options of {@link TileSource.readTile}. */
+export interface TileOptions {
+  signal?: AbortSignal;
+  nearest?: boolean;
+  corrupt?: CorruptTiles;
 }
 
 /**
@@ -277,10 +289,11 @@ export interface TileSource {
    * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right
    * and bottom border. The address has been checked.
    *
-   * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels.
-   * @throws TileSourceError if the file is corrupt or its compression unsupported.
+   * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels. `corrupt`: a source that makes tiles of
+   *   several parts, such as tiles of other images, may leave corrupt parts empty and add them there.
+   * @throws TileSourceError where the file is corrupt or its compression unsupported.
    */
-  readTile(address: TileAddress, options?: { signal?: AbortSignal; nearest?: boolean }): Promise<Raster>;
+  readTile(address: TileAddress, options?: TileOptions): Promise<Raster>;
   /**
    * The stored bytes of a tile, if a browser can show them unchanged, with the right colors, and the tile has exactly `tileWidth`
    * by `tileHeight` pixels, all of them inside the image. `null` otherwise.

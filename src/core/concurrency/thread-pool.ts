@@ -30,7 +30,15 @@ export interface ThreadCallOptions {
 }
 
 /** A call took more time or memory than a thread can use. */
-export class ThreadLimitError extends BadValueError {}
+export class ThreadLimitError extends BadValueError {
+  constructor(
+    message: string,
+    readonly limit: 'time' | 'memory',
+    options: { cause: unknown },
+  ) {
+    super(message, options);
+  }
+}
 
 /**
  * Threads that call the functions of a program, for work whose cost cannot be predicted from the length of its input. They are
@@ -71,7 +79,8 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { name: kind, code } = cause as { name?: unknown; code?: unknown };
       if (kind !== 'AbortError' && kind !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
       const memory = memoryMiB === undefined ? '' : ` and ${memoryMiB} MiB`;
-      throw new ThreadLimitError(`${what} cannot be processed within ${timeoutMs / 1000} s${memory}.`, { cause });
+      const limited = code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'time';
+      throw new ThreadLimitError(`${what} cannot be processed within ${timeoutMs / 1000} s${memory}.`, limited, { cause });
     }
   }
 

@@ -33,6 +33,11 @@ export async function replyWithElements(
   return Reply.stream(streamOf(chunks), 'application/json', { headers: { ...headers, ...more } });
 }
 
+/** Headers of answers to GeoJSON. */
+export const skippedHeaders = {
+  'Large-Image-Skipped-Features': 'Number of GeoJSON features without a shape, which gave no element, if there are any.',
+};
+
 /** Header with the number of GeoJSON features that gave no element, if there are any. */
 export function skippedHeader(skipped: number): Record<string, string> {
   return skipped === 0 ? {} : { 'Large-Image-Skipped-Features': String(skipped) };

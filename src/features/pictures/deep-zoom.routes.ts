@@ -3,6 +3,7 @@ import { integer, integerText, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
+import { pictureHeaders } from './picture-route.js';
 import { mayRead } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
 import { defined, renderParameters } from '../images/picture-parameters.js';
@@ -49,6 +50,7 @@ const tile = defineRoute({
   },
   query: { ...grid, ...renderParameters },
   returns: { types: ['image/jpeg', 'image/png'] },
+  headers: pictureHeaders,
   async handle(asked, services) {
     const { params, query, granted: item } = asked;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');

@@ -65,7 +65,7 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
 }
 
 /** The headers of a picture. If it has holes, they are counted, and no cache keeps it. */
-function headersOf({ corruptTiles = 0 }: Pick<EncodedPicture, 'corruptTiles'>, headers: ReplyHeaders): ReplyHeaders {
+function headersOf({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
   const { ETag: _tag, ...others } = headers;
   return { ...others, 'Cache-Control': 'no-store', 'Large-Image-Corrupt-Tiles': corruptTiles };
@@ -93,9 +93,10 @@ export async function replyFreshlyMade(
   const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
   const picture = await enqueueFor(services.queues.pictures, route.asked)(use);
   const allHeaders = { ...headers, ...route.extraHeaders };
+  const sent = headersOf(picture, allHeaders);
   return picture.kind === 'bytes'
-    ? Reply.content(picture.bytes, picture.type, { headers: headersOf(picture, allHeaders) })
-    : Reply.stream(picture.stream, picture.type, { headers: { ...allHeaders, 'Content-Length': picture.size } });
+    ? Reply.content(picture.bytes, picture.type, { headers: sent })
+    : Reply.stream(picture.stream, picture.type, { headers: { ...sent, 'Content-Length': picture.size } });
 }
 
 /** File name extensions by encoding. An encoding that is missing here has its own name in lower case as extension. */

@@ -5,6 +5,11 @@ import { mayRead } from './authorize.js';
 /** Media types of pictures. */
 export const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
 
+/** Headers of pictures. */
+export const pictureHeaders = {
+  'Large-Image-Corrupt-Tiles': 'Number of corrupt tiles of the image that are shown as hatched holes, if there are any.',
+};
+
 /** Declarations shared by the routes that answer with a picture. */
 export const shared = {
   method: 'get',

@@ -12,7 +12,7 @@ import {
 } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
-import { pictureTypes, shared } from './picture-route.js';
+import { pictureHeaders, pictureTypes, shared } from './picture-route.js';
 
 const thumbnail = defineRoute({
   ...shared,
@@ -24,6 +24,7 @@ const thumbnail = defineRoute({
     ...dispositionParameters,
   },
   returns: { types: pictureTypes },
+  headers: pictureHeaders,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const request = pictureRequest(query);
@@ -44,6 +45,7 @@ const region = defineRoute({
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
   query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
   returns: { types: pictureTypes },
+  headers: pictureHeaders,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const request = pictureRequest(query);

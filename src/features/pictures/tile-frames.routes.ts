@@ -16,7 +16,7 @@ import {
 } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { quadInfoSchema } from './schemas.js';
-import { pictureTypes, shared } from './picture-route.js';
+import { pictureHeaders, pictureTypes, shared } from './picture-route.js';
 
 const frameParameters = {
   ...regionParameters,
@@ -39,6 +39,7 @@ const tileFrames = defineRoute({
     cache: withDefault(boolean({ description: 'Store the picture as a file of the item.' }), false),
   },
   returns: { types: pictureTypes },
+  headers: pictureHeaders,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...picture } = query;

@@ -9,7 +9,7 @@ import { itemPath } from '../items/item-path.js';
 import { defined, renderParameters, tileAddress, tilePath } from '../images/picture-parameters.js';
 import { pictureDefaults } from '../../tilesource/picture-parameters.js';
 import { replyFromTileCache, type Asked } from './picture-reply.js';
-import { pictureTypes } from './picture-route.js';
+import { pictureHeaders, pictureTypes } from './picture-route.js';
 
 const tileQuery = {
   ...renderParameters,
@@ -76,6 +76,7 @@ const shared = {
   scope: scopes.read,
   cookie: true,
   returns: { types: pictureTypes },
+  headers: pictureHeaders,
   errors: [
     'bad-parameter',
     'bad-value',

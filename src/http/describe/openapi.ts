@@ -132,6 +132,7 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
         200: {
           description: 'Success.',
           schema: 'schema' in route.returns ? components.refer(schemaOf(route.returns.schema, info.brand)) : { type: 'file' },
+          ...(route.headers && { headers: headersOf(route.headers, (description) => ({ type: 'string', description })) }),
         },
         ...Object.fromEntries([...errorStatuses(route)].map(([status, description]) => [status, { description, schema: error }])),
       },
@@ -236,7 +237,13 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
         requestBody: { required: !bodyIsOptional(route), content: { [body.type]: { schema: components.refer(body.schema) } } },
       }),
       responses: {
-        200: { description: 'Success.', content: success },
+        200: {
+          description: 'Success.',
+          ...(route.headers && {
+            headers: headersOf(route.headers, (description) => ({ description, schema: { type: 'string' } })),
+          }),
+          content: success,
+        },
         ...Object.fromEntries(
           [...errorStatuses(route)].map(([status, description]) => [status, { description, content: error }]),
         ),
@@ -256,6 +263,10 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
       },
     },
   };
+}
+
+function headersOf(headers: Readonly<Record<string, string>>, describe: (description: string) => Json): Json {
+  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, describe(description)]));
 }
 
 function parameter3(

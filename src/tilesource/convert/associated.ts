@@ -22,7 +22,7 @@ export async function associatedDirectories(
   for (const name of source.associatedImages ?? []) {
     const found = await source.readAssociatedImage?.(name);
     if (!found) continue;
-    const picture = await toPicture(found.raster);
+    const picture = await toPicture(found.raster, found.white);
     const bytes = await packTile(picture, own);
     const { width, height } = picture;
     plans.push({

@@ -1,6 +1,7 @@
 import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
-import type { ImageMetadata, TileAddress, TileSource } from '../tile-source.js';
+import type { ImageMetadata, TileAddress, TileOptions, TileSource } from '../tile-source.js';
+import { CorruptTiles, partOfTile } from '../render/corrupt-tiles.js';
 import { levelScale, preferredLevel, type Box } from '../geometry.js';
 import { createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 import { TileReader } from '../render/compose.js';
@@ -113,10 +114,7 @@ class WebMercatorSource implements TileSource {
     this.#reader = new TileReader(original);
   }
 
-  async readTile(
-    { level, x, y, frame }: TileAddress,
-    { signal, nearest = false }: { signal?: AbortSignal; nearest?: boolean } = {},
-  ): Promise<Raster> {
+  async readTile({ level, x, y, frame }: TileAddress, { signal, nearest = false, corrupt }: TileOptions = {}): Promise<Raster> {
     const positions = this.#positions({ level, x, y });
     const box = this.#sourceBox(positions);
     if (box === null) return this.#empty(tileSide);
@@ -133,7 +131,14 @@ class WebMercatorSource implements TileSource {
     read.width = Math.max(1, end(box.left + box.width, metadata.sizeX) - read.left);
     read.height = Math.max(1, end(box.top + box.height, metadata.sizeY) - read.top);
     const isPicked = nearest || metadata.indexed === true;
-    const raster = await this.#reader.readBox({ level: from, frame, box: read, ...(isPicked && { nearest: true }) }, signal);
+    const own = corrupt && new CorruptTiles();
+    const where = { level: from, frame, box: read, corrupt: own, ...(isPicked && { nearest: true }) };
+    const raster = await this.#reader.readBox(where, signal);
+    if (own)
+      corrupt.mergeOther(own, {
+        box: partOfTile(this.metadata, { level, x, y }).box,
+        toOther: this.#toOriginal({ level, x, y }),
+      });
     const toRead =
       (sample: Sample): Sample =>
       (to, px, py) =>
@@ -165,6 +170,17 @@ class WebMercatorSource implements TileSource {
       for (let at = this.#alpha; at < out.data.length; at += bands) out.data[at] = transparent;
     }
     return out;
+  }
+
+  /** Returns the positions in the original at which a point of a tile, in pixels of the finest level, may be shown. */
+  #toOriginal({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
+    const side = (2 * halfWorld) / 2 ** level;
+    const toPixel = this.position.pixelsAround({ x: -halfWorld + (x + 0.5) * side, y: halfWorld - (y + 0.5) * side });
+    const resolution = (2 * halfWorld) / this.metadata.sizeX;
+    return (left, top) => {
+      const point = toPixel({ x: -halfWorld + left * resolution, y: halfWorld - top * resolution });
+      return this.#wraps().map((wrap) => [point.x + wrap.x, point.y + wrap.y]);
+    };
   }
 
   /** Projects the corners of the cells of a tile to pixels of the original. */

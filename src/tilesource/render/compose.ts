@@ -4,7 +4,7 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { EncodedImage, TileAddress, TileSource } from '../tile-source.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
-import { tileError, tileKey, type CorruptTiles } from './corrupt-tiles.js';
+import { CorruptTiles, partOfTile, tileError, tileKey } from './corrupt-tiles.js';
 import type { OpenedPicture } from './encode.js';
 import { blit, crop, decimate, fitBorder } from './pixels.js';
 import { averageSamples } from '../pyramid/average.js';
@@ -225,7 +225,9 @@ export class TileReader {
   ): Promise<Raster> {
     const { metadata } = this.#source;
     const content = tileContent(metadata, address);
-    const options = { ...(signal && { signal }), ...(nearest && { nearest }) };
+    // Other tiles of the picture may be read meanwhile.
+    const parts = corrupt && new CorruptTiles();
+    const options = { ...(signal && { signal }), ...(nearest && { nearest }), ...(parts && { corrupt: parts }) };
     const read = () => this.#source.readTile(address, options);
     let raster: Raster;
     try {
@@ -234,14 +236,23 @@ export class TileReader {
       signal?.throwIfAborted();
       const error = tileError(cause, address);
       if (!(error instanceof CorruptTileError)) throw error;
-      if (this.#corrupt.size < maxCorrupt) this.#corrupt.set(tileKey(address), error);
+      this.#note([[tileKey(address), error]]);
       if (corrupt === undefined) throw error;
-      corrupt.add(error);
+      corrupt.add(error, partOfTile(metadata, address));
       return createRaster({ ...content, bands: metadata.bandCount, dtype: metadata.dtype });
     }
-    corrupt?.addGood();
+    if (parts?.count) {
+      this.#note(parts.named);
+      corrupt?.merge(parts);
+    } else corrupt?.addGood();
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
     return fitBorder(raster, content);
+  }
+
+  #note(errors: readonly (readonly [string, CorruptTileError])[]): void {
+    for (const [key, error] of errors) {
+      if (this.#corrupt.size < maxCorrupt) this.#corrupt.set(key, error);
+    }
   }
 
   /** Makes a tile from the tiles of a finer level below it. */

@@ -1,34 +1,111 @@
 import { CorruptTileError, FailedReadError, LargeImageError, MissingPartsError, TileSourceError } from '../../errors.js';
+import { ThreadLimitError } from '../../core/concurrency/thread-pool.js';
 import { inRuns } from '../../core/concurrency/slices.js';
 import { levelScale, type Box, type PyramidShape, type Window } from '../geometry.js';
 import type { TileAddress } from '../tile-source.js';
 import type { Picture } from './pixels.js';
 
+/** A part of an image, in pixels of full resolution. */
+interface Part {
+  box: Window;
+  /** Whether a point of the box is in the part; default: all of them are. */
+  holds?(x: number, y: number): boolean;
+}
+
 /** Corrupt tiles of a picture. They are collected while the picture is read, and drawn as holes at the end. */
 export class CorruptTiles {
-  readonly #errors = new Map<string, CorruptTileError>();
+  readonly #found = new Map<string, { error: CorruptTileError; parts: Part[] }>();
   /** Number of other tiles that were read. */
   #good = 0;
+  /** How often a corrupt tile was found; the same one may be found again. */
+  #met = 0;
 
   get count(): number {
-    return this.#errors.size;
+    return this.#found.size;
   }
 
-  /** How often a corrupt tile was found; the same one may be found again. */
-  met = 0;
+  get met(): number {
+    return this.#met;
+  }
 
-  add(error: CorruptTileError): void {
-    this.met += 1;
-    this.#errors.set(tileKey(error.tile), error);
+  get errors(): CorruptTileError[] {
+    return [...this.#found.values()].map(({ error }) => error);
+  }
+
+  /** The errors by names that are equal for the same part only. */
+  get named(): [string, CorruptTileError][] {
+    return [...this.#found].map(([key, { error }]) => [key, error]);
+  }
+
+  /**
+   * @param part where it is in the image.
+   * @param key equal for the same part only; default: that of the tile.
+   */
+  add(error: CorruptTileError, part: Part, key = tileKey(error.tile)): void {
+    this.#met += 1;
+    const known = this.#found.get(key);
+    if (known === undefined) this.#found.set(key, { error, parts: [part] });
+    else known.parts.push(part);
   }
 
   addGood(count = 1): void {
     this.#good += count;
   }
 
-  /** @throws the first error, if the picture would contain nothing but corrupt tiles. */
+  /** Adds those of another picture of the same image. */
+  merge(other: CorruptTiles): void {
+    this.#good += other.#good;
+    this.#met += other.#met;
+    for (const [key, { error, parts }] of other.#found) {
+      const known = this.#found.get(key);
+      if (known === undefined) this.#found.set(key, { error, parts: [...parts] });
+      else known.parts.push(...parts);
+    }
+  }
+
+  /**
+   * Adds those of another image, of which a part of this one is made.
+   *
+   * @param made the part of this image; where its points are in the other image; and the other image's name.
+   */
+  mergeOther(
+    other: CorruptTiles,
+    made: { box: Window; toOther(x: number, y: number): readonly (readonly [number, number])[]; name?: string },
+  ): void {
+    const areas: Part[] = [];
+    for (const [key, { error, parts }] of other.#found) {
+      const holds = (x: number, y: number) => made.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
+      const reason = `The source ${made.name} of the image cannot be read: ${error.reason}`;
+      const named = made.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
+      areas.push({ box: made.box, holds });
+      this.add(named, { box: made.box, holds }, `${made.name ?? ''}:${key}`);
+    }
+    // More of the other image is read than is shown, so that its good tiles need not be seen.
+    if (areas.length === 0) this.#good += other.#good;
+    else if (pointsOf(made.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#good += 1;
+  }
+
+  /** The rows of a rectangle in pixels of full resolution, from 0, that no hole touches. */
+  intactRows({ left, top, width, height }: Box): { from: number; to: number }[] {
+    const boxes = [...this.#found.values()].flatMap(({ parts }) => parts.map(({ box }) => box));
+    const holes = boxes
+      .filter((box) => box.left < left + width && box.left + box.width > left)
+      .map((box) => ({ from: Math.floor(box.top - top), to: Math.ceil(box.top + box.height - top) }))
+      .filter(({ from, to }) => from < height && to > 0)
+      .toSorted((a, b) => a.from - b.from);
+    const rows: { from: number; to: number }[] = [];
+    let next = 0;
+    for (const { from, to } of holes) {
+      if (from > next) rows.push({ from: next, to: from });
+      next = Math.max(next, to);
+    }
+    if (next < height) rows.push({ from: next, to: height });
+    return rows;
+  }
+
+  /** @throws the first error, if there is nothing to be shown next to the corrupt tiles. */
   check(): void {
-    const [first] = this.#errors.values();
+    const [first] = this.errors;
     if (first !== undefined && this.#good === 0) throw first;
   }
 
@@ -37,33 +114,58 @@ export class CorruptTiles {
    *
    * @param shown the area of the picture, in pixels of full resolution.
    */
-  async draw(picture: Picture, shape: PyramidShape, shown: Window): Promise<void> {
+  async draw(picture: Picture, shown: Window): Promise<void> {
     const across = picture.width / shown.width;
     const down = picture.height / shown.height;
-    for (const { tile } of this.#errors.values()) {
-      const scale = levelScale(shape, tile.level);
-      const [width, height] = [shape.tileWidth * scale, shape.tileHeight * scale];
-      const side = (from: number, length: number, ratio: number, limit: number): [number, number] => {
-        const start = Math.max(0, Math.floor(from * ratio));
-        return [start, Math.min(limit, Math.max(start + 1, Math.ceil((from + length) * ratio)))];
-      };
-      const [left, right] = side(tile.x * width - shown.left, width, across, picture.width);
-      const [top, bottom] = side(tile.y * height - shown.top, height, down, picture.height);
-      await hatch(picture, { left, top, width: right - left, height: bottom - top });
+    const side = (from: number, length: number, ratio: number, limit: number): [number, number] => {
+      const start = Math.max(0, Math.floor(from * ratio));
+      return [start, Math.min(limit, Math.max(start + 1, Math.ceil((from + length) * ratio)))];
+    };
+    for (const { parts } of this.#found.values()) {
+      for (const { box, holds } of parts) {
+        const [left, right] = side(box.left - shown.left, box.width, across, picture.width);
+        const [top, bottom] = side(box.top - shown.top, box.height, down, picture.height);
+        const isHole = holds && ((x: number, y: number) => holds(shown.left + (x + 0.5) / across, shown.top + (y + 0.5) / down));
+        await hatch(picture, { left, top, width: right - left, height: bottom - top }, isHole);
+      }
     }
   }
+}
+
+/** Points that lie evenly in a rectangle. */
+function pointsOf({ left, top, width, height }: Window): [number, number][] {
+  const steps = 16;
+  return Array.from({ length: steps ** 2 }, (_, at) => [
+    left + ((Math.floor(at / steps) + 0.5) / steps) * width,
+    top + (((at % steps) + 0.5) / steps) * height,
+  ]);
+}
+
+function isIn({ box, holds }: Part, x: number, y: number): boolean {
+  const isInside = x >= box.left && y >= box.top && x < box.left + box.width && y < box.top + box.height;
+  return isInside && (holds === undefined || holds(x, y));
+}
+
+/** The part of an image that a tile shows. */
+export function partOfTile(shape: PyramidShape, { level, x, y }: Pick<TileAddress, 'level' | 'x' | 'y'>): Part {
+  const scale = levelScale(shape, level);
+  const [width, height] = [shape.tileWidth * scale, shape.tileHeight * scale];
+  const [left, top] = [x * width, y * height];
+  return { box: { left, top, width: Math.min(width, shape.sizeX - left), height: Math.min(height, shape.sizeY - top) } };
 }
 
 /** Width of the stripes of holes in pixels, and their two grays. */
 const stripe = 8;
 const grays = [64, 192] as const;
 
-async function hatch({ data, width, bands }: Picture, box: Box): Promise<void> {
+async function hatch({ data, width, bands }: Picture, box: Box, isHole?: (x: number, y: number) => boolean): Promise<void> {
   if (box.width <= 0 || box.height <= 0) return;
   const hasAlpha = bands === 2 || bands === 4;
-  await inRuns(box.height, Math.max(1, Math.ceil(65_536 / box.width)), (from, to) => {
+  const atOnce = isHole === undefined ? 65_536 : 4096;
+  await inRuns(box.height, Math.max(1, Math.ceil(atOnce / box.width)), (from, to) => {
     for (let y = box.top + from; y < box.top + to; y += 1) {
       for (let x = box.left; x < box.left + box.width; x += 1) {
+        if (isHole?.(x, y) === false) continue;
         const at = (y * width + x) * bands;
         data.fill(grays[Math.floor((x + y) / stripe) % 2]!, at, at + bands);
         if (hasAlpha) data[at + bands - 1] = 255;
@@ -78,15 +180,24 @@ export function tileKey({ level, x, y, frame }: Readonly<TileAddress>): string {
 }
 
 /**
- * The error for a tile that a source could not read: a {@link CorruptTileError} if its bytes cannot be decoded, otherwise the error
- * unchanged, because a failed read may succeed the next time.
+ * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the error as it is,
+ * because a read that failed may succeed the next time. So may decoding that took too long, for which the server is to blame.
  */
 export function tileError(error: unknown, tile: TileAddress): unknown {
-  return error instanceof TileSourceError && !isFailedRead(error) ? new CorruptTileError(tile, error) : error;
+  if (!(error instanceof TileSourceError)) return error;
+  if (isTimeout(error)) return new LargeImageError('unavailable', error.message, { cause: error, retryAfterSeconds: 30 });
+  return isFailedRead(error) ? error : new CorruptTileError(tile, error);
 }
 
-/** Whether reading failed, rather than decoding. Sources may have wrapped the error. */
-function isFailedRead(error: unknown): boolean {
+function isTimeout(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ThreadLimitError && cause.limit === 'time') return true;
+  }
+  return false;
+}
+
+/** Whether reading failed, and not decoding. Sources may have wrapped the error. */
+export function isFailedRead(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof FailedReadError || cause instanceof MissingPartsError || cause.name === 'AbortError') return true;
     // These are full queues, unreachable hosts and missing files.

@@ -129,6 +129,7 @@ export class RegionMaker {
     if (wanted.finish === undefined) return this.#encode(drawing, encoding, { background }, signal);
     const corrupt = new CorruptTiles();
     const scaled = await this.#drawn(drawing, corrupt, signal);
+    corrupt.check();
     const bytes = await encodePicture(await wanted.finish(scaled), encoding, { background, signal });
     return { kind: 'bytes', bytes, type: encoding.type, ...withCorrupt(corrupt) };
   }
@@ -194,7 +195,6 @@ export class RegionMaker {
   /** Draws the holes into a scaled picture. */
   async #withHoles(picture: Picture, { level, scaling: { box, window } }: Drawing, corrupt: CorruptTiles): Promise<Picture> {
     if (corrupt.count === 0) return picture;
-    corrupt.check();
     const { metadata } = this.#renderer;
     const scale = levelScale(metadata, level);
     const shown = {
@@ -205,7 +205,7 @@ export class RegionMaker {
     };
     // The source may cache its raster, so it is copied before it is changed.
     const copy = { ...picture, data: picture.data.slice() };
-    await corrupt.draw(copy, metadata, shown);
+    await corrupt.draw(copy, shown);
     return copy;
   }
 
@@ -263,6 +263,7 @@ export class RegionMaker {
     signal?.throwIfAborted();
     const isUnscaled = isDirect && corrupt.count === 0;
     const scaled = isDirect && !isUnscaled ? await scalePicture(drawn, scaling, signal) : drawn;
+    corrupt.check();
     const picture = await this.#withHoles(scaled, drawing, corrupt);
     const painted = isPainted ? await withColor(picture) : picture;
     const rest = isUnscaled ? steps : { ...further, signal };
@@ -282,11 +283,13 @@ export class RegionMaker {
       const read = (box: Box) => this.#pickedSamples(prepared, box, signal);
       return streamTiledTiff({ ...canvas, bands, dtype, read, ...scale }, streaming);
     }
-    const readBlock = (box: Box) => this.#scaledPart(prepared, box, signal);
+    // Without a style, the picture has the samples of the image, among which no holes may be drawn.
+    const corrupt = appearance.style === null ? undefined : new CorruptTiles();
+    const readBlock = (box: Box) => this.#scaledPart(prepared, box, corrupt, signal);
     // The number of bands is only known from a picture.
-    const probe = await this.#renderer.box(corner, appearance, signal);
+    const probe = await this.#renderer.box({ ...corner, corrupt: corrupt && new CorruptTiles() }, appearance, signal);
     const padded = !sameSize(canvas, plan.output);
-    return streamTiledTiff(
+    const streamed = await streamTiledTiff(
       {
         ...canvas,
         bands: probe.bands,
@@ -299,6 +302,13 @@ export class RegionMaker {
       },
       streaming,
     );
+    try {
+      corrupt?.check();
+    } catch (error) {
+      streamed.stream.destroy();
+      throw error;
+    }
+    return corrupt === undefined ? streamed : { ...streamed, ...withCorrupt(corrupt) };
   }
 
   /** Scale of the picture of a region, if that of the image is known. */
@@ -309,9 +319,18 @@ export class RegionMaker {
   }
 
   /** A block of the scaled region. */
-  async #scaledPart(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Picture> {
-    const partial = this.#partOf(prepared, block);
-    return this.#scaled({ ...prepared, scaling: partial }, undefined, signal);
+  async #scaledPart(
+    prepared: PreparedRegion,
+    block: Box,
+    corrupt: CorruptTiles | undefined,
+    signal?: AbortSignal,
+  ): Promise<Picture> {
+    const drawing = { ...prepared, scaling: this.#partOf(prepared, block) };
+    if (corrupt === undefined) return this.#scaled(drawing, undefined, signal);
+    const own = new CorruptTiles();
+    const picture = await this.#drawn(drawing, own, signal);
+    corrupt.merge(own);
+    return picture;
   }
 
   /** A block of the region with the samples of the source, each pixel the nearest one. */

@@ -9,7 +9,7 @@ import { averageSamples } from '../pyramid/average.js';
 import { boxAtLevel, levelScale, levelSize, sameSize, tileContent, type Box, type Size, type Window } from '../geometry.js';
 import { planRegion, type RegionPlan, type RegionBounds } from '../region-plan.js';
 import { extremeBoxes, measuredBoxes, tileBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
-import type { CorruptTiles } from './corrupt-tiles.js';
+import { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, toPicture, type Picture } from './pixels.js';
 import type { Rgba } from '../color.js';
@@ -345,12 +345,36 @@ export class Renderer {
     const found = await mapConcurrently(boxes, factsConcurrency, async (box) => {
       const raster = await read(box);
       if (!(raster instanceof CorruptTileError)) return [raster];
-      return mapConcurrently(tileBoxes(this.metadata, box), factsConcurrency, read);
+      const tiles = await mapConcurrently(tileBoxes(this.metadata, box), factsConcurrency, async (tile) => {
+        const part = await read(tile);
+        return part instanceof CorruptTileError
+          ? this.#intactRows({ level, frame, box: tile }, appearance, part, signal)
+          : [part];
+      });
+      return tiles.flat();
     });
     const rasters = found.flat().filter((each): each is Raster => !(each instanceof CorruptTileError));
     const failure = found.flat().find((each) => each instanceof CorruptTileError);
     if (rasters.length === 0 && failure !== undefined) throw failure;
     return rasters;
+  }
+
+  /** The rows of a tile beside its corrupt parts; the error where there are none. */
+  async #intactRows(
+    where: LevelBox & { box: Box },
+    appearance: Appearance,
+    error: CorruptTileError,
+    signal: AbortSignal | undefined,
+  ): Promise<(Raster | CorruptTileError)[]> {
+    const corrupt = new CorruptTiles();
+    const raster = await (appearance.style
+      ? this.box({ ...where, corrupt }, appearance, signal)
+      : this.samples({ ...where, corrupt }, appearance, signal));
+    const length = raster.width * raster.bands;
+    const rows = corrupt.intactRows(where.box).map(({ from, to }): Raster => {
+      return { ...raster, height: to - from, data: raster.data.subarray(from * length, to * length) };
+    });
+    return [...rows, error];
   }
 
   /** Statistics of a frame that determine ranges of styles; measured once. */

@@ -82,6 +82,9 @@ export async function tileFrames(
   await mapConcurrently([...places], frameConcurrency, async ([frame, positions]) => {
     const corrupt = new CorruptTiles();
     let picture = await regions.picture({ ...prepared, frame }, corrupt, request.signal);
+    corrupt.check();
+    // Without a style, the picture has the samples of the image, among which no holes may be drawn.
+    if (encoding.encoding === 'TILED' && prepared.appearance.style === null && corrupt.count > 0) throw corrupt.errors[0]!;
     holes += corrupt.count;
     if (colored) picture = await withColor(picture);
     sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
@@ -95,10 +98,11 @@ export async function tileFrames(
     }
   });
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
-  if (encoding.encoding === 'TILED') return regions.streamPicture(sprite, encoding, request.signal);
+  const found = holes > 0 ? { corruptTiles: holes } : {};
+  if (encoding.encoding === 'TILED') return { ...(await regions.streamPicture(sprite, encoding, request.signal)), ...found };
   const background = fill?.color ?? backgroundOf(prepared.appearance);
   const bytes = await encodePicture(sprite, encoding, { signal: request.signal, background });
-  return { kind: 'bytes', bytes, type: encoding.type, ...(holes > 0 && { corruptTiles: holes }) };
+  return { kind: 'bytes', bytes, type: encoding.type, ...found };
 }
 
 /** Frames of one image have the same bands. If a file breaks this rule, the others are converted to those of the first. */

@@ -13,6 +13,7 @@ import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/tile-source.js';
 import { memoryInput } from '../../support/images/memory-input.js';
+import { otherSources } from '../../support/images/other-sources.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 import { writeTiff, type TagValue } from '../../support/writers/tiff-writer.js';
 
@@ -97,6 +98,7 @@ async function sourcesOf(raster: Raster): Promise<[string, TileSource][]> {
       await scanlinesSource.open(memoryInput(Buffer.concat([Buffer.from(head, 'latin1'), body]), 'a.pam'), options),
     ]);
   }
+  for (const each of await otherSources(raster)) found.push(each);
   return found;
 }
 

@@ -16,7 +16,15 @@ import { boolean, id, integer, number, oneOf, required, text } from '../../../ht
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
-import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
+import {
+  bodyChunks,
+  bodyOrNull,
+  replyEmpty,
+  replyWithElements,
+  replyWithoutElements,
+  skippedHeader,
+  skippedHeaders,
+} from '../replies.js';
 import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
@@ -59,6 +67,7 @@ const create = defineRoute({
   body: 'stream',
   accepts: creationSchema,
   returns: { schema: annotationSchema },
+  headers: skippedHeaders,
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {

@@ -9,7 +9,7 @@ import { mayAnnotate } from '../access/authorize.js';
 import { idSet } from '../../../http/parameters.js';
 import { itemPath } from '../parameters.js';
 import { annotationListSchema, creationListSchema } from '../schemas.js';
-import { bodyChunks, skippedHeader } from '../replies.js';
+import { bodyChunks, skippedHeader, skippedHeaders } from '../replies.js';
 import { allElements, recordChunks, started, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
@@ -80,6 +80,7 @@ const create = defineRoute({
   body: 'stream',
   accepts: creationListSchema,
   returns: { schema: { type: 'integer', description: 'Number of new annotations.' } },
+  headers: skippedHeaders,
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {

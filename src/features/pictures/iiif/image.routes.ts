@@ -1,6 +1,7 @@
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { defineRoute } from '../context.js';
+import { pictureHeaders } from '../picture-route.js';
 import { replyFromTileCache, replyFreshlyMade } from '../picture-reply.js';
 import { identifierOf, iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
 import { jsonLd, jsonLdTypes } from './json-ld.js';
@@ -86,6 +87,7 @@ const picture = defineRoute({
     file: required(text({ description: '`<quality>.<format>`: default, color, gray or bitonal; jpg, png, webp, tif or gif.' })),
   },
   returns: { types: ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/gif'] },
+  headers: pictureHeaders,
   errors: [...errors, 'bad-value', 'busy'],
   authorize: mayReadImage,
   async handle(asked, services) {

@@ -6,6 +6,8 @@ export interface CziFacts {
   mmX: number | null;
   mmY: number | null;
   magnification: number | null;
+  /** Bits of a sample that the camera uses; those of the channel that has most. */
+  bits: number | null;
   /** Channels by their number, or by their order if they have none. */
   channels: { number: number; name: string | null; color: string | null }[];
   /** Properties by their names. The names are those of OpenSlide. */
@@ -95,6 +97,14 @@ function readChannels(metadata: XmlElement): CziFacts['channels'] {
   });
 }
 
+function readBits(metadata: XmlElement): number | null {
+  const image = at(metadata, 'Information', 'Image');
+  const channels = children(at(image, 'Dimensions', 'Channels'), 'Channel');
+  const counts = [...channels, image].map((element) => positive(childText(element, 'ComponentBitCount')));
+  const known = counts.filter((count) => count !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
 /** Reads the metadata from XML. @throws TileSourceError if it is not well formed. */
 export function readCziFacts(xml: string): CziFacts {
   const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
@@ -116,6 +126,7 @@ export function readCziFacts(xml: string): CziFacts {
     mmX: metresX === null ? null : metresX * 1000,
     mmY: metresY === null ? null : metresY * 1000,
     magnification,
+    bits: readBits(metadata),
     channels: readChannels(metadata),
     properties: Object.fromEntries([...properties].toSorted(([a], [b]) => (a < b ? -1 : 1))),
   };

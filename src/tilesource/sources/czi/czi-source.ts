@@ -15,7 +15,7 @@ import {
 } from '../../tile-source.js';
 import { levelCount, levelScale, levelSize } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
-import type { Raster } from '../../raster.js';
+import { whiteOfBits, type Raster } from '../../raster.js';
 import { attachmentRange, partOfFile, readAttachments, type Attachment } from './attachments.js';
 import { readCziFacts, type CziFacts } from './czi-metadata.js';
 import { isPopulated, layOut, type CziLayout } from './czi-layout.js';
@@ -40,6 +40,7 @@ const noFacts: CziFacts = {
   mmX: null,
   mmY: null,
   magnification: null,
+  bits: null,
   channels: [],
   properties: { 'openslide.vendor': 'zeiss' },
 };
@@ -77,6 +78,7 @@ function describe({ layout, facts }: CziParts): ImageMetadata {
     mmY: facts.mmY,
     dtype: layout.dtype,
     bandCount: layout.bands,
+    ...(facts.bits === null ? {} : whiteOfBits(layout.dtype, Math.round(facts.bits))),
     ...(frames.length > 1 ? { frames } : {}),
     ...(names.every((name) => name !== null) ? { channels: names } : {}),
   };

@@ -182,7 +182,8 @@ class DicomTileSource implements TileSource {
 
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const instance = this.#layout.associated.get(name);
-    return instance === undefined ? null : { raster: await this.#frame({ instance, frame: 0 }, signal), format: 'dicom' };
+    if (instance === undefined) return null;
+    return { raster: await this.#frame({ instance, frame: 0 }, signal), format: 'dicom', ...whiteOf(instance.facts) };
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

@@ -9,9 +9,11 @@ import {
   type SourceInput,
   type SourceOptions,
   type TileAddress,
+  type TileOptions,
   type TileSource,
   type TileSourceDefinition,
 } from '../../tile-source.js';
+import { CorruptTiles, partOfTile } from '../../render/corrupt-tiles.js';
 import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { createRaster, fullValue, type Raster } from '../../raster.js';
@@ -128,7 +130,7 @@ class MultiTileSource implements TileSource {
     return found;
   }
 
-  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+  async readTile(address: TileAddress, { signal, corrupt }: TileOptions = {}): Promise<Raster> {
     const { tileWidth, tileHeight, bandCount, dtype, levels } = this.metadata;
     const content = address.level >= 0 && address.level < levels ? tileContent(this.metadata, address) : { width: 0, height: 0 };
     if (!(content.width > 0 && content.height > 0 && address.x >= 0 && address.y >= 0)) {
@@ -143,9 +145,18 @@ class MultiTileSource implements TileSource {
       const some = parts.slice(from, from + sideBySide);
       const read = await mapConcurrently(some, sideBySide, async ({ member, frame }) => {
         signal?.throwIfAborted();
-        return this.#named(member, () =>
-          readPart(target, window, { member, frame, corrected: this.#isMixed, white: this.metadata.white }, signal),
-        );
+        const wanted = { member, frame, corrected: this.#isMixed, white: this.metadata.white };
+        const own = corrupt && new CorruptTiles();
+        const options = { ...(signal && { signal }), ...(own && { corrupt: own }) };
+        const part = await this.#named(member, () => readPart(target, window, wanted, options));
+        if (own) {
+          corrupt.mergeOther(own, {
+            box: partOfTile(this.metadata, address).box,
+            toOther: (pointX, pointY) => [member.placement.toSource([pointX, pointY])],
+            name: member.file.name,
+          });
+        }
+        return part;
       });
       for (const part of read) if (part !== null) await paint(target, part, signal);
     }

@@ -1,3 +1,4 @@
+import type { TileOptions } from '../../tile-source.js';
 import { levelScale, levelSize, type Box } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
@@ -95,7 +96,12 @@ function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen:
 }
 
 /** Reads the part of a frame of a source that a tile shows; `null` if the tile shows nothing of it. */
-export async function readPart(target: Raster, window: Window, wanted: Wanted, signal?: AbortSignal): Promise<Drawing | null> {
+export async function readPart(
+  target: Raster,
+  window: Window,
+  wanted: Wanted,
+  { signal, corrupt }: Pick<TileOptions, 'corrupt' | 'signal'>,
+): Promise<Drawing | null> {
   const { member, frame, corrected } = wanted;
   const { facts, placement, entry, file } = member;
   const within = covered(wanted, window, target);
@@ -115,7 +121,7 @@ export async function readPart(target: Raster, window: Window, wanted: Wanted, s
   let box = boxAt(member, level, seen);
   while (box !== null && box.width * box.height > maxPartPixels) box = boxAt(member, --level, seen);
   if (box === null) return null;
-  const where = { level, frame, box };
+  const where = { level, frame, box, corrupt };
   const raster = await file.borrow(
     (image) => {
       if (entry.style !== undefined) return image.styled(where, entry.style, signal);

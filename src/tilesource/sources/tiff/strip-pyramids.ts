@@ -3,7 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../../errors.js';
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
-import type { TileAddress, TileSource } from '../../tile-source.js';
+import { partOfTile, type CorruptTiles } from '../../render/corrupt-tiles.js';
+import type { TileAddress, TileOptions, TileSource } from '../../tile-source.js';
 import { processed } from '../../process/processing.js';
 import { TiffContainer, tagOf } from '../../pyramid/container.js';
 import { RowPyramidWriter } from './strip-rows.js';
@@ -11,7 +12,9 @@ import { packingTags, packTile, type TilePacking } from '../../pyramid/tiles.js'
 import { sampleBytes, type Raster } from '../../raster.js';
 import { SharedWork } from '../../process/shared-work.js';
 import type { ImageLayout } from './tiff-layout.js';
-import { readRegion, type ChunkReader } from './region.js';
+import { storedRegionOf } from './decoding/orientation.js';
+import { checkIntact, readIntactRegion, type CorruptChunk } from './intact-region.js';
+import type { ChunkReader } from './region.js';
 import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
 import { tags } from './file/tags.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
@@ -38,6 +41,8 @@ export interface StripFile {
   directory: string;
   /** Opens a finished pyramid. */
   open(path: string): Promise<TileSource>;
+  /** Adds corrupt strips, which a tile shows, to those of a picture. */
+  addCorrupt(strips: readonly CorruptChunk[], layout: ImageLayout, address: TileAddress, corrupt: CorruptTiles): void;
 }
 
 /** A temporary pyramid. It is closed when it has been dropped and is not being read. */
@@ -48,6 +53,9 @@ class Made {
   constructor(
     readonly source: TileSource,
     readonly bytes: number,
+    readonly layout: ImageLayout,
+    /** Strips that are empty in it, because their bytes cannot be decoded. */
+    readonly corrupt: readonly CorruptChunk[],
     private readonly discard: () => Promise<void>,
   ) {}
 
@@ -92,12 +100,31 @@ export class StripPyramids {
   }
 
   /** Reads a tile of any level. */
-  async readTile(address: TileAddress, options: { signal?: AbortSignal }): Promise<Raster> {
+  async readTile(address: TileAddress, { corrupt, ...options }: TileOptions): Promise<Raster> {
     for (;;) {
       const made = this.#made.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
+      this.#checkStrips(made, address, corrupt);
       const raster = await made.read({ ...address, frame: 0 }, options);
       if (raster !== null) return raster;
     }
+  }
+
+  /** @throws TileSourceError where a tile shows nothing but corrupt strips, or there may be no holes in it. */
+  #checkStrips({ layout, corrupt: strips, source }: Made, address: TileAddress, corrupt: CorruptTiles | undefined): void {
+    if (strips.length === 0) return;
+    const { box } = partOfTile(source.metadata, address);
+    const { sizeX, sizeY } = source.metadata;
+    const shown = {
+      ...box,
+      width: Math.min(box.width, sizeX - box.left),
+      height: Math.min(box.height, sizeY - box.top),
+    };
+    const stored = storedRegionOf(shown, layout.orientation, layout);
+    const met = strips.filter(({ region }) => region.top < stored.top + stored.height && region.top + region.height > stored.top);
+    checkIntact(stored, met);
+    if (met.length === 0) return;
+    if (corrupt === undefined) throw met[0]!.error;
+    this.#file.addCorrupt(met, layout, address, corrupt);
   }
 
   /** Stops making pyramids, and removes all temporary files. */
@@ -133,10 +160,10 @@ export class StripPyramids {
     try {
       const layout = await this.#file.layout(frame);
       checkStrips(layout, this.#file.maxPixels);
-      const bytes = await this.#write(path, layout);
+      const { bytes, corrupt } = await this.#write(path, layout);
       const source = await this.#file.open(path);
       const remove = await unlinkOpenFile(path);
-      const made = new Made(source, bytes, async () => {
+      const made = new Made(source, bytes, layout, corrupt, async () => {
         await source.close();
         await remove();
       });
@@ -148,12 +175,17 @@ export class StripPyramids {
     }
   }
 
-  /** Writes the pyramid of the stored pixels, with their orientation as a tag. @returns the size of its finest level in bytes of samples. */
-  async #write(path: string, layout: ImageLayout): Promise<number> {
+  /**
+   * Writes the pyramid of the stored pixels, with their orientation as a tag.
+   *
+   * @returns the size of its finest level in bytes of samples, and the strips that are left empty.
+   */
+  async #write(path: string, layout: ImageLayout): Promise<{ bytes: number; corrupt: CorruptChunk[] }> {
     const { signal } = this.#closing;
     const deadline = Date.now() + makingSeconds * 1000;
     const { width, height, bands, dtype, orientation } = layout;
     const chunks = this.#file.chunks(signal);
+    const corrupt: CorruptChunk[] = [];
     const file = await open(path, 'wx+', 0o600);
     try {
       const container = new TiffContainer(file);
@@ -168,7 +200,10 @@ export class StripPyramids {
           signal.throwIfAborted();
           if (Date.now() > deadline)
             throw new TileSourceError(`Making tiles from this TIFF takes longer than ${makingSeconds} s.`);
-          await writer.add(await readRegion(chunks, layout, { left: 0, top, width, height: Math.min(step, height - top) }));
+          const rows = { left: 0, top, width, height: Math.min(step, height - top) };
+          const read = await readIntactRegion(chunks, layout, rows);
+          for (const chunk of read.corrupt) corrupt.push(chunk);
+          await writer.add(read.raster);
         }
         const described = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
         const levels = await writer.finish();
@@ -182,6 +217,6 @@ export class StripPyramids {
     } finally {
       await file.close();
     }
-    return width * height * bands * sampleBytes(dtype);
+    return { bytes: width * height * bands * sampleBytes(dtype), corrupt };
   }
 }

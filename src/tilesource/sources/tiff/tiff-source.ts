@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { LRUCache } from 'lru-cache';
-import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { CorruptTileError, TileOutsideError, TileSourceError } from '../../../errors.js';
 import { fileInput } from '../../byte-reader.js';
 import {
   defaultMaxDecodedPixels,
@@ -13,6 +13,7 @@ import {
   type SourceOptions,
   type StoredLevel,
   type TileAddress,
+  type TileOptions,
   type TileSource,
   type TileSourceDefinition,
 } from '../../tile-source.js';
@@ -22,12 +23,14 @@ import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
 import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './tiff-layout.js';
-import { orient, storedRegionOf, swapsSides } from './decoding/orientation.js';
+import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import type { ChunkTable } from './chunk-table.js';
 import { extend, readRegion, storedChunk, type ChunkReader } from './region.js';
 import { tileGrid } from '../../geometry.js';
 import { storedLevel } from './stored-level.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
+import type { CorruptTiles } from '../../render/corrupt-tiles.js';
+import { checkIntact, readIntactRegion, type CorruptChunk } from './intact-region.js';
 import { StripPyramids } from './strip-pyramids.js';
 import { stripTileSide } from './strips.js';
 import { readStructure, type TiffStructure } from './file/structure.js';
@@ -61,6 +64,11 @@ function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; 
     : { tileWidth: base.width, tileHeight: base.height };
 }
 
+/** The member `white` of samples of some depth. Those of fewer than 8 bits are spread over 8 when they are decoded. */
+function whiteOfLayout({ dtype, bits }: ImageLayout, significantBits: number | null = null): { white?: number } {
+  return whiteOfBits(dtype, bits <= 8 ? 8 * sampleBytes(dtype) : Math.min(bits, significantBits ?? bits));
+}
+
 function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata {
   const { base, frames, described, largeStrips, significantBits } = structure;
   const ground = geo && groundSize(geo);
@@ -82,7 +90,7 @@ function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata 
     mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
     dtype: base.dtype,
     bandCount: base.bands,
-    ...whiteOfBits(base.dtype, base.bits <= 8 ? 8 * sampleBytes(base.dtype) : Math.min(base.bits, significantBits ?? base.bits)),
+    ...whiteOfLayout(base, significantBits),
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
@@ -152,6 +160,7 @@ class TiffTileSource implements TileSource {
       maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
       directory: options.temporaryDirectory ?? tmpdir(),
       open: (path) => tiffSource.open(fileInput(path)),
+      addCorrupt: (strips, layout, address, corrupt) => this.#addCorrupt(strips, layout, address, { corrupt, scale: 1 }),
     });
   }
 
@@ -162,10 +171,15 @@ class TiffTileSource implements TileSource {
     return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
-  /** Decodes a small part of a file whose tiles are made only later. @throws TileSourceError if it is corrupt. */
+  /** Decodes a small part of a file whose tiles are made only later. @throws TileSourceError if its first and last strips are corrupt. */
   async check(signal: AbortSignal | undefined): Promise<void> {
     const { base, largeStrips } = this.#structure;
-    if (largeStrips) await readRegion(this.#chunks(signal), base, { left: 0, top: 0, width: base.width, height: 1 });
+    if (!largeStrips) return;
+    const chunks = this.#chunks(signal);
+    const row = { left: 0, top: 0, width: base.width, height: 1 };
+    const { corrupt } = await readIntactRegion(chunks, base, row);
+    if (corrupt.length === 0) return;
+    await readRegion(chunks, base, { ...row, top: base.height - 1 }).catch(() => checkIntact(row, corrupt));
   }
 
   #chunks(signal: AbortSignal | undefined): ChunkReader {
@@ -229,7 +243,7 @@ class TiffTileSource implements TileSource {
     return { left, top, width, height };
   }
 
-  async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
+  async readTile(address: TileAddress, options: TileOptions = {}): Promise<Raster> {
     const region = this.#region(address);
     const made = this.#madeFor(address);
     if (made !== null) return made.readTile(address, options);
@@ -246,8 +260,37 @@ class TiffTileSource implements TileSource {
       width: Math.max(1, Math.min(region.left + region.width, shownWidth) - left),
       height: Math.max(1, Math.min(region.top + region.height, shownHeight) - top),
     };
-    const raster = await readRegion(this.#chunks(options.signal), layout, storedRegionOf(shown, layout.orientation, layout));
+    const stored = storedRegionOf(shown, layout.orientation, layout);
+    const chunks = this.#chunks(options.signal);
+    const { raster, corrupt } = options.corrupt
+      ? await readIntactRegion(chunks, layout, stored)
+      : { raster: await readRegion(chunks, layout, stored), corrupt: [] };
+    checkIntact(stored, corrupt);
+    if (options.corrupt) {
+      const scale = 2 ** (this.metadata.levels - 1 - address.level);
+      this.#addCorrupt(corrupt, layout, address, { corrupt: options.corrupt, scale });
+    }
     return extend(orient(raster, layout.orientation), region.width, region.height);
+  }
+
+  /**
+   * Adds corrupt strips, or tiles of another size than those of the image, to those of a picture.
+   *
+   * @param scale pixels of full resolution in a stored pixel.
+   */
+  #addCorrupt(
+    chunks: readonly CorruptChunk[],
+    layout: ImageLayout,
+    address: TileAddress,
+    { corrupt, scale }: { corrupt: CorruptTiles; scale: number },
+  ): void {
+    if (chunks.length > 0) corrupt.addGood();
+    for (const { region, error } of chunks) {
+      const { left, top, width, height } = shownRegionOf(region, layout.orientation, layout);
+      const box = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
+      const place = `${Math.floor(region.left / layout.chunkWidth)}/${Math.floor(region.top / layout.chunkHeight)}`;
+      corrupt.add(new CorruptTileError(address, error), { box }, `${address.frame}/chunk/${layout.width}/${place}`);
+    }
   }
 
   async readStoredTile(
@@ -288,7 +331,7 @@ class TiffTileSource implements TileSource {
     if (layout === undefined) return null;
     const full = { left: 0, top: 0, width: layout.width, height: layout.height };
     const raster = await readRegion(this.#chunks(options.signal), layout, full);
-    return { raster: orient(raster, layout.orientation), format: 'tiff' };
+    return { raster: orient(raster, layout.orientation), format: 'tiff', ...whiteOfLayout(layout) };
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

@@ -39,6 +39,26 @@ describe('formats of annotations', () => {
     ],
   ];
 
+  it('counts the features of GeoJSON without a shape in a header, which the API description names', async () => {
+    const features = [
+      { type: 'Feature', geometry: null, properties: {} },
+      { type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2] }, properties: null },
+      { type: 'Feature', geometry: { type: 'GeometryCollection', geometries: [] }, properties: {} },
+    ];
+    const all = { type: 'FeatureCollection', features };
+    const name = 'Large-Image-Skipped-Features';
+    const post = (path: string, json: unknown) => at.admin.send('POST', path, { query: { itemId: shown }, json });
+    expect((await post('/annotation', all)).headers.get(name)).toBe('2');
+    expect((await post(`/annotation/item/${shown}`, [all])).headers.get(name)).toBe('2');
+    expect((await post('/annotation', { type: 'FeatureCollection', features: [features[1]] })).headers.get(name)).toBeNull();
+    const { paths } = (await at.admin.ok('GET', '/describe/openapi.json')) as unknown as {
+      paths: Record<string, { post: { responses: Record<string, { headers?: Json }> } }>;
+    };
+    for (const path of ['/annotation', '/annotation/item/{id}']) {
+      expect(paths[path]!.post.responses['200']!.headers).toHaveProperty([name]);
+    }
+  });
+
   it.each(['geojson', 'qupath'])('%s brings every element back that it gave', async (format) => {
     const more = { label: { value: 'a' }, group: 'g', user: { a: [1] } };
     const elements = Object.values(fullElements).map((element) => ({ ...element, ...more }));

@@ -4,7 +4,10 @@ import { convertSamples, mapSamples } from '../../../../src/tilesource/convert/s
 import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import { displayByte } from '../../../../src/tilesource/render/pixels.js';
 import { whiteOfBits, type SampleType } from '../../../../src/tilesource/raster.js';
+import { cziSource } from '../../../../src/tilesource/sources/czi/czi-source.js';
+import { memoryInput } from '../../../support/images/memory-input.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
+import { writeCzi } from '../../../support/writers/czi-writer.js';
 
 const depths: [SampleType, number][] = [
   ['uint8', 5],
@@ -60,5 +63,37 @@ describe('samples that use only some bits of their type', () => {
         ).data[0]!,
       ),
     ]).toEqual([0, 255]);
+  });
+});
+
+describe('white', () => {
+  it.each([
+    [
+      'of a channel',
+      '<Dimensions><Channels><Channel Id="Channel:0"><ComponentBitCount>12</ComponentBitCount></Channel></Channels></Dimensions>',
+      4095,
+    ],
+    ['of the image', '<ComponentBitCount>10</ComponentBitCount>', 1023],
+    ['of all bits where the file says nothing', '', 65_535],
+    ['of all bits where it says 16', '<ComponentBitCount>16</ComponentBitCount>', 65_535],
+  ])('is that of the bits that a CZI states, %s', async (_, image, white) => {
+    const data = Buffer.alloc(8);
+    [0, white, Math.ceil(white / 2), 0].forEach((sample, at) => data.writeUInt16LE(sample, at * 2));
+    const block = { axes: { C: 0 }, left: 0, top: 0, storedWidth: 4, storedHeight: 1, pixelType: 1, compression: 0, data };
+    const { file } = writeCzi({ blocks: [block], xml: `<Information><Image>${image}</Image></Information>` });
+    const source = await cziSource.open(memoryInput(file, 'a.czi'));
+    const region = await openLargeImage(source).region({ encoding: 'PNG' });
+    if (region.kind !== 'bytes') throw new Error('no bytes');
+    const shown = await sharp(region.bytes).toColourspace('b-w').raw().toBuffer();
+    expect([...shown]).toEqual([0, 255, 128, 0]);
+    await source.close();
+  });
+
+  it('of associated images is that of their bits', async () => {
+    const samples = paint({ width: 3, height: 1, bands: 1, dtype: 'uint16' }, (x) => [0, 1023, 512][x]!);
+    const { source } = rasterSource(samples, { tileWidth: 3, tileHeight: 1 });
+    const associated = { ...source, readAssociatedImage: async () => ({ raster: samples, white: 1023 }) };
+    const shown = await openLargeImage(associated).associatedImage('label', { encoding: 'PNG' });
+    expect([...(await sharp(shown!.bytes).toColourspace('b-w').raw().toBuffer())]).toEqual([0, 255, 128]);
   });
 });

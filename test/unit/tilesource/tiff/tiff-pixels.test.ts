@@ -146,12 +146,24 @@ describe('formats that libvips does not write', () => {
     expect(worstDifference(await wholeLevel(source), await sharp(file).raw().toBuffer())).toBe(0);
   });
 
-  it('CMYK as libvips shows it', async () => {
-    const inks = { ...tags, 258: { short: [8, 8, 8, 8] }, 262: { short: [5] }, 277: { short: [4] } };
-    const file = writeTiff([{ tags: inks, chunks: [pattern(32, 32, 4)] }]);
+  it.each([8, 16])('CMYK of %i bits nearly as libvips shows it', async (bits) => {
+    const side = 128;
+    const whole = { 256: { long: [side] }, 257: { long: [side] }, 322: { short: [side] }, 323: { short: [side] } };
+    const inks = { ...tags, ...whole, 258: { short: [bits, bits, bits, bits] }, 262: { short: [5] }, 277: { short: [4] } };
+    let random = 1;
+    const bytes = Buffer.from(
+      Array.from(
+        { length: (side * side * 4 * bits) / 8 },
+        () => ((random = (random * 1_103_515_245 + 12_345) % 2 ** 31) >> 16) & 255,
+      ),
+    );
+    const file = writeTiff([{ tags: inks, chunks: [bytes] }]);
     const source = await open(file);
     const expected = await sharp(file).toColourspace('srgb').raw().toBuffer();
-    expect(worstDifference(await wholeLevel(source), expected)).toBe(0);
+    const shown = await wholeLevel(source);
+    const off = [...expected].map((sample, at) => Math.abs(sample - shown[at]!));
+    expect(Math.max(...off)).toBeLessThanOrEqual(4);
+    expect(off.filter((each) => each > 1).length).toBeLessThan(off.length / 200);
   });
 
   it('premultiplied alpha, divided out', async () => {

@@ -3,6 +3,7 @@ import { TileSourceError } from '../../../../errors.js';
 import { processed } from '../../../process/processing.js';
 import type { Raster, Samples } from '../../../raster.js';
 import { vipsReason } from '../../../process/vips-reason.js';
+import { cmykToRgb, type Pixels } from './cmyk.js';
 import { interpretColours } from './colour.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import { decodeJpegXl } from './jpeg-xl.js';
@@ -14,22 +15,22 @@ import { completeJpeg, storedEncoding } from '../stored-tile.js';
 import { compressions, photometrics, tags, types } from '../file/tags.js';
 import { long, rational, short, wrapStrips, type WrappedTag } from '../file/wrap.js';
 
-interface Pixels {
-  data: Uint8Array;
-  width: number;
-  height: number;
-  channels: number;
-}
-
 async function decodePicture(
   bytes: Uint8Array,
-  { what, gray, pixels, signal }: { what: string; gray: boolean; pixels?: number; signal: AbortSignal | undefined },
+  {
+    what,
+    gray,
+    inks = false,
+    pixels,
+    signal,
+  }: { what: string; gray: boolean; inks?: boolean; pixels?: number; signal: AbortSignal | undefined },
 ): Promise<Pixels> {
   try {
     // The layout has checked sizes; the limit of libvips would refuse long rows of bytes. Warnings do not fail, because libtiff also warns of
     // harmless peculiarities of writers.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
-    const raw = picture.toColourspace(gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
+    if (inks) picture.pipelineColourspace('cmyk');
+    const raw = picture.toColourspace(inks ? 'cmyk' : gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
     const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal, pixels);
     return {
       data: new Uint8Array(data.buffer, data.byteOffset, data.length),
@@ -169,17 +170,32 @@ async function decodeWrapped(
   if (layout.compression === compressions.ccittFax3) wrapped.push(long(tags.t4Options, layout.t4Options));
   if (layout.compression === compressions.ccittFax4) wrapped.push(long(tags.t6Options, layout.t4Options));
   const gray = photometric <= photometrics.blackIsZero && samples === 1;
-  return decodePicture(wrapStrips(wrapped, strips), { what: `a tile or strip of ${compressionName(layout)}`, gray, signal });
+  const inks = photometric === photometrics.separated && samples === 4;
+  const what = `a tile or strip of ${compressionName(layout)}`;
+  const picture = await decodePicture(wrapStrips(wrapped, strips), { what, gray, inks, signal });
+  return inks && picture.channels === 4 ? inksToRgb(picture, layout) : picture;
+}
+
+function inksToRgb(inks: Pixels, layout: ImageLayout): Promise<Pixels> {
+  // Several tiles wait for this, so that it is not stopped when one of them is no longer wanted.
+  const convert = (data: Uint8Array, width: number, height: number) =>
+    byProfile({ data, width, height, bands: 4, dtype: 'uint8' }, { layout, bits: 8, signal: undefined });
+  return cmykToRgb(inks, layout.icc, convert);
 }
 
 function iccTag(layout: ImageLayout): WrappedTag[] {
   return layout.icc === null ? [] : [{ tag: tags.iccProfile, type: types.undefined, values: layout.icc }];
 }
 
-/** Converts uncompressed CMYK and L*a*b* samples to sRGB with libvips, through the file's ICC profile if it has one. */
+/** Converts CMYK and L*a*b* samples to sRGB, by the file's ICC profile if it has one. */
 async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeContext): Promise<Pixels> {
-  const samples = stored.bands;
   const isLab = layout.photometric === photometrics.cieLab;
+  if (!isLab && stored.bands === 4) {
+    const most = 2 ** layout.bits - 1;
+    const inks =
+      layout.bits <= 8 ? (stored.data as Uint8Array) : Uint8Array.from(stored.data, (value) => (value * 255) / most + 0.5);
+    return inksToRgb({ ...stored, data: inks, channels: 4 }, layout);
+  }
   // libvips 8.18 refuses 8-bit L*a*b*, which earlier versions read. Depths below 8 are scaled already.
   const isWidened = layout.bits === 8 ? isLab : layout.bits > 8 && layout.bits < 16;
   const widen = isLab
@@ -187,15 +203,23 @@ async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeCont
     : (data: Samples) => Uint16Array.from(data, (value) => value * (65_535 / (2 ** layout.bits - 1)));
   const data = isWidened ? widen(stored.data) : stored.data;
   const bits = isWidened ? 16 : Math.max(8, layout.bits);
+  return byProfile({ ...stored, data }, { layout, bits, signal });
+}
+
+/** Converts samples to sRGB with libvips. */
+async function byProfile(
+  { data, width, height, bands: samples }: Raster,
+  { layout, bits, signal }: { layout: ImageLayout; bits: number; signal: AbortSignal | undefined },
+): Promise<Pixels> {
   const wrapped = [
-    long(tags.imageWidth, stored.width),
-    long(tags.imageLength, stored.height),
+    long(tags.imageWidth, width),
+    long(tags.imageLength, height),
     short(tags.bitsPerSample, ...Array.from({ length: samples }, () => bits)),
     short(tags.compression, compressions.none),
     short(tags.photometric, layout.photometric),
     short(tags.samplesPerPixel, samples),
     short(tags.sampleFormat, ...Array.from({ length: samples }, () => layout.sampleFormat)),
-    long(tags.rowsPerStrip, stored.height),
+    long(tags.rowsPerStrip, height),
     short(tags.planarConfiguration, 1),
     ...(layout.photometric === photometrics.separated ? [short(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
   ];

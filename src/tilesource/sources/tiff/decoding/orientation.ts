@@ -38,6 +38,19 @@ export function storedRegionOf(
   return region;
 }
 
+/** The displayed rectangle of a stored one: the inverse of {@link storedRegionOf}. */
+export function shownRegionOf(
+  region: StoredRegion,
+  orientation: number,
+  stored: { width: number; height: number },
+): StoredRegion {
+  const { swap, flipX, flipY } = transformOf(orientation);
+  const { width, height } = region;
+  const left = flipX ? stored.width - region.left - width : region.left;
+  const top = flipY ? stored.height - region.top - height : region.top;
+  return swap ? { left: top, top: left, width: height, height: width } : { left, top, width, height };
+}
+
 /** Converts stored pixels to the displayed orientation. */
 export function orient(raster: Raster, orientation: number): Raster {
   const { swap, flipX, flipY } = transformOf(orientation);

@@ -1,0 +1,86 @@
+import { TileSourceError } from '../../../errors.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { isFailedRead } from '../../render/corrupt-tiles.js';
+import { blit } from '../../render/pixels.js';
+import { readRegion, type ChunkReader, type StoredRegion } from './region.js';
+import type { ImageLayout } from './tiff-layout.js';
+
+/** A strip or tile of which nothing is shown, because its bytes cannot be decoded. */
+export interface CorruptChunk {
+  /** Of the stored image, in its own pixels. */
+  region: StoredRegion;
+  error: TileSourceError;
+}
+
+/** Most corrupt strips or tiles of a region. More of them are an error. */
+const maxCorrupt = 4096;
+
+/**
+ * Decodes a rectangle of a stored image like {@link readRegion}, and leaves corrupt strips or tiles empty.
+ *
+ * @throws TileSourceError where there are very many of them, or bytes could not be read.
+ */
+export async function readIntactRegion(
+  reader: ChunkReader,
+  layout: ImageLayout,
+  region: StoredRegion,
+): Promise<{ raster: Raster; corrupt: CorruptChunk[] }> {
+  const corrupt: CorruptChunk[] = [];
+  const raster = await readPart(reader, layout, region, corrupt);
+  return { raster, corrupt };
+}
+
+/** @throws TileSourceError where all of a rectangle is in corrupt strips or tiles. */
+export function checkIntact(region: StoredRegion, corrupt: readonly CorruptChunk[]): void {
+  const side = (from: number, length: number, other: number, otherLength: number) =>
+    Math.max(0, Math.min(from + length, other + otherLength) - Math.max(from, other));
+  const lost = corrupt.reduce((sum, { region: { left, top, width, height } }) => {
+    return sum + side(region.left, region.width, left, width) * side(region.top, region.height, top, height);
+  }, 0);
+  const [first] = corrupt;
+  if (first !== undefined && lost >= region.width * region.height) throw first.error;
+}
+
+/** Reads a part. If that fails, it is halved until single strips or tiles are left. */
+async function readPart(
+  reader: ChunkReader,
+  layout: ImageLayout,
+  region: StoredRegion,
+  corrupt: CorruptChunk[],
+): Promise<Raster> {
+  try {
+    return await readRegion(reader, layout, region);
+  } catch (error) {
+    reader.signal?.throwIfAborted();
+    if (!(error instanceof TileSourceError) || isFailedRead(error)) throw error;
+    const { left, top, width, height } = region;
+    const down = middle(top, height, layout.chunkHeight);
+    const across = middle(left, width, layout.tiled ? layout.chunkWidth : layout.width);
+    const raster = createRaster({ width, height, bands: layout.bands, dtype: layout.dtype });
+    if (down === null && across === null) {
+      if (corrupt.length === maxCorrupt) throw error;
+      corrupt.push({ region, error });
+      return raster;
+    }
+    const halves =
+      down === null
+        ? [
+            { ...region, width: across! - left },
+            { ...region, left: across!, width: left + width - across! },
+          ]
+        : [
+            { ...region, height: down - top },
+            { ...region, top: down, height: top + height - down },
+          ];
+    for (const half of halves) {
+      blit(raster, await readPart(reader, layout, half, corrupt), { left: half.left - left, top: half.top - top });
+    }
+    return raster;
+  }
+}
+
+/** The beginning of a strip or tile near the middle of some pixels; `null` where they are all of one. */
+function middle(from: number, length: number, side: number): number | null {
+  const [first, last] = [Math.floor(from / side), Math.floor((from + length - 1) / side)];
+  return first === last ? null : Math.ceil((first + last) / 2) * side;
+}
