@@ -16,7 +16,7 @@ import type { TileSource } from '../../../../src/tilesource/tile-source.js';
 import { memoryFolder } from '../../../support/images/folder-input.js';
 import { memoryInput } from '../../../support/images/memory-input.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
-import { grayTags, writeTiff } from '../../../support/writers/tiff-writer.js';
+import { grayTags, writeTiff, type TagValue } from '../../../support/writers/tiff-writer.js';
 
 const temporaryDirectory = mkdtempSync(join(tmpdir(), 'corrupt-parts-'));
 afterAll(() => rmSync(temporaryDirectory, { recursive: true }));
@@ -29,7 +29,7 @@ function tiffWith(broken: number, { isTiled = true, orientation = 1 } = {}): Buf
   const { 322: width, 323: length, ...tags } = grayTags(side, side, 64);
   const chunk = deflateSync(Buffer.alloc(isTiled ? 64 * 64 : side * 16, 100));
   const chunks = Array.from({ length: 16 }, (_, index) => (index === broken ? corruptBytes : chunk));
-  const shape = isTiled ? { 322: width!, 323: length! } : { 278: { short: [16] } };
+  const shape: Record<number, TagValue> = isTiled ? { 322: width!, 323: length! } : { 278: { short: [16] } };
   return writeTiff([{ tags: { ...tags, ...shape, 259: { short: [8] }, 274: { short: [orientation] } }, chunks }]);
 }
 
