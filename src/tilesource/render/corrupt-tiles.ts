@@ -73,7 +73,9 @@ export class CorruptTiles {
     made: { box: Window; toOther(x: number, y: number): readonly (readonly [number, number])[]; name?: string },
   ): void {
     const areas: Part[] = [];
+    const seen = seenOf(made.box, made.toOther);
     for (const [key, { error, parts }] of other.#found) {
+      if (!parts.some(({ box }) => seen.some((each) => overlap(box, each)))) continue;
       const holds = (x: number, y: number) => made.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
       const reason = `The source ${made.name} of the image cannot be read: ${error.reason}`;
       const named = made.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
@@ -139,6 +141,38 @@ function pointsOf({ left, top, width, height }: Window): [number, number][] {
     left + ((Math.floor(at / steps) + 0.5) / steps) * width,
     top + (((at % steps) + 0.5) / steps) * height,
   ]);
+}
+
+/** The rectangles of another image that a part of this one may show. */
+function seenOf(
+  { left, top, width, height }: Window,
+  toOther: (x: number, y: number) => readonly (readonly [number, number])[],
+): Window[] {
+  const steps = 8;
+  const found: { xs: number[]; ys: number[] }[] = [];
+  for (let at = 0; at < (steps + 1) ** 2; at += 1) {
+    const [column, row] = [at % (steps + 1), Math.floor(at / (steps + 1))];
+    for (const [place, [x, y]] of toOther(left + (column / steps) * width, top + (row / steps) * height).entries()) {
+      if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
+      const each = (found[place] ??= { xs: [], ys: [] });
+      each.xs.push(x);
+      each.ys.push(y);
+    }
+  }
+  // The order of places is the same for every point, and some may have none.
+  return found
+    .filter((each) => each !== undefined)
+    .map((each) => {
+      const [x, y] = [Math.min(...each.xs), Math.min(...each.ys)];
+      return { left: x, top: y, width: Math.max(...each.xs) - x, height: Math.max(...each.ys) - y };
+    });
+}
+
+/** Whether rectangles have a common area. Less than a hundredth of a pixel comes from rounding. */
+function overlap(a: Window, b: Window): boolean {
+  const side = (from: number, length: number, other: number, otherLength: number) =>
+    Math.min(from + length, other + otherLength) - Math.max(from, other) > 0.01;
+  return side(a.left, a.width, b.left, b.width) && side(a.top, a.height, b.top, b.height);
 }
 
 function isIn({ box, holds }: Part, x: number, y: number): boolean {

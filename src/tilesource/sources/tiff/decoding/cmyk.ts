@@ -14,9 +14,9 @@ export interface Pixels {
  * Nodes of a grid along the axis of each ink. Colours between them are interpolated, which gives the colours of the profile within 3 of 255, nearly all
  * of them within 1.
  */
-const nodes = 25;
-/** Grids that are kept, of 1.2 MB each. */
-const keptGrids = 8;
+const nodes = 33;
+/** Grids that are kept, of 3.6 MB each. */
+const keptGrids = 4;
 /** Pixels that are converted before the time is checked. */
 const pixelsAtOnce = 16_384;
 
