@@ -101,7 +101,9 @@ describe('the package in an empty folder', () => {
     const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'client-zip', 'rate-limiter-flexible'];
     expect(host).toContain(`needs packages that are not installed: ${needed.join(', ')}. Install them: npm install @agendajs/`);
     expect(serve).toContain(`needs packages that are not installed: ${needed.join(', ')}. Install them: npm install @agendajs/`);
-    expect(database).toMatch(/mongodb-memory-server: the package is not installed \(npm install mongodb-memory-server@\d+\)/);
+    expect(database).toMatch(
+      /mongodb-memory-server: the package mongodb-memory-server is not installed \(npm install mongodb-memory-server@\d+\)/,
+    );
     // The others: files in buckets, pictures of further formats, a database that is downloaded, slides that OpenSlide reads, images on the earth, and numbers for Prometheus.
     const pictures = ['jxl-oxide-wasm', 'lerc', 'libheif-js'];
     const others = [

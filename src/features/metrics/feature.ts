@@ -7,6 +7,7 @@ import type { Feature } from '../feature.js';
 import { jobStatus } from '../jobs/job-status.js';
 import type { JobStore } from '../jobs/jobs.js';
 import { CountedTiles } from '../caches/counted-tiles.js';
+import { notInstalled } from '../../optional-packages.js';
 
 interface MetricsNeeds {
   core: Core;
@@ -24,9 +25,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     const register = options.metrics;
     if (register === undefined) return { offers: { observe: undefined } };
     const { Counter, Gauge, Histogram } = await import('prom-client').catch((cause: unknown) => {
-      throw new InvalidHostError('install: metrics need the package prom-client. Install it: npm install prom-client@15', {
-        cause,
-      });
+      throw new InvalidHostError(`install: no metrics can be collected: ${notInstalled('prom-client')}.`, { cause });
     });
     // The registry comes from prom-client. The option has a smaller type, so that the types of this package do not depend on
     // prom-client.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cacheDirectory } from './cache-directory.js';
 import { finish, startChild } from './child.js';
 import type { DatabaseOptions } from './database-options.js';
-import { installCommand, isInstalled } from '../packages.js';
+import { isInstalled, notInstalled } from '../../optional-packages.js';
 
 /** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
@@ -26,7 +26,7 @@ MongoBinary.getPath(JSON.parse(process.argv[2])).then(
 /** Path of a `mongod` that mongodb-memory-server has downloaded, now or earlier. */
 export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'report' | 'signal'>): Promise<string> {
   const name = 'mongodb-memory-server';
-  if (!isInstalled(name)) throw new Error(`the package is not installed (${installCommand([name])})`);
+  if (!isInstalled(name)) throw new Error(notInstalled(name));
   const library = createRequire(import.meta.url).resolve(name);
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });

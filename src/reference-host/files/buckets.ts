@@ -1,4 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import { LargeImageError } from '../../index.js';
+import { notInstalled } from '../../optional-packages.js';
 import type { Bucket } from '../../s3/index.js';
 
 /** Buckets of the store in the SDK's environment variables. Each is opened when its first file is read. */
@@ -18,7 +20,11 @@ export class Buckets {
   }
 
   async #connect(): Promise<S3Client> {
-    const { S3Client } = await import('@aws-sdk/client-s3');
+    const { S3Client } = await import('@aws-sdk/client-s3').catch((cause: unknown) => {
+      throw new LargeImageError('unavailable', `Files in buckets cannot be read: ${notInstalled('@aws-sdk/client-s3')}.`, {
+        cause,
+      });
+    });
     const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION } = this.env;
     const endpoint = AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL;
     return new S3Client({

@@ -1,10 +1,12 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { Types } from 'mongoose';
 import type { WebSocket } from 'ws';
-import { toWire } from '../../larger-host.js';
+import { checkedPrefix, toWire } from '../../larger-host.js';
 import { verifyToken, userScope } from '../accounts/tokens/tokens.js';
 import type { HostContext } from '../context.js';
 import type { Upgrading } from '../http/upgrades.js';
-import { isInstalled } from '../packages.js';
+import { isInstalled, notInstalled } from '../../optional-packages.js';
 import { newNotifications } from './notifications.js';
 
 /**
@@ -22,25 +24,43 @@ const maxSockets = 50;
 
 /**
  * Sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5 do not use the event stream.
- * Without the package `ws` it takes over no connection.
+ * Without the package `ws` the answer is 501.
  */
 export async function notificationSockets(context: HostContext): Promise<Upgrading> {
-  if (!isInstalled('ws')) return () => false;
+  const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
+  const isMeant = ({ headers, url = '' }: IncomingMessage): boolean => {
+    if (headers.upgrade?.toLowerCase() !== 'websocket' || context.closing.aborted) return false;
+    const asked = url.split('?', 1)[0]!;
+    // A proxy may have left its own path before that of the server (`core.server_root`).
+    return asked.endsWith(path) && checkedPrefix(asked.slice(0, -path.length)) !== null;
+  };
+  if (!isInstalled('ws')) return (request, socket) => isMeant(request) && refuse(socket);
   const { WebSocketServer } = await import('ws');
   const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
   const open = new Map<string, number>();
-  const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
   return (request, socket, head) => {
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return false;
-    const [asked = '', query = ''] = (request.url ?? '').split('?', 2);
-    if (asked !== path || context.closing.aborted) return false;
+    if (!isMeant(request)) return false;
+    const [, query = ''] = request.url!.split('?', 2);
     const token = new URLSearchParams(query).get('token');
     sockets.handleUpgrade(request, socket, head, (opened) => void send(context, opened, { token, open }));
     return true;
   };
 }
 
-/** Sends messages until the client disconnects, the token ends, or the host closes. */
+/** Says that web sockets need a package. */
+function refuse(socket: Duplex): true {
+  const body = JSON.stringify({ message: `There are no web sockets here: ${notInstalled('ws')}.`, type: 'rest' });
+  const head = [
+    'HTTP/1.1 501 Not Implemented',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return true;
+}
+
+/** Sends messages until the client goes, the token ends, or the host closes. */
 async function send(
   context: HostContext,
   socket: WebSocket,

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { notInstalled } from '../../optional-packages.js';
 
 /** A raster in LERC, and its properties according to the file. */
 export interface LercTask {
@@ -34,7 +35,7 @@ async function load(): Promise<Lerc> {
   try {
     library = require('lerc') as Lerc;
   } catch {
-    throw new Error('the package lerc is not installed (npm install lerc)');
+    throw new Error(notInstalled('lerc'));
   }
   await library.load({ locateFile: () => require.resolve('lerc/lerc-wasm.wasm') });
   return library;

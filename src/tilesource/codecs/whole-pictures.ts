@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { limitedWasm } from './threads/limited-wasm.js';
+import { notInstalled } from '../../optional-packages.js';
 
 /** A picture that a library decodes as a whole. */
 export interface PictureTask {
@@ -63,7 +64,7 @@ function optionalFile(path: string): string {
     return require.resolve(path);
   } catch {
     const [name] = path.split('/');
-    throw new Error(`the package ${name} is not installed (npm install ${name})`);
+    throw new Error(notInstalled(name!));
   }
 }
 

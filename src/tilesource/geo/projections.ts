@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { notInstalled } from '../../optional-packages.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
 import { codeOf, completed, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
 import type { Point } from './georeference.js';
@@ -14,8 +15,7 @@ interface GeoKeysToProj4 {
   toProj4(keys: GeoKeys): KeyDefinition;
 }
 
-const missing =
-  'Projections need the packages proj4 and geotiff-geokeys-to-proj4, which are not installed: npm install proj4 geotiff-geokeys-to-proj4';
+const missing = () => `Projections cannot be computed: ${notInstalled('proj4', 'geotiff-geokeys-to-proj4')}.`;
 
 /** Loads a package; `null` if it is not installed. */
 function optional<T>(load: () => T): T | null {
@@ -41,6 +41,13 @@ function libraries(): Libraries | null {
     loaded = proj4 === null || geoKeys === null ? null : { proj4, geoKeys };
   }
   return loaded;
+}
+
+/** @throws TileSourceError that names the packages, when they are not installed. Without them no image has a projection to compute with. */
+export function requireProjections(): Libraries {
+  const found = libraries();
+  if (found === null) throw new TileSourceError(missing());
+  return found;
 }
 
 /** The definition for proj4 of the projection that GeoTIFF keys describe; `null` if it is unknown or the packages are not installed. */
@@ -79,8 +86,7 @@ export function projectionNamed(name: string): string | null {
   }
   const code = /^epsg:(\d{1,6})$/i.exec(text)?.[1];
   if (code === undefined) return null;
-  const found = libraries();
-  if (found === null) throw new TileSourceError(missing);
+  requireProjections();
   const number = Number(code);
   const projected = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: number });
   const known = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: number });
@@ -94,8 +100,7 @@ export type Transformer = (point: Point) => Point;
 /** @throws BadValueError for a definition that proj4 does not understand; TileSourceError if proj4 is not installed. */
 export function transformer(from: string, to: string): Transformer {
   if (from === to) return (point) => point;
-  const found = libraries();
-  if (found === null) throw new TileSourceError(missing);
+  const found = requireProjections();
   let conversion: ReturnType<Proj4>;
   try {
     conversion = found.proj4(from, to);

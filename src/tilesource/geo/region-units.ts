@@ -1,7 +1,7 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
 import type { RegionBounds } from '../region-plan.js';
 import { inverseOf, toModel, type GeoReference, type Point } from './georeference.js';
-import { isGeographic, projectionNamed, transformer } from './projections.js';
+import { isGeographic, projectionNamed, requireProjections, transformer } from './projections.js';
 
 interface Located {
   sizeX: number;
@@ -20,7 +20,10 @@ function projectionOf(units: string | undefined, geo: GeoReference | undefined):
   const named = isOwn ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
   if (named === null) return null;
   if (geo === undefined) throw new BadValueError(`Invalid units '${units}': the image is not georeferenced`);
-  if (geo.proj4 === null && !isOwn) throw new TileSourceError('The projection of this image is not supported.');
+  if (geo.proj4 === null && !isOwn) {
+    requireProjections();
+    throw new TileSourceError('The projection of this image is not supported.');
+  }
   return named;
 }
 

@@ -9,6 +9,7 @@ import { averageSamples, largestFloat } from '../pyramid/average.js';
 import { hasAlpha } from '../render/pixels.js';
 import { inverseOf, type Bounds, type GeoReference, type Point } from './georeference.js';
 import { halfWorld, positionOnMap, type MapPosition } from './map-position.js';
+import { requireProjections } from './projections.js';
 
 const tileSide = 256;
 const maxLevels = 28;
@@ -37,6 +38,7 @@ export function requireWebMercator(projection: string): void {
 
 /** @throws TileSourceError for an image that is not georeferenced, or is not on the map. */
 export function projectToWebMercator(source: TileSource): ProjectedSource {
+  requireProjections();
   const { metadata } = source;
   const { geo } = metadata;
   if (geo === undefined || geo.proj4 === null) {

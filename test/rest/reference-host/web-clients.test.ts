@@ -152,8 +152,8 @@ describe('requests of web clients outside the image API', () => {
   });
 
   /** A web socket as Girder's web client opens it, what it has been sent, and with what it was closed. */
-  function socketOf(query: string) {
-    const socket = new WebSocket(`${started.url.replace('http', 'ws')}/notifications/me${query}`);
+  function socketOf(query: string, prefix = '') {
+    const socket = new WebSocket(`${started.url.replace('http', 'ws')}${prefix}/notifications/me${query}`);
     const heard: { type: string; data: unknown }[] = [];
     socket.on('message', (text) => heard.push(JSON.parse((text as Buffer).toString()) as (typeof heard)[number]));
     const closed = new Promise<[number, string]>((resolve, reject) => {
@@ -199,6 +199,30 @@ describe('requests of web clients outside the image API', () => {
       await started.host.host.notify!({ userId: someone.id!, type: 'progress', data: {} });
       return heard.length > 0;
     });
+  });
+
+  it.each(['/images', '/a/b'])('sends messages by web socket when a proxy leaves the path %s before its own', async (prefix) => {
+    const someone = await started.register(`below${prefix.replaceAll('/', '')}`);
+    const { heard } = socketOf(`?token=${someone.token}`, prefix);
+    await until('a message has come', async () => {
+      await started.host.host.notify!({ userId: someone.id!, type: 'progress', data: {} });
+      return heard.length > 0;
+    });
+  });
+
+  it('streams events below core.server_root', async () => {
+    const someone = await started.register('streaming');
+    await started.host.settings.set('core.server_root', 'https://host.example/images');
+    try {
+      const over = new AbortController();
+      const answer = await fetch(`${started.url}/images/api/v1/notification/stream?token=${someone.token}`, {
+        signal: over.signal,
+      });
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/event-stream')]);
+      over.abort();
+    } finally {
+      await started.host.settings.set('core.server_root', '');
+    }
   });
 
   it('closes with open web sockets, and leaves nobody waiting', async () => {

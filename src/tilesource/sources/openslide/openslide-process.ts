@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { leaveSignalsToParent } from '../../process/child-signals.js';
 import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
+import { notInstalled } from '../../../optional-packages.js';
 
 const require = createRequire(import.meta.url);
 
@@ -33,7 +34,7 @@ class Library {
     try {
       this.#koffi = require('koffi') as Koffi;
     } catch {
-      throw new Error('the package koffi is not installed (npm install koffi)');
+      throw new Error(notInstalled('koffi'));
     }
     const given = process.env.OPENSLIDE_LIBRARY;
     const names = given === undefined || given === '' ? libraryNames : [given];

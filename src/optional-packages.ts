@@ -1,0 +1,28 @@
+/** Packages that only some servers need: optional peers, which are imported when a request needs them. */
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+
+/** Whether a package is installed where this module can import it. */
+export function isInstalled(name: string): boolean {
+  try {
+    require.resolve(name);
+    return true;
+  } catch (error) {
+    // An installed package may have no entry for `require`, but only one for `import`.
+    return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND';
+  }
+}
+
+/** The command `npm install …` for packages, in the versions that this package works with. */
+export function installCommand(names: readonly string[]): string {
+  const { peerDependencies } = require('express-large-image/package.json') as { peerDependencies: Record<string, string> };
+  const majorOf = (name: string) => /\d+/.exec(peerDependencies[name] ?? '')?.[0] ?? 'latest';
+  return `npm install ${names.map((name) => `${name}@${majorOf(name)}`).join(' ')}`;
+}
+
+/** Says in an error that packages are missing, and how they are installed: `the package lerc is not installed (npm install lerc@4)`. */
+export function notInstalled(...names: string[]): string {
+  const these = names.length === 1 ? `package ${names[0]} is` : `packages ${names.join(' and ')} are`;
+  return `the ${these} not installed (${installCommand(names)})`;
+}

@@ -1,0 +1,105 @@
+import Module from 'node:module';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta: Record<string, { optional?: boolean }>;
+};
+const optional = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional === true);
+
+type Resolve = (request: string, ...rest: unknown[]) => string;
+const loader = Module as unknown as { _resolveFilename: Resolve };
+const resolve = loader._resolveFilename;
+beforeAll(() => {
+  vi.resetModules();
+  loader._resolveFilename = (request, ...rest) => {
+    if (!optional.some((name) => request === name || request.startsWith(`${name}/`)))
+      return resolve.call(Module, request, ...rest);
+    throw Object.assign(new Error(`Cannot find module '${request}'`), { code: 'MODULE_NOT_FOUND' });
+  };
+});
+afterAll(() => {
+  loader._resolveFilename = resolve;
+});
+
+/** The message of the error with which work fails. */
+async function failure(work: () => unknown): Promise<string> {
+  try {
+    await work();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('It did not fail.');
+}
+
+const source = (path: string) => readFileSync(join(root, 'src', path), 'utf8');
+const projections = async () => {
+  const { projectToWebMercator } = await import('../../../src/tilesource/geo/web-mercator.js');
+  return failure(() => projectToWebMercator({ metadata: {} } as never));
+};
+const referenceHost = async () => {
+  const { requirePackages } = await import('../../../src/reference-host/packages.js');
+  return failure(requirePackages);
+};
+/** What is said where a package is missing. Programs that run in processes of their own, and packages that are imported, are read. */
+const places: Record<string, () => string | Promise<string>> = {
+  proj4: projections,
+  'geotiff-geokeys-to-proj4': projections,
+  async lerc() {
+    const { decodeLerc } = await import('../../../src/tilesource/codecs/lerc.js');
+    return failure(() => decodeLerc({} as never));
+  },
+  async 'jxl-oxide-wasm'() {
+    const { jxlDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
+    return failure(jxlDecoder);
+  },
+  async 'libheif-js'() {
+    const { heifDecoder } = await import('../../../src/tilesource/codecs/whole-pictures.js');
+    return failure(heifDecoder);
+  },
+  koffi: () => installed('koffi', source('tilesource/sources/openslide/openslide-process.ts')),
+  'prom-client': () => installed('prom-client', source('reference-host/system/operation.routes.ts')),
+  async '@aws-sdk/client-s3'() {
+    const { requireBuckets } = await import('../../../src/reference-host/start/content/own-buckets.js');
+    return failure(() => requireBuckets([{ bucket: 'b', prefix: '' }], new AbortController().signal));
+  },
+  async 'mongodb-memory-server'() {
+    const { downloadMongod } = await import('../../../src/reference-host/database/downloaded-mongod.js');
+    return failure(() => downloadMongod({ env: {} }));
+  },
+  async ws() {
+    const { notificationSockets } = await import('../../../src/reference-host/notifications/web-sockets.js');
+    const upgrading = await notificationSockets({ apiRoot: '/api/v1', closing: { aborted: false } } as never);
+    let sent = '';
+    const request = { headers: { upgrade: 'websocket' }, url: '/notifications/me?token=a' };
+    const socket = { end: (text: string) => (sent = text) };
+    expect(upgrading(request as never, socket as never, Buffer.alloc(0))).toBe(true);
+    expect(sent).toMatch(/^HTTP\/1\.1 501 /);
+    return sent;
+  },
+  '@agendajs/mongo-backend': referenceHost,
+  '@node-rs/argon2': referenceHost,
+  'client-zip': referenceHost,
+  'rate-limiter-flexible': referenceHost,
+};
+
+/** The message that a file of the sources makes up for a package. */
+async function installed(name: string, text: string): Promise<string> {
+  expect(text).toContain(`notInstalled('${name}')`);
+  const { notInstalled } = await import('../../../src/optional-packages.js');
+  return notInstalled(name);
+}
+
+it.each(optional)('names %s with the command that installs it when it is missing', async (name) => {
+  const [, major] = /(\d+)/.exec(peerDependencies[name]!)!;
+  expect(await places[name]!()).toMatch(new RegExp(`npm install .*\\b${name.replace('@', '')}@${major}\\b`));
+});
+
+it('has the command in one place', () => {
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  expect(files.filter((name) => /['"`(]npm install/.test(source(name)))).toEqual(['optional-packages.ts']);
+});
