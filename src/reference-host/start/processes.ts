@@ -13,10 +13,16 @@ export interface ServingAt {
 type Report =
   | ({ kind: 'serving' } & ServingAt)
   | { kind: 'restart' }
-  /** Requests the metrics of all processes. */
-  | { kind: 'metrics'; id: number };
-/** Messages to a serving process. */
-type Order = { kind: 'stop' | 'restart' } | { kind: 'metrics'; id: number; text?: string; error?: string };
+  /** Asks for the numbers of all processes. */
+  | { kind: 'metrics'; id: number }
+  /** The numbers of this process. */
+  | { kind: 'numbers'; id: number; numbers: object | null };
+/** To a process that serves. */
+type Order =
+  | { kind: 'stop' | 'restart' }
+  | { kind: 'metrics'; id: number; text?: string; error?: string }
+  /** Asks for the numbers of the process. */
+  | { kind: 'numbers'; id: number };
 
 /** Environment variable of the one process that creates the administrator and the example, and registers files. */
 const fillingVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
@@ -25,6 +31,8 @@ const fillingVariable = 'EXPRESS_LARGE_IMAGE_FILLS';
  */
 const shortestDelayMs = 500;
 const longestDelayMs = 30_000;
+/** The numbers of a process that does not answer within this time are left out, in milliseconds. */
+const numbersWithinMs = 3000;
 
 /** Options of {@link ServingProcesses}. */
 export interface ServingProcessesOptions {
@@ -32,8 +40,8 @@ export interface ServingProcessesOptions {
   /** Added to the environment of each process. */
   env: Readonly<Record<string, string>>;
   report(text: string): void;
-  /** The metrics of all processes for Prometheus. */
-  metrics(): Promise<string>;
+  /** Adds up the numbers of the processes for Prometheus. */
+  metrics(numbers: object[]): Promise<string>;
 }
 
 /**
@@ -44,6 +52,10 @@ export class ServingProcesses {
   readonly #delays = new AbortController();
   /** Whether the first process serves. From then on, processes that end are replaced. */
   #isServing = false;
+  /** Only processes that have come to serve are asked for their numbers, because the others cannot answer yet. */
+  readonly #serving = new Set<Worker>();
+  readonly #asked = new Map<number, (numbers: object | null) => void>();
+  #lastId = 0;
 
   constructor(private readonly options: ServingProcessesOptions) {}
 
@@ -86,11 +98,13 @@ export class ServingProcesses {
       worker.on('message', (message: Report) => {
         if (message.kind !== 'serving') return;
         serving = message;
+        this.#serving.add(worker);
         resolve(serving);
       });
       worker.once('exit', () => resolve(null));
     });
     worker.once('exit', (code, signal) => {
+      this.#serving.delete(worker);
       if (!this.#isServing) return;
       this.options.report(`Process ${worker.process.pid} has ended (${signal ?? code}); another takes its place.`);
       const next = serving === null ? Math.min(delayMs * 2, longestDelayMs) : shortestDelayMs;
@@ -108,11 +122,25 @@ export class ServingProcesses {
     } else if (message.kind === 'metrics') {
       const { id } = message;
       try {
-        send(from, { kind: 'metrics', id, text: await this.options.metrics() });
+        const numbers = await Promise.all([...this.#serving].map((worker) => this.#numbersOf(worker)));
+        send(from, { kind: 'metrics', id, text: await this.options.metrics(numbers.filter((each) => each !== null)) });
       } catch (error) {
         send(from, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
       }
+    } else if (message.kind === 'numbers') {
+      this.#asked.get(message.id)?.(message.numbers);
+      this.#asked.delete(message.id);
     }
+  }
+
+  /** `null` for a process that does not answer. */
+  async #numbersOf(worker: Worker): Promise<object | null> {
+    const id = ++this.#lastId;
+    const answered = new Promise<object | null>((resolve) => this.#asked.set(id, resolve));
+    send(worker, { kind: 'numbers', id });
+    const numbers = await Promise.race([answered, wait(numbersWithinMs, null, { ref: false })]);
+    this.#asked.delete(id);
+    return numbers;
   }
 }
 
@@ -125,6 +153,7 @@ function send(worker: Worker, order: Order): void {
 export class OneOfSeveral {
   readonly #asked = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;
+  #numbers: () => Promise<object | null> = async () => null;
 
   /** `null` in a process that is not watched. */
   static here(orders: { stop(): void; restart(): void }): OneOfSeveral | null {
@@ -133,12 +162,23 @@ export class OneOfSeveral {
 
   private constructor(orders: { stop(): void; restart(): void }) {
     process.on('message', (order: Order) => {
-      if (order.kind === 'stop' || order.kind === 'restart') orders[order.kind]();
+      if (order.kind === 'numbers') void this.#tellNumbers(order.id);
       else if (order.kind === 'metrics') this.#answer(order);
+      else orders[order.kind]();
     });
   }
 
-  /** Whether this process creates the administrator and the example. */
+  /** Called with the function that reads the numbers of this process. */
+  countWith(numbers: () => Promise<object>): void {
+    this.#numbers = numbers;
+  }
+
+  async #tellNumbers(id: number): Promise<void> {
+    const numbers = await this.#numbers().catch(() => null);
+    this.#say({ kind: 'numbers', id, numbers });
+  }
+
+  /** Whether it is this process that makes administrator and example. */
   get fills(): boolean {
     return process.env[fillingVariable] !== undefined;
   }

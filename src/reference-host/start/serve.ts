@@ -9,7 +9,7 @@ import { listen } from './listen.js';
 import type { Hosting } from './hosting.js';
 import { survivePrinting } from './log.js';
 import { readOptions, UsageError, type StartOptions } from './options.js';
-import { isInstalled } from '../packages.js';
+import { isInstalled } from '../../optional-packages.js';
 import { OneOfSeveral, ServingProcesses } from './processes.js';
 import { progressDisplay } from './progress.js';
 
@@ -76,12 +76,13 @@ async function watchOver(options: StartOptions): Promise<void> {
   if (options.port !== 0) await (await listen(options.host, options.port)).close();
   display.line(`express-large-image ${version} is starting in ${options.processes} processes`);
   const database = await openDatabase(options);
-  const numbers = isInstalled('prom-client') ? new (await import('prom-client')).AggregatorRegistry() : null;
+  const client = isInstalled('prom-client') ? await import('prom-client') : null;
   const processes = new ServingProcesses({
     count: options.processes,
     env: { MONGODB_URI: database.uri },
     report: (text) => display.line(text),
-    metrics: async () => (await numbers?.clusterMetrics()) ?? '',
+    // Its own collection of numbers waits for processes that are starting, and then fails.
+    metrics: async (numbers) => (await client?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
   });
   await closers.add('processes', () => processes.stop());
   stopping.signal.throwIfAborted();
