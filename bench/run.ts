@@ -18,6 +18,7 @@ const benches: Readonly<Record<string, string>> = {
   'sample-kinds': 'sample-kinds.ts',
   inks: 'inks.ts',
   costly: 'costly.ts',
+  registering: 'registering/registering.ts',
 };
 
 const name = process.argv[2] ?? '';

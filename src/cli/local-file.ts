@@ -18,11 +18,19 @@ const maxDepth = 4;
  * @throws TileSourceError that says why no source reads the file
  */
 export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource; opensInConversion: boolean }> {
-  const logger = { warn: printWarning };
-  const installed = await findTileSources(process.cwd(), { logger });
-  const registry = new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
+  registryHere ??= findRegistry();
+  const registry = await registryHere;
   const opened = await registry.open(localInput(path, registry));
   return { ...opened, opensInConversion: registry.get(opened.name)?.opensInConversion === true };
+}
+
+/** Looking for installed sources takes far longer than opening a file, so it is done once. */
+let registryHere: Promise<TileSourceRegistry> | null = null;
+
+async function findRegistry(): Promise<TileSourceRegistry> {
+  const logger = { warn: printWarning };
+  const installed = await findTileSources(process.cwd(), { logger });
+  return new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
 }
 
 /** Prints an error inside a source, for its author. */

@@ -14,6 +14,12 @@ import type { NotificationFeed } from './notifications/notification-feed.js';
 import type { ProcessLife } from './upkeep/process-life.js';
 import type { CoreSettings } from './system/settings.js';
 
+/** Where a data folder is, as far as the database knows it. */
+export interface DataFolder {
+  root: string | null;
+  machine: string | null;
+}
+
 /** Everything that the services and routes of one host use. Hosts share none of it. */
 export interface HostContext {
   models: Models;
@@ -35,6 +41,8 @@ export interface HostContext {
   signInLimits: SignInLimits;
   /** The id of the data directory in the API. */
   storeId: Types.ObjectId;
+  /** The data folder that the database belongs to, if that is another one than `store`. Nothing in either of them is swept then. */
+  otherFolder: DataFolder | null;
   startDate: Date;
   /** Aborted when the host closes, which ends open event streams. */
   closing: AbortSignal;

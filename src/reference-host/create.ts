@@ -12,7 +12,7 @@ import { openAgendaBackend } from './database/agenda-backend.js';
 import { whileDatabaseIsAway } from './database/while-away.js';
 import { hostDirectory } from './access/directory.js';
 import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
-import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
+import { registerFileInPlace } from './files/in-place.js';
 import { OpenReplies } from './http/open-replies.js';
 import { createPatientServer } from './http/server-timeouts.js';
 import { offerUpgrades, type Upgrading } from './http/upgrades.js';
@@ -46,8 +46,8 @@ export interface ReferenceHost {
   routes: readonly RouteOutline[];
   /** Everything that the services of the reference host use. */
   context: HostContext;
-  /** Makes an item from a file on this machine, without copying it. */
-  registerFileInPlace(file: InPlaceFile): ReturnType<typeof registerFileInPlace>;
+  /** Makes an item whose file is a file on this machine, without copying it. */
+  registerFileInPlace(file: Parameters<typeof registerFileInPlace>[1]): ReturnType<typeof registerFileInPlace>;
   /** Opens a port, by default any on 127.0.0.1, until `close`. */
   listen(options?: { port?: number; host?: string }): Promise<{ server: Server; url: string }>;
   /**

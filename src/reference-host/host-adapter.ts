@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises';
 import { Types } from 'mongoose';
 import type { Caller, Host, HostAccess, HostAuth, HostFiles, StoredDocument } from '../index.js';
 import type { HostContext } from './context.js';
@@ -68,7 +69,15 @@ export function hostCreateItem(context: HostContext): NonNullable<Host['createIt
 export function hostFiles(context: HostContext): HostFiles {
   return {
     async localPath(file) {
-      return localPathOf(context, asFile(file));
+      const path = localPathOf(context, asFile(file));
+      // A path without a file says that the bytes are lost. In another folder than that of the database they are only elsewhere.
+      if (path !== null && context.otherFolder !== null && asFile(file).storage.kind === 'stored') {
+        return access(path).then(
+          () => path,
+          () => null,
+        );
+      }
+      return path;
     },
     read: (file, range, options) => readFile(context, asFile(file), range, options?.signal),
     async create(file, content, options) {

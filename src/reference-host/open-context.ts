@@ -1,10 +1,11 @@
 import { Mongoose, Types, type Connection } from 'mongoose';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { HostLogger, Installation } from '../index.js';
 import { PasswordHasher } from './accounts/sign-in/passwords.js';
 import { SignInLimits } from './accounts/sign-in/sign-in-limits.js';
 import { repairFirstUser } from './accounts/users/first-user.js';
-import type { HostContext } from './context.js';
+import type { DataFolder, HostContext } from './context.js';
 import type { ReferenceHostOptions } from './options.js';
 import { watchEndedConnections } from './database/ended-connections.js';
 import { isDuplicateKey } from './duplicate-key.js';
@@ -58,6 +59,8 @@ export async function openContext(
   const store = new ByteStore(resolve(options.dataDirectory));
   const storeId = await idOfStore(models);
   await store.prepare(storeId.toHexString());
+  const otherFolder = await findOtherFolder(models, store, storeId);
+  if (otherFolder !== null) logger.error({ folder: store.root, belongsTo: otherFolder }, 'Host:OtherDataFolder');
 
   const buckets = new Buckets();
   undo.push(() => buckets.close());
@@ -96,6 +99,7 @@ export async function openContext(
       logger,
     }),
     storeId,
+    otherFolder,
     startDate: new Date(),
     closing: closing.signal,
     rescan: null,
@@ -123,6 +127,20 @@ async function connect(mongoose: Mongoose, uri: string, undo: (() => Promise<unk
 function timesFor(uri: string): Partial<typeof databaseTimes> {
   const isOpen = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
   return Object.fromEntries(Object.entries(databaseTimes).filter(isOpen));
+}
+
+/** The data folder that the database belongs to, if it is another one than this; `null` if it is this one. The first folder that is used is recorded. */
+async function findOtherFolder({ hostState }: Models, store: ByteStore, id: Types.ObjectId): Promise<DataFolder | null> {
+  const folder = await store.identity(id.toHexString());
+  const place = { root: store.root, machine: hostname() };
+  if (folder !== null) {
+    await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder, ...place } });
+    // A folder that was moved has the same id.
+    const own = await hostState.updateOne({ _id: 'store', folder }, { $set: place });
+    if (own.matchedCount > 0) return null;
+  }
+  const { root, machine } = (await hostState.findById('store').lean()) ?? {};
+  return { root: root ?? null, machine: machine ?? null };
 }
 
 async function idOfStore({ hostState }: Models): Promise<Types.ObjectId> {

@@ -9,7 +9,7 @@ export const answerMs = 20_000;
  */
 export function inTime<T>(
   work: Promise<T>,
-  { answer, failed, ms = answerMs }: { answer: () => T; failed: (error: unknown) => void; ms?: number },
+  { answer, failed, ms = answerMs }: { answer: () => T | Promise<T>; failed: (error: unknown) => void; ms?: number },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let isLate = false;

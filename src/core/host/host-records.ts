@@ -71,6 +71,7 @@ export class HostRecords {
   readonly #files: AnyModel;
   readonly #itemById = grouped((ids: readonly string[]) => byIds(this.#items, ids));
   readonly #fileById = grouped((ids: readonly string[]) => byIds(this.#files, ids));
+  readonly #filesByItem = grouped((items: readonly ItemRecord[]) => this.#filesOfItems(items));
   readonly #folders: AnyModel;
   readonly #extension: SchemaExtension;
 
@@ -278,11 +279,17 @@ export class HostRecords {
 
   /** The ordinary files of an item, oldest first. */
   async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
-    const docs = await this.#files
-      .find({ [this.#fields.file.itemId]: item.doc._id })
-      .sort({ _id: 1 })
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => this.fileOf(doc));
+    return this.#filesByItem(item);
+  }
+
+  async #filesOfItems(items: readonly ItemRecord[]): Promise<FileRecord[][]> {
+    const [only] = items;
+    const ofItems = only !== undefined && items.length === 1 ? only.doc._id : { $in: items.map(({ doc }) => doc._id) };
+    const query = this.#files.find({ [this.#fields.file.itemId]: ofItems }).sort({ _id: 1 });
+    const files = (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.fileOf(doc));
+    const byItem = new Map(items.map(({ id }) => [id, [] as FileRecord[]]));
+    for (const file of files) byItem.get(file.itemId ?? '')?.push(file);
+    return items.map(({ id }) => byItem.get(id)!);
   }
 
   /** The items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */

@@ -73,21 +73,21 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes a path from the files that items of a folder wait for. @returns the updated items that waited for it. */
-  async arrived(folder: FolderRecord, path: string): Promise<ItemRecord[]> {
+  /** Removes paths from the files that items of a folder wait for. @returns the items that waited for one of them, as they are then. */
+  async arrived(folder: FolderRecord, paths: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const missing = `${waitingField}.missing`;
     const inFolder = { [fields.item.folderId]: folder.doc._id };
     const changed: ItemRecord[] = [];
     const waiting = await items
-      .find({ ...inFolder, [missing]: { $in: [path, '*'] } }, { _id: 1 })
+      .find({ ...inFolder, [missing]: { $in: [...paths, '*'] } }, { _id: 1 })
       .limit(maxConcerned)
       .lean<StoredDocument[]>();
     for (const { _id } of waiting) {
       const doc = await items
         .findOneAndUpdate(
           { _id, [missing]: { $exists: true } },
-          { $pull: { [missing]: path } },
+          { $pull: { [missing]: { $in: [...paths] } } },
           { returnDocument: 'after', ...durable },
         )
         .lean<StoredDocument>();

@@ -1,3 +1,4 @@
+import { grouped } from '../../core/database/grouped.js';
 import type { HostLogger } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
@@ -22,7 +23,13 @@ interface FollowerParts {
   };
 }
 
-/** Keeps images that consist of several files of a folder in step with these files. */
+/** A file that was added, changed or removed; `null` if its item was removed. */
+interface Change {
+  item: ItemRecord;
+  file: FileRecord | null;
+}
+
+/** Keeps images that are made of several files of a folder in step with these files. */
 export class FolderFollowers {
   constructor(private readonly parts: FollowerParts) {}
 
@@ -32,26 +39,53 @@ export class FolderFollowers {
    * @param file `null` if the item was removed with all its files.
    */
   async changed(item: ItemRecord, file: FileRecord | null): Promise<void> {
+    await this.#changedTogether({ item, file });
+    if (file !== null) for (const waiting of await this.#ownWaiting(item, file)) await this.parts.images.retry(waiting);
+  }
+
+  /** Files that arrive together, such as those of a served folder, become images one after the other within some milliseconds. */
+  readonly #changedTogether = grouped(
+    async (changes: readonly Change[]) => {
+      const byFolder = new Map<string, Change[]>();
+      for (const change of changes) {
+        const { folderId } = change.item;
+        byFolder.set(folderId, [...(byFolder.get(folderId) ?? []), change]);
+      }
+      for (const [folderId, some] of byFolder) await this.#changedIn(folderId, some);
+      return changes.map(() => null);
+    },
+    { pauseMs: 50 },
+  );
+
+  /** Updates the images that are made of files of one folder. */
+  async #changedIn(folderId: string, changes: readonly Change[]): Promise<void> {
     const { records, images, logger } = this.parts;
     const sources = this.parts.registry.readingFolders();
-    const paths = file === null ? [item.name] : pathsOf(item, file);
+    const changed = changes.map(({ item, file }) => ({ item, file, paths: file === null ? [item.name] : pathsOf(item, file) }));
+    const arrived = changed.flatMap(({ file, paths }) => (file === null ? [] : paths));
     let below = '';
-    for (const folder of await records.contents.ancestry(item.folderId, maxFolders)) {
-      for (const path of file === null ? [] : paths) {
-        for (const waiting of await this.parts.dependants.arrived(folder, below + path)) {
-          this.parts.items.forget(waiting.id);
-          if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
-        }
+    for (const folder of await records.contents.ancestry(folderId, maxFolders)) {
+      const waited =
+        arrived.length === 0
+          ? []
+          : await this.parts.dependants.arrived(
+              folder,
+              arrived.map((path) => below + path),
+            );
+      for (const waiting of waited) {
+        this.parts.items.forget(waiting.id);
+        if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
       }
       for (const served of await this.parts.dependants.served(folder, [...sources.keys()])) {
-        const isApart = served.id === item.id || !paths.some((path) => this.#mayHold(served, below + path));
-        if (isApart) continue;
-        logger.debug({ itemId: served.id, partOf: item.id }, 'LargeImage:Parts:Changed');
+        const part = changed.find(
+          ({ item, paths }) => served.id !== item.id && paths.some((path) => this.#mayHold(served, below + path)),
+        );
+        if (part === undefined) continue;
+        logger.debug({ itemId: served.id, partOf: part.item.id }, 'LargeImage:Parts:Changed');
         await images.changeRevision(served);
       }
       below = `${folder.name}/${below}`;
     }
-    if (file !== null) for (const waiting of await this.#ownWaiting(item, file)) await images.retry(waiting);
   }
 
   /** The item itself, if it waits for this file. */

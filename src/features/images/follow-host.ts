@@ -69,13 +69,11 @@ export class HostFollower {
 
   /** Makes an item a large image of the first file that a source reads. Files that read the others of the item are tried first. */
   async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
-    const main = await this.#mainFilesOf(item);
-    const others = main.filter(({ id }) => id !== file.id);
-    for (const candidate of others.length < main.length ? [file, ...others] : [...main, file]) {
+    const others = await this.#mainFilesOf(item, file);
+    for (const candidate of others.length > 0 && !this.#isMain(file) ? [...others, file] : [file, ...others]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       try {
-        await this.parts.marking.create(item, candidate);
-        await this.parts.series.join(item.id);
+        await this.parts.series.join(await this.parts.marking.create(item, candidate));
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
@@ -87,11 +85,14 @@ export class HostFollower {
     }
   }
 
-  /** Up to {@link maxMainFiles} files of an item whose formats read the other files. Other pictures only accompany such a file. */
-  async #mainFilesOf(item: ItemRecord): Promise<FileRecord[]> {
-    const { records, registry } = this.parts;
-    const files = await records.filesOfItem(item);
-    return files.filter((file) => registry.candidates(file)[0]?.readsCompanions === true).slice(0, maxMainFiles);
+  /** Up to {@link maxMainFiles} files of an item, except one, whose formats read the other files. Other pictures only accompany such a file. */
+  async #mainFilesOf(item: ItemRecord, but?: FileRecord): Promise<FileRecord[]> {
+    const files = await this.parts.records.filesOfItem(item);
+    return files.filter((file) => file.id !== but?.id && this.#isMain(file)).slice(0, maxMainFiles);
+  }
+
+  #isMain(file: FileRecord): boolean {
+    return this.parts.registry.candidates(file)[0]?.readsCompanions === true;
   }
 
   async #mayBecomeImage(file: FileRecord): Promise<boolean> {

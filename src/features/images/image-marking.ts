@@ -74,8 +74,8 @@ export class ImageMarking {
   /** Finds the source that reads a file, by trying them. @returns its name. @throws TileSourceError that says why none can. */
   async findSource(file: FileRecord): Promise<string> {
     const { images, logger } = this.options;
-    const opened = await images.openApart(file, { icc: false, sight: await this.#sightOf(file) });
-    // A source may take long to close, so nobody waits for it.
+    const opened = await images.openApart(file, { icc: false, sight: this.#sightOf(file) });
+    // Closing may take a source long, so nobody waits for it.
     opened.close().catch((err: unknown) => {
       logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
@@ -152,18 +152,26 @@ export class ImageMarking {
    * Determines what the uploader of a file can see around it. Everything else counts as missing; otherwise users could discover
    * hidden files by whether theirs becomes an image. If the uploader is unknown, only public items can be referred to by id.
    */
-  async #sightOf(file: FileRecord): Promise<Sight> {
+  #sightOf(file: FileRecord): Sight {
     const { items, callers } = this.options;
     const creator = idText(file.doc.creatorId);
-    let caller: Caller | null = null;
-    try {
-      if (creator !== '') caller = await callers.asker({ id: creator, admin: false });
-    } catch (error) {
-      if (!(error instanceof AccessDeniedError)) throw error;
-    }
+    const find = async (): Promise<Caller | null> => {
+      try {
+        return creator === '' ? null : await callers.asker({ id: creator, admin: false });
+      } catch (error) {
+        if (error instanceof AccessDeniedError) return null;
+        throw error;
+      }
+    };
+    // Few images refer to others.
+    let found: ReturnType<typeof find> | null = null;
+    const uploader = () => (found ??= find());
     return {
-      item: async (id) => (await items.readableItems([id], caller)).has(id),
-      folders: async (ids) => (caller === null ? new Set(ids) : items.readableFolders(ids, caller)),
+      item: async (id) => (await items.readableItems([id], await uploader())).has(id),
+      async folders(ids) {
+        const caller = await uploader();
+        return caller === null ? new Set(ids) : items.readableFolders(ids, caller);
+      },
     };
   }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
 import { step } from '../../core/steps.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -30,17 +31,17 @@ export interface SeriesMergeParts {
  * to which series a file belongs.
  */
 export class SeriesMerge {
+  /** Files that arrive together would otherwise each move all of the others. */
+  readonly #inOrder = pLimit(1);
+
   constructor(private readonly parts: SeriesMergeParts) {}
 
-  /**
-   * Joins an item that has just become a large image of its only file with the others in its folder that belong to the same series.
-   */
-  async join(itemId: string): Promise<void> {
+  /** Joins an item that has just become a large image of its only file with the others of its folder that are of the same series. */
+  async join(item: ItemRecord): Promise<void> {
     const { registry, records, settings, items } = this.parts;
-    if ((await settings.get('large_image.merge_dicom')) !== true) return;
-    const item = await records.findItem(itemId);
-    const source = registry.get(item?.largeImage?.sourceName ?? '');
-    if (item === null || source?.seriesOf === undefined || (await records.filesOfItem(item)).length !== 1) return;
+    const source = registry.get(item.largeImage?.sourceName ?? '');
+    if (source?.seriesOf === undefined || (await settings.get('large_image.merge_dicom')) !== true) return;
+    if ((await records.filesOfItem(item)).length !== 1) return;
     const series = await this.#seriesOf(item, source);
     if (series === null) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
@@ -48,7 +49,7 @@ export class SeriesMerge {
     items.forget(item.id);
     if (noted === null) return;
     step('series:noted');
-    await this.#joinSeries(noted, series);
+    await this.#inOrder(() => this.#joinSeries(noted, series));
   }
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, type FileHandle, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { LargeImageError } from '../../index.js';
@@ -66,8 +66,15 @@ export class ByteStore {
     if ((await lengthAt(this.#owner)) !== null) return;
     if ((await readdir(this.#files)).length > 0 || (await readdir(this.#uploads)).length > 0) return;
     const made = `${this.#owner}.${randomUUID()}`;
-    await writeFile(made, `${id}\n`, { flush: true });
-    await rename(made, this.#owner);
+    await writeFile(made, `${id}\n${randomUUID()}\n`, { flush: true });
+    try {
+      // Unlike a rename this fails where another process has been first, so that all of them read the same id.
+      await link(made, this.#owner);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      await rm(made, { force: true });
+    }
     await syncDirectory(this.root);
   }
 
@@ -182,7 +189,14 @@ export class ByteStore {
    * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files here.
    */
   async belongsTo(id: string): Promise<boolean> {
-    return (await readFile(this.#owner, 'utf8').catch(() => '')).trim() === id;
+    return (await this.identity(id)) !== null;
+  }
+
+  /** The id of this directory, if it belongs to the database with an id: `null` otherwise. Copies of the directory have the same. */
+  async identity(id: string): Promise<string | null> {
+    const [owner = '', own = ''] = (await readFile(this.#owner, 'utf8').catch(() => '')).split('\n');
+    // The first version wrote only the id of the database.
+    return owner.trim() !== id ? null : own.trim() || id;
   }
 
   #uploadPath(uploadId: string): string {

@@ -103,10 +103,10 @@ export async function insertFiles(
   return results;
 }
 
-/** Stores the record of a file whose item is stored afterwards. Nobody sees the file before that. */
-export async function recordFile({ models }: HostContext, file: NewFileOfItem): Promise<FileDocument> {
-  const created = newFields(file);
-  await models.file.insertMany([created], { lean: true });
+/** Stores the records of files whose items are stored afterwards. Nobody sees the files before that. */
+export async function recordFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
+  const created = files.map(newFields);
+  await models.file.insertMany(created, { lean: true });
   step('file:recorded');
   return created;
 }

@@ -9,15 +9,15 @@ import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { FileDocument, InPlaceState } from './file.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { insertFile } from './files.js';
+import { recordFiles, type FileRecord } from './files.js';
 import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { announceReplaced } from './replaced-files.js';
-import { createItem } from '../tree/items.js';
+import { createItems } from '../tree/items.js';
+import { checkedName } from '../tree/names/checked-name.js';
 
 /** A file on this machine to serve in place. */
 export interface InPlaceFile {
   path: string;
-  folder: FolderDocument;
   itemName: string;
   creatorId: Types.ObjectId | null;
   /** Whether the files in its folder and below belong to it. Default false. */
@@ -30,30 +30,31 @@ export type FileInPlace = FileDocument & { storage: { kind: 'in-place' } };
 /** Number of bytes at the start, and at the end, of a file that are hashed. */
 const hashedBytes = 64 * 1024;
 
-/** Distinguishes files of the same length without reading all of them. */
-export async function digestOf(path: string): Promise<string> {
+/** What is stored of a file on disk to recognize it. The digest tells files of the same length apart without reading them whole. */
+async function stateOf(path: string): Promise<Omit<InPlaceState, 'isTree'> & { size: number; digest: string }> {
   const handle = await open(path, 'r');
   try {
-    const { size } = await handle.stat();
+    const found = await handle.stat();
+    const { size } = found;
     const hash = createHash('sha256').update(`${size}\0`);
     for (const start of new Set([0, Math.max(0, size - hashedBytes)])) {
-      const { bytesRead, buffer } = await handle.read(Buffer.alloc(Math.min(hashedBytes, size)), { position: start });
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(hashedBytes, size)), { position: start });
       hash.update(buffer.subarray(0, bytesRead));
     }
-    return hash.digest('base64url');
+    return { size, modified: found.mtime, inode: inodeOf(found), digest: hash.digest('base64url') };
   } finally {
     await handle.close();
   }
 }
 
-/** Identifies a file in its file system, whatever its path. */
-export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
-  return `${dev}:${ino}`;
+/** Tells files of the same length apart without reading them whole. */
+export async function digestOf(path: string): Promise<string> {
+  return (await stateOf(path)).digest;
 }
 
-/** The stored properties by which a file on disk is recognized. */
-async function stateOf(path: string, found: Stats): Promise<Omit<InPlaceState, 'isTree'>> {
-  return { modified: found.mtime, inode: inodeOf(found), digest: await digestOf(path) };
+/** Names a file in its file system, whatever its path. */
+export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
+  return `${dev}:${ino}`;
 }
 
 /**
@@ -63,20 +64,70 @@ async function stateOf(path: string, found: Stats): Promise<Omit<InPlaceState, '
  */
 export async function registerFileInPlace(
   context: HostContext,
-  { path, folder, itemName, creatorId, isTree = false }: InPlaceFile,
+  { path, folder, ...file }: InPlaceFile & { folder: FolderDocument },
 ): Promise<{ item: ItemDocument; file: FileDocument }> {
   const resolved = await realpath(path);
-  const found = await stat(resolved);
-  if (!found.isFile()) throw new InvalidError(`Not a file: ${path}`);
-  const state = await stateOf(resolved, found);
-  const _id = new Types.ObjectId();
-  return context.journal.undertake({ kind: 'making', type: 'item', id: _id }, async () => {
-    const item = await createItem(context, folder, { _id, name: itemName, creatorId });
+  if (!(await stat(resolved)).isFile()) throw new InvalidError(`Not a file: ${path}`);
+  const [registered] = await registerFilesInPlace(context, folder, [{ ...file, path: resolved }]);
+  if (registered!.status === 'rejected') throw registered!.reason;
+  const { item, file: made } = registered!.value;
+  return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file: made };
+}
+
+/**
+ * Makes items of several files as {@link registerFileInPlace} does, with few commands to the database. The paths have no links and are files.
+ *
+ * @returns one result for each file, which is rejected where its name is invalid or it cannot be read.
+ */
+export async function registerFilesInPlace(
+  context: HostContext,
+  folder: FolderDocument,
+  files: readonly InPlaceFile[],
+): Promise<PromiseSettledResult<{ item: ItemDocument; file: FileDocument }>[]> {
+  const prepared = await Promise.allSettled(
+    files.map(async ({ path, itemName, creatorId, isTree = false }): Promise<NewRegistration> => {
+      checkedName('Item', itemName);
+      const { size, ...state } = await stateOf(path);
+      const storage = { kind: 'in-place' as const, path, ...state, ...(isTree && { isTree }) };
+      return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };
+    }),
+  );
+  const registered = await register(
+    context,
+    folder,
+    prepared.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+  );
+  let next = 0;
+  return prepared.map((each) => (each.status === 'fulfilled' ? { status: 'fulfilled', value: registered[next++]! } : each));
+}
+
+/** An item to be made, and its only file. */
+interface NewRegistration {
+  name: string;
+  creatorId: Types.ObjectId | null;
+  record: FileRecord & { size: number };
+}
+
+/** Stores items with a file each, and announces them. */
+async function register(
+  context: HostContext,
+  folder: FolderDocument,
+  made: readonly NewRegistration[],
+): Promise<{ item: ItemDocument; file: FileDocument }[]> {
+  if (made.length === 0) return [];
+  const ids = made.map(() => new Types.ObjectId());
+  return context.journal.undertake({ kind: 'registering', ids }, async () => {
+    const records = made.map(({ record }, index) => ({ itemId: ids[index]!, record }));
+    const files = await recordFiles(context, records);
+    step('in-place:file');
+    const items = await createItems(
+      context,
+      folder,
+      made.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
+    );
     step('in-place:item');
-    const name = basename(path);
-    const storage = { kind: 'in-place' as const, path: resolved, ...state, ...(isTree && { isTree }) };
-    const file = await insertFile(context, item, { name, size: found.size, storage, creatorId });
-    return { item: (await context.models.item.findById(_id).lean<ItemDocument>()) ?? item, file };
+    await Promise.all(files.map((file) => context.events.emit('file.saved', { file: { ...file }, created: true })));
+    return items.map((item, index) => ({ item, file: files[index]! }));
   });
 }
 
@@ -92,14 +143,14 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   const found = await stat(storage.path);
   const isSame = found.size === file.size && found.mtime.getTime() === storage.modified?.getTime();
   if (isSame && storage.inode === inodeOf(found)) return false;
-  const state = await stateOf(storage.path, found);
+  const { size, ...state } = await stateOf(storage.path);
   const isReplaced = storage.digest !== state.digest && !(isSame && storage.digest === undefined);
   const now = new Date();
   const changes = Object.fromEntries(Object.entries(state).map(([name, value]) => [`storage.${name}`, value]));
   const updated = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size },
-      { $set: { ...changes, size: found.size, ...(isReplaced && { updated: now }) } },
+      { $set: { ...changes, size, ...(isReplaced && { updated: now }) } },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
@@ -108,41 +159,45 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   return true;
 }
 
-/** Makes an item from an object in a bucket. The object is neither copied nor changed. An existing item is updated. */
-export async function registerFileInBucket(
+/** An object in a bucket, and the name of its item. */
+export interface ObjectInPlace {
+  object: ListedObject;
+  itemName: string;
+  /** Whether the objects with longer keys of the same folder belong to it. Default false. */
+  isTree?: boolean;
+}
+
+/** Makes items whose files are objects in a bucket. The objects are neither copied nor ever changed. Items that exist already are updated. */
+export async function registerObjects(
   context: HostContext,
-  {
-    bucket,
-    object,
-    folder,
-    name,
-    creatorId,
-    isTree = false,
-  }: {
-    bucket: string;
-    object: ListedObject;
-    folder: FolderDocument;
-    name: string;
-    creatorId: Types.ObjectId | null;
-    /** Whether the objects with longer keys in the same folder belong to it. Default false. */
-    isTree?: boolean;
-  },
+  folder: FolderDocument,
+  { bucket, creatorId, objects }: { bucket: string; creatorId: Types.ObjectId | null; objects: readonly ObjectInPlace[] },
 ): Promise<void> {
   const { models } = context;
-  const known = await models.file
-    .find({ 'storage.kind': 'bucket', 'storage.path': object.key, 'storage.bucket': bucket })
+  const keys = objects.map(({ object }) => object.key);
+  const stored = await models.file
+    .find({ 'storage.kind': 'bucket', 'storage.path': { $in: keys }, 'storage.bucket': bucket, itemId: { $ne: null } })
     .lean<FileInBucket[]>();
-  const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
-  if (itemIds.length > 0 && (await models.item.exists({ _id: { $in: itemIds } })) !== null) {
-    for (const file of known) await refreshFileInBucket(context, file, object);
-    await models.item.updateMany({ _id: { $in: itemIds }, fileMissing: { $ne: null } }, { $unset: { fileMissing: 1 } });
-    return;
+  const items = await models.item.find({ _id: { $in: stored.map(({ itemId }) => itemId!) } }, { _id: 1 }).lean();
+  const existing = new Set(items.map(({ _id }) => _id.toHexString()));
+  const known = new Map<string, FileInBucket[]>();
+  for (const file of stored) {
+    if (!existing.has(file.itemId!.toHexString())) continue;
+    known.set(file.storage.path, [...(known.get(file.storage.path) ?? []), file]);
   }
-  const _id = new Types.ObjectId();
-  await context.journal.undertake({ kind: 'making', type: 'item', id: _id }, async () => {
-    const item = await createItem(context, folder, { _id, name, creatorId });
-    step('in-place:item');
+  const made: NewRegistration[] = [];
+  for (const { object, itemName, isTree = false } of objects) {
+    const files = known.get(object.key);
+    if (files !== undefined) {
+      for (const file of files) await refreshFileInBucket(context, file, object);
+      continue;
+    }
     const storage = { kind: 'bucket' as const, bucket, path: object.key, etag: object.etag, ...(isTree && { isTree }) };
-    await insertFile(context, item, { name: basename(object.key), size: object.size, storage, creatorId });
-  });
+    made.push({ name: itemName, creatorId, record: { name: basename(object.key), size: object.size, storage, creatorId } });
+  }
+  await models.item.updateMany(
+    { _id: { $in: items.map(({ _id }) => _id) }, fileMissing: { $ne: null } },
+    { $unset: { fileMissing: 1 } },
+  );
+  await register(context, folder, made);
 }

@@ -21,6 +21,7 @@ import {
   anyText,
   idText,
   UnknownIdError,
+  inTime,
 } from '../../larger-host.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -316,11 +317,17 @@ const changing: RouteDefinition<HostContext>[] = [
         0,
       );
       const isReadable = (folder: FolderDocument) => levelOn(folder, principal) >= 0;
-      for (const resource of resources) {
-        if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), options);
-        else if (resource.type === 'folder') await copyFolder(context, resource.doc, parent, { ...options, isReadable });
-      }
-      return null;
+      const copyEach = async () => {
+        for (const resource of resources) {
+          if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), options);
+          else if (resource.type === 'folder') await copyFolder(context, resource.doc, parent, { ...options, isReadable });
+        }
+        return null;
+      };
+      return inTime(copyEach(), {
+        answer: () => null,
+        failed: (err) => context.logger.warn({ err }, 'Copy:Failed'),
+      });
     },
   }),
   ...(['get', 'post'] as const).map((method) =>

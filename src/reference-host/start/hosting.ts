@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import type { Types } from 'mongoose';
 import type { Registry } from 'prom-client';
 import { findTileSources } from '../../index.js';
+import type { DataFolder } from '../context.js';
 import { createReferenceHost, type ReferenceHost } from '../index.js';
-import { isInstalled } from '../packages.js';
+import { isInstalled } from '../../optional-packages.js';
 import { makeSyntheticSlide } from '../synthetic-slide/slide.js';
 import { addSyntheticSlide, adminLogin, ensureAdmin } from './content/content.js';
 import { Rescans } from './content/rescans.js';
@@ -77,6 +78,8 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
           metrics: { register, token: options.metricsToken, ...(one !== null && { text: () => one.metrics() }) },
         }),
       });
+      const { otherFolder } = host.context;
+      if (otherFolder !== null) display.line(otherFolderText(otherFolder, options.dataDirectory));
       host.context.rescan = rescans === null ? null : () => rescans.rescan();
       return host;
     },
@@ -96,7 +99,16 @@ export async function openHost(hosting: Hosting): Promise<OpenedHost> {
   return { running, login, fill: options.bare ? null : () => fill(running, admin.user?._id ?? null, hosting, rescans) };
 }
 
-/** Returns a function that checks what is served in place, on the host that is currently running. */
+/** Why the data folder is probably a mistake, and the remedies. */
+function otherFolderText({ root, machine }: DataFolder, folder: string): string {
+  const place = root === null ? 'another data folder' : `the data folder ${root} (last used on ${machine ?? 'another machine'})`;
+  return (
+    `WRONG DATA FOLDER: this database belongs to ${place}, not to ${folder}. Uploaded files and cached pictures are not found here, and nothing is ` +
+    'swept. Set DATA_DIR to that folder. If it is lost for good, see "Backup and restore" in docs/operations.md.'
+  );
+}
+
+/** Looks at what is served in place, on the host that runs at the time. */
 function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Rescans {
   const { display, signal } = hosting;
   const use = <T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> => {
@@ -158,14 +170,10 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
 /** The registry of metrics for Prometheus, with those of the process; `null` if the package is not installed. */
 async function metricsRegistry(one: OneOfSeveral | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
-  const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client');
+  const { collectDefaultMetrics, Registry } = await import('prom-client');
   const register = new Registry();
   collectDefaultMetrics({ register });
-  if (one !== null) {
-    // It answers the process that adds up the metrics of all processes.
-    AggregatorRegistry.setRegistries(register);
-    new AggregatorRegistry();
-  }
+  one?.countWith(() => register.getMetricsAsJSON());
   return register;
 }
 

@@ -181,7 +181,10 @@ export interface FolderCopy {
   isReadable(folder: FolderDocument): boolean;
 }
 
-/** Copies a folder with everything in it. A number is appended to a name that is taken. */
+/**
+ * Copies a folder with everything in it. A number is appended to a name that is taken. If that takes longer than clients wait, it goes on after this
+ * returns.
+ */
 export async function copyFolder(
   context: HostContext,
   source: FolderDocument,
@@ -189,12 +192,16 @@ export async function copyFolder(
   options: FolderCopy,
 ): Promise<FolderDocument> {
   const _id = new Types.ObjectId();
-  return context.journal.undertake({ kind: 'making', type: 'folder', id: _id }, () =>
-    copyFolderAs(context, source, target, { ...options, _id }),
+  let begun: FolderDocument | null = null;
+  const made = (copy: FolderDocument) => void (begun = copy);
+  return context.journal.undertakeInTime(
+    { kind: 'making', type: 'folder', id: _id },
+    () => copyFolderAs(context, source, target, { ...options, _id, made }),
+    () => begun,
   );
 }
 
-/** Maximum number of items and folders of a copy. An interrupted copy is undone, so the client must wait until it is complete. */
+/** Largest number of items and folders of a copy. An interrupted copy is undone. */
 const maxCopied = 5000;
 /** Number of items that are copied at the same time. */
 const copiedTogether = 4;
@@ -203,7 +210,7 @@ async function copyFolderAs(
   context: HostContext,
   source: FolderDocument,
   target: FolderParent,
-  options: FolderCopy & { _id: Types.ObjectId },
+  options: FolderCopy & { _id: Types.ObjectId; made: (copy: FolderDocument) => void },
 ): Promise<FolderDocument> {
   // Everything is listed before the copy is created, because a folder can be copied into itself.
   const below = await foldersBelow(context, source);
@@ -232,6 +239,7 @@ async function copyFolderAs(
     creatorId,
     allowRename: true,
   });
+  options.made(copy);
   const copies = new Map([[source._id.toHexString(), copy]]);
   const copying = pLimit(copiedTogether);
   for (const folder of [source, ...below]) {

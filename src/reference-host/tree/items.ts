@@ -9,7 +9,7 @@ import { checkedName, sortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile, dropFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
-import { claimFreeName, releaseName, releaseNames } from './names/names.js';
+import { claimFreeName, claimFreeNames, releaseName, releaseNames } from './names/names.js';
 import { recountAround } from './recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
@@ -54,15 +54,32 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
     const existing = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
     if (existing !== null) return existing;
   }
-  return insertItem(context, folder, {
+  return insertItem(context, folder, startOf({ ...item, name }, metadata));
+}
+
+/** Creates items of which each has its own id, as {@link createItem} does. */
+export async function createItems(
+  context: HostContext,
+  folder: FolderDocument,
+  items: readonly NewItem[],
+): Promise<ItemDocument[]> {
+  return insertItems(
+    context,
+    folder,
+    items.map((item) => startOf({ ...item, name: checkedName('Item', item.name) }, newMetadata(item.metadata))),
+  );
+}
+
+function startOf(item: NewItem, meta: Record<string, unknown>): ItemStart {
+  return {
     ...item.fields,
     _id: item._id ?? new Types.ObjectId(),
     size: item.size ?? 0,
-    name,
+    name: item.name,
     description: item.description?.trim() ?? '',
     creatorId: item.creatorId,
-    meta: metadata,
-  });
+    meta,
+  };
 }
 
 type ItemStart = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorId' | 'meta' | 'size'> & {
@@ -70,42 +87,53 @@ type ItemStart = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorId'
 };
 
 async function insertItem(context: HostContext, folder: FolderDocument, start: ItemStart): Promise<ItemDocument> {
+  const [item] = await insertItems(context, folder, [start]);
+  return item!;
+}
+
+async function insertItems(context: HostContext, folder: FolderDocument, starts: readonly ItemStart[]): Promise<ItemDocument[]> {
   const { models } = context;
-  const { _id, size } = start;
-  const nameOwner = { parentId: folder._id, ownerType: 'item' as const, ownerId: _id };
-  const name = await claimFreeName(context, nameOwner, start.name);
-  step('item:named');
-  const now = new Date();
-  const item: ItemDocument = {
-    ...start,
-    name,
-    ...sortableNames(name),
-    folderId: folder._id,
-    baseParentType: folder.baseParentType,
-    baseParentId: folder.baseParentId,
-    created: now,
-    updated: now,
-    words: searchWords(name, start.description),
-  };
+  const named = starts.map(({ _id, name }) => {
+    return { request: { parentId: folder._id, ownerType: 'item' as const, ownerId: _id }, name };
+  });
+  const items: ItemDocument[] = [];
   try {
+    const names = await claimFreeNames(context, named);
+    step('item:named');
+    const now = new Date();
+    for (const [index, start] of starts.entries()) {
+      const name = names[index]!;
+      items.push({
+        ...start,
+        name,
+        ...sortableNames(name),
+        folderId: folder._id,
+        baseParentType: folder.baseParentType,
+        baseParentId: folder.baseParentId,
+        created: now,
+        updated: now,
+        words: searchWords(name, start.description),
+      });
+    }
     // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.
-    await models.item.collection.insertOne(item);
+    await models.item.collection.insertMany(items);
     step('item:recorded');
     if ((await models.folder.exists({ _id: folder._id })) === null) {
-      await models.item.deleteOne({ _id });
+      await models.item.deleteMany({ _id: { $in: items.map(({ _id }) => _id) } });
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
     }
   } catch (error) {
-    await releaseName(context, nameOwner, name);
+    for (const { _id } of starts) await releaseNames(context, _id);
     throw error;
   }
+  const size = items.reduce((sum, item) => sum + item.size, 0);
   if (size > 0) {
-    await addFolderSize(context, item.folderId, size);
-    await addRootSize(context, item, size);
+    await addFolderSize(context, folder._id, size);
+    await addRootSize(context, items[0]!, size);
     step('item:counted');
   }
-  await context.events.emit('item.saved', { item: { ...item } });
-  return item;
+  await Promise.all(items.map((item) => context.events.emit('item.saved', { item: { ...item } })));
+  return items;
 }
 
 /** Properties of an item that can be changed. */
@@ -232,7 +260,10 @@ export interface ItemCopy {
   copyAnnotations?: boolean | undefined;
 }
 
-/** Copies an item with its files, its metadata and the fields of the plugin. */
+/**
+ * Copies an item with its files, its metadata and the fields of the plugin. If that takes longer than clients wait, because it has very many annotations,
+ * it goes on after this returns.
+ */
 export function copyItem(
   context: HostContext,
   source: ItemDocument,
@@ -240,15 +271,30 @@ export function copyItem(
   options: ItemCopy,
 ): Promise<ItemDocument> {
   const _id = new Types.ObjectId();
-  const copy = () => copyItemAs(context, source, { ...options, _id, folder });
-  return context.journal.undertake({ kind: 'making', type: 'item', id: _id }, copy);
+  let begun: ItemDocument | null = null;
+  const made = (copy: ItemDocument) => void (begun = copy);
+  const copy = () => copyItemAs(context, source, { ...options, _id, folder, made });
+  return context.journal.undertakeInTime({ kind: 'making', type: 'item', id: _id }, copy, () => begun);
 }
 
 /** Like {@link copyItem}, as a part of a larger copy, which is undone as a whole. */
 export async function copyItemAs(
   context: HostContext,
   source: ItemDocument,
-  { name, description, creatorId, copyAnnotations, _id, folder }: ItemCopy & { _id: Types.ObjectId; folder: FolderDocument },
+  {
+    name,
+    description,
+    creatorId,
+    copyAnnotations,
+    _id,
+    folder,
+    made,
+  }: ItemCopy & {
+    _id: Types.ObjectId;
+    folder: FolderDocument;
+    /** Called when the copy exists, without its annotations. */
+    made?: (copy: ItemDocument) => void;
+  },
 ): Promise<ItemDocument> {
   const copy = await insertItem(context, folder, {
     ...source,
@@ -265,6 +311,7 @@ export async function copyItemAs(
     fileIds.set(file._id.toHexString(), copied._id.toHexString());
   }
   const complete = (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copy;
+  made?.(complete);
   await context.events.emit('item.copied', {
     source: { ...source },
     item: { ...complete },

@@ -12,7 +12,7 @@ export interface JournalOptions {
   logger: HostLogger;
   /** Finishes or undoes an interrupted undertaking. Can be called again for the same one. */
   recover: (undertaking: Undertaking) => Promise<void>;
-  /** How long {@link Journal.finish} waits, in milliseconds. By default as long as clients wait. */
+  /** How long {@link Journal.finish} and {@link Journal.undertakeInTime} wait, in milliseconds. By default as long as clients wait. */
   answerMs?: number;
 }
 
@@ -42,6 +42,23 @@ export class Journal {
     await inTime(this.#carryOut(noted, work), {
       answer: () => undefined,
       // The work has been finished by `recover`, or will be later.
+      failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
+      ...(answerMs !== undefined && { ms: answerMs }),
+    });
+  }
+
+  /**
+   * Like {@link undertake}, for a copy that may take longer than clients wait: returns what there is of it by then, and goes on. If it fails later, it is
+   * undone.
+   *
+   * @param begun gives the copy once it exists; `null` before.
+   */
+  async undertakeInTime<T>(undertaking: Undertaking, work: () => Promise<T>, begun: () => T | null): Promise<T> {
+    const { logger, answerMs } = this.options;
+    const noted = await this.#note(undertaking);
+    const carriedOut = this.#carryOut(noted, work);
+    return inTime(carriedOut, {
+      answer: () => begun() ?? carriedOut,
       failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
       ...(answerMs !== undefined && { ms: answerMs }),
     });

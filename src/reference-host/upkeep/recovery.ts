@@ -1,9 +1,10 @@
+import type { Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
-import { clearFile } from '../files/files.js';
+import { clearFile, dropFile } from '../files/files.js';
 import { clearFolder, emptySince, finishMove, removeFolder, removeFoldersIn } from '../tree/folder-trees.js';
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
 import { clearGroup } from '../groups/groups.js';
@@ -25,6 +26,9 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
       return emptySince(context, undertaking.id, undertaking.before);
     case 'making':
       return undoMaking(context, undertaking);
+    case 'registering':
+      for (const id of undertaking.ids) await undoMaking(context, { kind: 'making', type: 'item', id });
+      return dropFilesOf(context, undertaking.ids);
     case 'file-move':
       for (const item of undertaking.items) await recountAround(context, item);
       return;
@@ -69,6 +73,12 @@ async function undoMaking(context: HostContext, { type, id }: Of<'making'>): Pro
     const folder = await models.folder.findById(id).lean<FolderDocument>();
     if (folder !== null) await removeFolder(context, folder);
   }
+}
+
+/** Removes files that were recorded for items that do not exist. */
+async function dropFilesOf(context: HostContext, itemIds: readonly Types.ObjectId[]): Promise<void> {
+  const files = await context.models.file.find({ itemId: { $in: [...itemIds] } }).lean<FileDocument[]>();
+  for (const file of files) await dropFile(context, file);
 }
 
 async function finishNaming(context: HostContext, { type, id, before }: Of<'naming'>): Promise<void> {

@@ -32,6 +32,8 @@ export type Undertaking =
   | { kind: 'emptying'; id: Types.ObjectId; before: Date }
   /** Undo: remove the new item or folder. */
   | { kind: 'making'; type: 'item' | 'folder'; id: Types.ObjectId }
+  /** Undo: remove the new items, and the records of files that have none. */
+  | { kind: 'registering'; ids: Types.ObjectId[] }
   /** Finish: release the names that it had before. */
   | { kind: 'naming'; type: 'item' | 'folder'; id: Types.ObjectId; before: Date }
   /** Finish: release its old names too, and make everything below the folder belong to its new root. */

@@ -38,8 +38,10 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
         }),
       'Host:Recovery:Failed',
     );
-  const sweepAll = () =>
-    inOrder(
+  const sweepAll = async () => {
+    // The bytes of this database are elsewhere, so nobody can tell here which of them are missing.
+    if (context.otherFolder !== null) return;
+    await inOrder(
       () =>
         alone('sweep', async () => {
           const { missing, ...swept } = await sweep(context, { ...options, signal: closing.signal });
@@ -49,6 +51,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
         }),
       sweepFailed,
     );
+  };
   // This happens before requests are served, so that nobody sees unfinished work.
   await recover();
   void sweepAll();

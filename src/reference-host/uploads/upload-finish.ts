@@ -7,7 +7,7 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UploadDocument } from './upload.model.js';
 import { registerBytes, releaseBytes } from '../files/blobs.js';
-import { insertFile, recordFile } from '../files/files.js';
+import { insertFile, recordFiles } from '../files/files.js';
 import { createItem, touchItem } from '../tree/items.js';
 import { recountAround } from '../tree/recount.js';
 import { addItemSize } from '../tree/sizes.js';
@@ -85,7 +85,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
   const made = await models.item.findById(itemId).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
-    (await recordFile(context, { itemId, record: recordOf(upload) }));
+    (await recordFiles(context, [{ itemId, record: recordOf(upload) }]))[0]!;
   if (file.itemId?.equals(itemId) !== true) return file;
   if (made === null) {
     try {

@@ -45,10 +45,12 @@ interface Candidate {
   fallback: boolean;
 }
 
-const defaultIgnoredNames = String.raw`(\.mrxs|\.vsi)$`;
+const defaultIgnoredNames = /(\.mrxs|\.vsi)$/i;
 
 /** Whether a configured expression matches a name. The time only grows with the length of the name, whatever the expression is. */
 function isNamed(name: string, expression: string): boolean {
+  // This one is known to be harmless, and is the one of nearly every server.
+  if (expression === defaultIgnoredNames.source) return defaultIgnoredNames.test(name);
   return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
 }
 
@@ -117,7 +119,7 @@ export class TileSourceRegistry {
 
   /** Sources that may read a file, in the order in which they are tried. */
   candidates(file: FileFacts): TileSourceDefinition[] {
-    const ignored = isNamed(file.name, this.#options.ignoredNames ?? defaultIgnoredNames);
+    const ignored = isNamed(file.name, this.#options.ignoredNames ?? defaultIgnoredNames.source);
     return [...this.#definitions.values()]
       .map((definition) => rank(definition, file))
       .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))

@@ -72,17 +72,18 @@ describe.each(Object.entries(hostWrites))('after %s that was killed', (write, { 
 });
 
 describe('after a file that was to be served in place', () => {
-  it('at in-place:item, nothing is left, and the file is unchanged', async () => {
+  it.each(['in-place:file', 'in-place:item'])('at %s, nothing is left, and the file is unchanged', async (step) => {
     const directory = await mkdtemp(join(tmpdir(), 'in-place-'));
     const path = join(directory, 'a.bin');
     await writeFile(path, 'bytes');
     try {
-      const { folder } = await prepared('an upload in one request', 'in place');
+      const { folder } = await prepared('an upload in one request', `in place at ${step}`);
       await killTogether({ ...killing, env: { FOLDER: folder }, words: [path] }, [
-        { name: 'a file in place', step: 'in-place:item', inBackground: true },
+        { name: 'a file in place', step, inBackground: true },
       ]);
       await started.host.context.journal.recoverAll();
       expect(await contents(admin, folder)).toEqual([]);
+      expect(await started.host.context.models.file.countDocuments({ 'storage.path': path })).toBe(0);
       expect(await readdir(directory)).toEqual(['a.bin']);
     } finally {
       await rm(directory, { recursive: true });

@@ -49,9 +49,10 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     await put('slides/.hidden.tif');
     await put('slides/empty.tif', Buffer.alloc(0));
     await put('others/c.tif');
+    for (const key of ['.zattrs', '.zgroup', '0/.zarray', '0/0/0', '0/0/1']) await put(`slides/d.zarr/${key}`, Buffer.from('{}'));
     const server = start(['--public', 's3://bucket/slides/'], { MONGODB_URI: database.uri });
     const url = await server.url();
-    await until('the files are served', () => /^2 files in buckets are served/m.test(server.output()));
+    await until('the files are served', () => /^3 files in buckets are served/m.test(server.output()));
     const get = async (path: string) => (await fetch(`${url}/api/v1${path}`)).json() as Promise<{ _id: string; name: string }[]>;
     const collection = (await get('/collection')).find(({ name }) => name === 'Files in buckets')!;
     const below = async (type: string, id: string) => get(`/folder?parentType=${type}&parentId=${id}`);
@@ -59,8 +60,9 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     const [slides, ...others] = await below('folder', bucket!._id);
     expect([bucket!.name, slides!.name, others]).toEqual(['bucket', 'slides', []]);
     const [item, ...more] = await get(`/item?folderId=${slides!._id}`);
-    expect([item!.name, more]).toEqual(['b.tif', []]);
-    const [sub] = await below('folder', slides!._id);
+    expect([item!.name, more.map(({ name }) => name)]).toEqual(['b.tif', ['d.zarr']]);
+    const [sub, ...alsoBelow] = await below('folder', slides!._id);
+    expect(alsoBelow).toEqual([]);
     expect((await get(`/item?folderId=${sub!._id}`)).map(({ name }) => name)).toEqual(['a.tif']);
     const tile = await fetch(`${url}/api/v1/item/${item!._id}/tiles/zxy/0/0/0`);
     expect([tile.status, tile.headers.get('content-type')]).toEqual([200, 'image/jpeg']);

@@ -50,6 +50,32 @@ it('does not undo a write that completed while an older one was recovered', asyn
   expect(await models.undertaking.countDocuments()).toBe(0);
 });
 
+it('returns a copy that has begun when clients would wait no longer, and undoes it when it fails later', async () => {
+  // The journal asks of a life only these.
+  const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
+  const recovered: unknown[] = [];
+  const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
+  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
+  const says = new EventEmitter();
+  const copying: Undertaking = { kind: 'making', type: 'folder', id: new Types.ObjectId() };
+  const begun: { copy: string | null } = { copy: null };
+  for (const end of ['done', 'failed']) {
+    begun.copy = null;
+    const mayEnd = once(says, 'may end');
+    const work = async () => {
+      begun.copy = 'begun';
+      await mayEnd;
+      if (end === 'failed') throw new Error('The disk is away.');
+      return 'complete';
+    };
+    expect(await journal.undertakeInTime(copying, work, () => begun.copy)).toBe('begun');
+    expect(await models.undertaking.countDocuments()).toBe(1);
+    says.emit('may end');
+    await until('it has ended', async () => (await models.undertaking.countDocuments()) === 0);
+    expect(recovered).toEqual(end === 'failed' ? ['making'] : []);
+  }
+});
+
 it('lets a write that will be finished continue when clients would wait no longer', async () => {
   // The journal asks of a life only these.
   const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;

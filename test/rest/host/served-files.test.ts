@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -162,6 +162,54 @@ describe('files that are served in place', () => {
     await until('the tile is back', async () => (await admin.send('GET', `/item/${_id}/tiles/zxy/0/0/0`)).status === 200);
   });
 
+  it('are left out where a link leads out of the folder, which the log says once', async () => {
+    await write('a.tiff', 300);
+    await writeFile(join(work, 'secret.txt'), 'secret');
+    await mkdir(join(folder, 'below'));
+    for (const [target, name] of [
+      [join(work, 'secret.txt'), 'file.txt'],
+      [work, 'above'],
+      ['/', join('below', 'root')],
+      [join(folder, 'a.tiff'), 'inside.tiff'],
+      [folder, join('below', 'loop')],
+      ['nowhere', 'broken'],
+    ] as const) {
+      await symlink(target, join(folder, name));
+    }
+    expect(await scan()).toEqual(counts({ files: 1, added: 1 }));
+    expect(leftOut.sort()).toEqual(['above', join('below', 'root'), 'broken', 'file.txt'].map((name) => join(folder, name)));
+    expect(await scan()).toEqual(counts({ files: 1 }));
+    expect(leftOut).toHaveLength(4);
+  });
+
+  it('are all marked when the folder disappears, and come back with it', async () => {
+    await write('a.tiff', 300);
+    await mkdir(join(folder, 'below'));
+    await writeFile(join(folder, 'below', 'b.txt'), 'b');
+    expect(await scan()).toEqual(counts({ files: 2, added: 2 }));
+    const { _id } = await find('a.tiff');
+    await rename(folder, `${folder} away`);
+    expect(await scan()).toEqual(counts({ missing: 2 }));
+    expect(leftOut).toEqual([folder]);
+    expect(await item(_id)).toHaveProperty('fileMissing');
+    await rename(`${folder} away`, folder);
+    expect(await scan()).toEqual(counts({ files: 2 }));
+    expect(await item(_id)).not.toHaveProperty('fileMissing');
+  });
+
+  it('have items with sizes when they are more than are registered together, except those whose names no item may have', async () => {
+    const names = Array.from({ length: 70 }, (_, index) => `${index}.txt`);
+    for (const name of [...names, ' ', ' 7.txt']) await writeFile(join(folder, name), name);
+    expect(await scan()).toEqual(counts({ files: 72, added: 71 }));
+    expect(leftOut).toEqual([join(folder, ' ')]);
+    const { folderId } = await find('69.txt');
+    const items = await server.host.context.models.item.find({ folderId }).lean();
+    expect(items.map(({ name }) => name).sort()).toEqual([...names, '7.txt (1)'].sort());
+    const sum = [...names, ' 7.txt'].reduce((bytes, name) => bytes + name.length, 0);
+    expect((await server.host.context.models.folder.findById(folderId).lean())!.size).toBe(sum);
+    expect(await server.host.context.models.undertaking.countDocuments({ kind: 'registering' } as never)).toBe(0);
+  });
+
   it('of a folder *.zarr are one item, which is read with its chunks, and moves with its folder', async () => {
     const zarr = join(folder, 'a.zarr');
     await mkdir(join(zarr, '0', '0'), { recursive: true });
@@ -183,12 +231,15 @@ describe('files that are served in place', () => {
     };
     await writeFile(join(zarr, '0', '.zarray'), json(array));
     await writeFile(join(zarr, '0', '0', '0'), Buffer.alloc(256, 200));
-    expect(await scan()).toEqual(counts({ files: 1, added: 1 }));
+    // An array outside of a group is no image, but its chunks are no files either.
+    await mkdir(join(folder, 'array.zarr'));
+    for (const name of ['.zarray', '0.0', '0.1']) await writeFile(join(folder, 'array.zarr', name), json(array));
+    expect(await scan()).toEqual(counts({ files: 2, added: 2 }));
     const { _id } = await find('a.zarr');
     const pixel = async () => (await admin.ok('GET', `/item/${_id}/tiles/pixel`, { query: { left: 3, top: 3 } })).value;
     expect(await pixel()).toEqual([200]);
     await rename(zarr, join(folder, 'b.zarr'));
-    expect(await scan()).toEqual(counts({ files: 1, moved: 1 }));
+    expect(await scan()).toEqual(counts({ files: 2, moved: 1 }));
     expect(await find('b.zarr')).toMatchObject({ _id });
     expect(await pixel()).toEqual([200]);
   });

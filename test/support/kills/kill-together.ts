@@ -28,7 +28,7 @@ export interface KillOptions {
 }
 
 /** What processes come to without a request: recovery from a killed one, its jobs, files that are served where they lie. */
-export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:item'] as const;
+export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:file', 'in-place:item'] as const;
 
 /** Requests that are sent at the same time, until each has come to its step. */
 const concurrency = 6;

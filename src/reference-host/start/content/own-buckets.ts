@@ -3,12 +3,13 @@ import type { Bucket, ListedObject } from '../../../s3/index.js';
 import { eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import { Buckets } from '../../files/buckets.js';
-import { registerFileInBucket } from '../../files/in-place.js';
-import { installCommand, isInstalled } from '../../packages.js';
+import { registerObjects, type ObjectInPlace } from '../../files/in-place.js';
+import { checkedName } from '../../tree/names/checked-name.js';
+import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
 import { UsageError, type BucketPrefix } from '../options.js';
 import { isShownName, isZarrName, zarrDescriptions } from './own-files.js';
-import { setMissing } from './served-files.js';
+import { filesTogether, setMissing } from './served-files.js';
 import type { FileInBucket } from '../../files/in-bucket.js';
 
 const sdk = '@aws-sdk/client-s3';
@@ -16,7 +17,7 @@ const sdk = '@aws-sdk/client-s3';
 /** Requests one object of each prefix, so that problems are reported before anything starts. @throws UsageError */
 export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: AbortSignal): Promise<void> {
   if (prefixes.length === 0) return;
-  if (!isInstalled(sdk)) throw new UsageError(`Files in buckets need a package that is not installed: ${installCommand([sdk])}`);
+  if (!isInstalled(sdk)) throw new UsageError(`Files in buckets cannot be read: ${notInstalled(sdk)}.`);
   const buckets = new Buckets();
   try {
     for (const from of prefixes) {
@@ -86,10 +87,20 @@ export async function addOwnBuckets(
     const bucket = await context.buckets.bucket(from.bucket);
     const seen = new Set<string>();
     const trees = new Set<string>();
+    let names: readonly string[] = [];
+    let objects: ObjectInPlace[] = [];
+    const register = async () => {
+      const together = objects;
+      objects = [];
+      if (together.length === 0) return;
+      const folder = await ensureFolder(context, collection, [from.bucket, ...names], creatorId);
+      await registerObjects(context, folder, { bucket: from.bucket, creatorId, objects: together });
+      count += together.length;
+    };
     for await (const object of listed(bucket, from, signal)) {
       signal.throwIfAborted();
       const path = `s3://${from.bucket}/${object.key}`;
-      const reason = reasonAgainst(object);
+      const reason = reasonAgainst(object) ?? reasonAgainstName(object.key);
       if (reason !== null) {
         if (reason !== '') own.leftOut(path, reason);
         continue;
@@ -97,27 +108,29 @@ export async function addOwnBuckets(
       const place = placeOf(object.key, trees);
       if (place === null) continue;
       own.report();
-      const { names, name, isTree } = place;
-      try {
-        const folder = await ensureFolder(context, collection, [from.bucket, ...names], creatorId);
-        await registerFileInBucket(context, { bucket: from.bucket, object, folder, name, creatorId, isTree });
-        seen.add(object.key);
-        count += 1;
-      } catch (error) {
-        // A name that no item can have must not keep the other objects from being served.
-        if ((error as { code?: unknown }).code !== 'invalid') throw error;
-        own.leftOut(path, (error as Error).message);
-      }
+      // Objects of a folder follow one another.
+      if (objects.length >= filesTogether || place.names.join('/') !== names.join('/')) await register();
+      ({ names } = place);
+      objects.push({ object, itemName: place.name, isTree: place.isTree });
+      seen.add(object.key);
     }
+    await register();
     missing += await markMissing(context, from, seen);
   }
   return { files: count, missing };
 }
 
-/**
- * The position of an object's item; `null` for the parts of a Zarr. Only the description of a Zarr has an item, which has the name
- * of its folder.
- */
+/** Why no folders and items can have the names in a key; `null` where they can. */
+function reasonAgainstName(key: string): string | null {
+  try {
+    for (const name of key.split('/')) checkedName('Item', name);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Where the item of an object goes; `null` for the parts of a Zarr. Of a Zarr only its description has an item, which has the name of its folder. */
 function placeOf(key: string, trees: Set<string>): { names: string[]; name: string; isTree: boolean } | null {
   const names = key.split('/');
   const at = names.slice(0, -1).findIndex(isZarrName);

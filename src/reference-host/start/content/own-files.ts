@@ -23,9 +23,9 @@ export interface OwnFilesOptions {
   entered?: (folder: string) => void;
 }
 
-/** Files that describe a Zarr group, in the order in which readers look for them. */
-export const zarrDescriptions: readonly string[] = ['zarr.json', '.zattrs', '.zgroup'];
-const zarrNames: ReadonlySet<string> = new Set([...zarrDescriptions, '.zarray', '.zmetadata']);
+/** Files that describe a Zarr group or array, the one that a reader looks for first in front. */
+export const zarrDescriptions: readonly string[] = ['zarr.json', '.zattrs', '.zgroup', '.zarray'];
+const zarrNames: ReadonlySet<string> = new Set([...zarrDescriptions, '.zmetadata']);
 
 /** Whether a file or folder of this name is served. */
 export function isShownName(name: string): boolean {

@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
+import pLimit from 'p-limit';
 import { dirname } from 'node:path';
 import type { Types } from 'mongoose';
 import { eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
-import { digestOf, inodeOf, refreshFileInPlace, registerFileInPlace, type FileInPlace } from '../../files/in-place.js';
+import { digestOf, inodeOf, refreshFileInPlace, registerFilesInPlace, type FileInPlace } from '../../files/in-place.js';
 import type { FolderDocument } from '../../tree/folder.model.js';
 import type { ItemDocument } from '../../tree/item.model.js';
 import { updateItem } from '../../tree/items.js';
@@ -31,8 +32,10 @@ export interface ServedFilesOptions {
   leftOut(path: string, reason: string): void;
 }
 
-/** Number of files that are made items at the same time. */
-const concurrency = 4;
+/** Files of a folder that are made items together. Each is opened, which takes memory. */
+export const filesTogether = 32;
+/** Groups of them at the same time: one waits for the database while the other is opened. */
+const groupsAtOnce = 2;
 
 /** A file that has an item, in its last known state. */
 type Known = Pick<FileInPlace, '_id' | 'name' | 'size' | 'itemId'> & { storage: FileInPlace['storage'] };
@@ -101,41 +104,79 @@ export class ServedFiles {
   ): Promise<void> {
     const { creatorId } = this.options;
     const folders = new Map<string, Promise<FolderDocument>>();
+    // A folder and one in it would otherwise both create the upper one, and one of them would fail.
+    const inOrder = pLimit(1);
     const folderOf = (names: readonly string[]) => {
       const key = names.join('/');
-      const found = folders.get(key) ?? ensureFolder(context, collection, names, creatorId);
+      const found = folders.get(key) ?? inOrder(() => ensureFolder(context, collection, names, creatorId));
       folders.set(key, found);
       return found;
     };
     const bySize = groupBySize(gone);
-    let next = 0;
     let done = 0;
+    const report = (files: number) => this.options.progress((done += files), fresh.length);
+    const byFolder = new Map<string, OwnFile[]>();
+    for (const own of fresh) {
+      signal.throwIfAborted();
+      const moved = await this.#attempt([own], async () => formerOf(own, bySize.get(own.stats.size) ?? [], gone), signal);
+      if (moved === undefined) report(1);
+      else if (moved === null) {
+        const key = own.folders.join('/');
+        const others = byFolder.get(key);
+        if (others === undefined) byFolder.set(key, [own]);
+        else others.push(own);
+      } else {
+        const copies = [...gone].filter(({ storage }) => storage.path === moved.storage.path);
+        for (const copy of copies) gone.delete(copy);
+        await follow(context, { moved, copies }, own, await folderOf(own.folders));
+        counts.moved += 1;
+        report(1);
+      }
+    }
+    const groups = [...byFolder.values()].flatMap((files) => inGroups(files, filesTogether));
     const work = async () => {
-      for (let own = fresh[next++]; own !== undefined; own = fresh[next++]) {
+      for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
         signal.throwIfAborted();
-        try {
-          const moved = await formerOf(own, bySize.get(own.stats.size) ?? [], gone);
-          if (moved === null) {
-            await registerFileInPlace(context, { ...own, folder: await folderOf(own.folders), itemName: own.name, creatorId });
-            counts.added += 1;
-          } else {
-            const copies = [...gone].filter(({ storage }) => storage.path === moved.storage.path);
-            for (const copy of copies) gone.delete(copy);
-            await follow(context, { moved, copies }, own, await folderOf(own.folders));
-            counts.moved += 1;
-          }
-        } catch (error) {
-          signal.throwIfAborted();
-          // A name that no item can have, or a file that was removed again, must not keep the other files from being served.
-          const { code } = error as { code?: unknown };
-          if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
-          this.#leaveOut(own.path, (error as Error).message);
-        }
-        done += 1;
-        this.options.progress(done, fresh.length);
+        const files = group;
+        const added = await this.#attempt(files, () => this.#add(context, files, folderOf), signal);
+        counts.added += added ?? 0;
+        report(files.length);
       }
     };
-    await Promise.all(Array.from({ length: concurrency }, work));
+    await Promise.all(Array.from({ length: groupsAtOnce }, work));
+  }
+
+  /** Makes items of files of one folder. @returns how many */
+  async #add(context: HostContext, files: readonly OwnFile[], folderOf: (names: readonly string[]) => Promise<FolderDocument>) {
+    const { creatorId } = this.options;
+    const folder = await folderOf(files[0]!.folders);
+    const registered = await registerFilesInPlace(
+      context,
+      folder,
+      files.map(({ path, name, isTree }) => ({ path, itemName: name, isTree, creatorId })),
+    );
+    for (const [index, each] of registered.entries()) {
+      if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
+    }
+    return registered.filter(({ status }) => status === 'fulfilled').length;
+  }
+
+  /** Does work on files, and leaves these out if it fails because of them: `undefined`. */
+  async #attempt<T>(files: readonly OwnFile[], work: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#leaveOutFor(error, files);
+      return undefined;
+    }
+  }
+
+  /** Leaves files out because of an error. A name that no item may have, or a file that is gone again, is no reason to leave out the rest. */
+  #leaveOutFor(error: unknown, files: readonly OwnFile[]): void {
+    const { code } = error as { code?: unknown };
+    if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
+    for (const { path } of files) this.#leaveOut(path, (error as Error).message);
   }
 
   #leaveOut(path: string, reason: string): void {
@@ -180,6 +221,10 @@ async function goneFiles(
     if (isGone) for (const file of files) gone.add(file);
   }
   return gone;
+}
+
+function inGroups<T>(entries: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(entries.length / size) }, (_, index) => entries.slice(index * size, (index + 1) * size));
 }
 
 function groupBySize(files: Iterable<Known>): Map<number, Known[]> {

@@ -90,6 +90,28 @@ export async function claimFreeName(context: HostContext, request: NameRequest, 
   }
 }
 
+/** {@link claimFreeName} for several owners, with one command where all names are free. @returns the names in the same order. */
+export async function claimFreeNames(
+  context: HostContext,
+  requests: readonly { request: NameRequest; name: string }[],
+): Promise<string[]> {
+  const { models, life } = context;
+  const claims = requests.map(({ request: { parentId, ownerType, ownerId }, name }) => {
+    const claim: NameClaimDocument = { _id: claimId(parentId, name), ownerType, ownerId, process: life.id, created: new Date() };
+    return claim;
+  });
+  try {
+    await models.nameClaim.insertMany(claims, { ordered: false, lean: true });
+    return requests.map(({ name }) => name);
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  const names: string[] = [];
+  // Names that were free have been claimed above, so their owners get them again.
+  for (const { request, name } of requests) names.push(await claimFreeName(context, request, name));
+  return names;
+}
+
 async function numberedNames({ models }: HostContext, parentId: Types.ObjectId, name: string): Promise<Set<string>> {
   const escaped = `${name} (`.toLowerCase().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const lowerName = { $regex: `^${escaped}` };

@@ -1,0 +1,75 @@
+/**
+ * Processor time of a server that registers the files of a folder, against a process that opens the same files for `info`. The database is a process of its
+ * own, and does not count. The same files are looked at a second time, when none has changed.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
+import { withDatabaseName } from '../../src/reference-host/database/uri.js';
+import { startChild, type Answering } from '../support/children.js';
+import { benchDatabase } from '../support/database.js';
+import { timed } from '../support/measure.js';
+
+const target = 2;
+const count = Number(process.argv[3] ?? 2000);
+const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Processor time of the child while it answers, in milliseconds a file, with the time on the clock. */
+async function measured(child: Answering, question: string, folder: string) {
+  const before = (await child.usage()).cpuMs;
+  const [, clockMs] = await timed(() => child.ask(question, folder));
+  const { cpuMs, maxRss } = await child.usage();
+  return { msPerFile: (cpuMs - before) / count, clockMs, maxRss };
+}
+
+/** Waits until a process has stopped to prepare itself. */
+async function quiet(child: Answering): Promise<void> {
+  for (let before = -1; ;) {
+    const { cpuMs } = await child.usage();
+    if (before >= 0 && cpuMs - before < 20) return;
+    before = cpuMs;
+    await pause(500);
+  }
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-registering-'));
+const [warm, folder] = [join(directory, 'warm'), join(directory, 'files')];
+for (const each of [warm, folder]) await mkdir(each);
+const noise = { type: 'gaussian' as const, mean: 128, sigma: 20 };
+const image = await sharp({ create: { width: 1024, height: 768, channels: 3, background: '#fff', noise } })
+  .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'jpeg', quality: 80 })
+  .toBuffer();
+await writeFile(join(warm, 'first.tif'), image);
+for (let i = 0; i < count; i += 1) await writeFile(join(folder, `image ${i}.tif`), image);
+
+const database = await benchDatabase(directory);
+const uri = withDatabaseName(database.uri, `bench_registering_${Date.now()}`);
+const opener = await startChild(script('opener.ts'), []);
+const server = await startChild(script('server.ts'), [uri, join(directory, 'data')]);
+try {
+  await opener.ask('open', warm);
+  await server.ask('register', warm);
+  for (const each of [opener, server]) await quiet(each);
+  const opening = await measured(opener, 'open', folder);
+  const registering = await measured(server, 'register', folder);
+  const again = await measured(server, 'register', folder);
+  const ratio = registering.msPerFile / opening.msPerFile;
+  console.log(`Database ${database.engine}, ${count} files`);
+  console.log(`info         ${opening.msPerFile.toFixed(2)} ms of processor time a file`);
+  console.log(
+    `registering  ${registering.msPerFile.toFixed(2)} ms: ${ratio.toFixed(2)} ×, at most ${target} ×: ` +
+      `${ratio <= target ? 'reached' : 'NOT REACHED'} (${(registering.clockMs / 1000).toFixed(1)} s in all)`,
+  );
+  console.log(
+    `unchanged    ${again.msPerFile.toFixed(3)} ms (${(again.clockMs / 1000).toFixed(1)} s in all), ` +
+      `${(again.maxRss / 1e6).toFixed(0)} MB at most`,
+  );
+} finally {
+  await opener.stop();
+  await server.stop();
+  await database.stop();
+  await rm(directory, { recursive: true, force: true });
+}
