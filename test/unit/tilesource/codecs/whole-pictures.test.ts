@@ -234,7 +234,7 @@ describe('pictures that are decoded as a whole', () => {
     ['a PCX of rows that end too early', pcxSource, pcx(70, 40).subarray(0, 3000), 'Truncated PCX'],
     ['a PCX of 4 000 megapixels', pcxSource, Buffer.from(pcx(70, 40)).fill(0xff, 8, 12), 'Corrupt PCX'],
     ['a PCX of few pixels in long rows', pcxSource, longRows(), 'rows of 3 times 65535 bytes; at most'],
-    ['something else', jpegXlSource, pcx(70, 40), 'no JPEG XL'],
+    ['something else', jpegXlSource, pcx(70, 40), 'not in JPEG XL format'],
   ])('refuse %s', (_name, source, bytes, message) => expectRefused(source, memoryInput(bytes, 'a.bin'), message));
 
   it('refuse a tile that holds more pixels than its TIFF declares', async () => {
