@@ -34,6 +34,8 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /annotation/:id/table/summary': read,
   'POST /annotation/:id/table/ids': { ...read, sending: { json: {} } },
   'GET /annotation/:id/table.csv': read,
+  'GET /annotation/:id/table.arrow': read,
+  'GET /annotation/:id/table.parquet': read,
   'GET /annotation/:id/tiles': read,
   'GET /annotation/:id/tiles/zxy/:z/:x/:y': { ...read, params: { z: '0', x: '0', y: '0' } },
   'GET /annotation/:id/tiles/mvt/:z/:x/:y': { ...read, params: { z: '0', x: '0', y: '0' } },

@@ -331,6 +331,8 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /annotation/:id/table/summary': read('annotation'),
   'POST /annotation/:id/table/ids': read('annotation', { sending: { json: {} } }),
   'GET /annotation/:id/table.csv': read('annotation'),
+  'GET /annotation/:id/table.arrow': read('annotation'),
+  'GET /annotation/:id/table.parquet': read('annotation'),
   'GET /annotation/:id/tiles': read('annotation'),
   'GET /annotation/:id/tiles/zxy/:z/:x/:y': read('annotation', { params: tile }),
   'GET /annotation/:id/tiles/mvt/:z/:x/:y': read('annotation', { params: tile }),

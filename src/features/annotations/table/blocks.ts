@@ -93,7 +93,7 @@ export class TableBlocks {
 }
 
 /** Packs in buffers of their own, to be handed over to a thread: those of the database are parts of a larger message. */
-function ownPacks(packs: readonly RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
+export function ownPacks(packs: readonly RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
   const own = packs.map(({ columns, text }) => ({ columns: new Uint8Array(columns), text: new Uint8Array(text) }));
   return { input: { packs: own }, transfer: own.flatMap(({ columns, text }) => [columns.buffer, text.buffer]) };
 }

@@ -3,6 +3,7 @@ import type { Feature } from '../../feature.js';
 import type { Items } from '../../items/items.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { TableBlocks, tableThreads } from './blocks.js';
+import { TableFiles } from './files.js';
 import { annotationTableRoutes } from './table.routes.js';
 import { Tables } from './tables.js';
 
@@ -13,6 +14,7 @@ export const tableFeature: Feature<{ items: Items; annotations: AnnotationServic
     onClose(() => threads.close());
     const blocks = new TableBlocks(annotations.store, threads);
     const tables = new Tables(threads);
-    return { offers: null, routes: bindRoutes(annotationTableRoutes, { annotations, items, blocks, tables }) };
+    const files = new TableFiles(threads);
+    return { offers: null, routes: bindRoutes(annotationTableRoutes, { annotations, items, blocks, tables, files }) };
   },
 };

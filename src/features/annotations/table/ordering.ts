@@ -169,7 +169,7 @@ export function csv({
 }
 
 /** A cell of comma-separated values. An empty text is in quotes, so that it differs from no value. */
-function csvCell(value: Cell): string {
+export function csvCell(value: Cell): string {
   if (value === null) return '';
   const text = String(value);
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -18,6 +18,7 @@ import type { OpenTable, TableBlocks } from './blocks.js';
 import type { ColumnNames, TableColumn } from './columns.js';
 import { parseFilter } from './filter.js';
 import { filterSchema, histogramSchema, idsSchema, rowsSchema, summarySchema, tableSchema } from './schemas.js';
+import type { TableFiles } from './files.js';
 import type { Axis } from './statistics.js';
 import { limitsOf, type TableQuestion, type Tables } from './tables.js';
 
@@ -25,6 +26,7 @@ import { limitsOf, type TableQuestion, type Tables } from './tables.js';
 interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
   blocks: TableBlocks;
   tables: Tables;
+  files: TableFiles;
 }
 
 const defineRoute = routeDefiner<TableContext>();
@@ -294,28 +296,75 @@ async function* asyncly<T>(values: Iterable<T>): AsyncGenerator<T, void, undefin
   yield* values;
 }
 
-const csv = defineRoute({
-  ...reading,
-  method: 'get',
-  path: '/annotation/:id/table.csv',
-  summary: 'Get the table of an annotation, or the rows that a filter takes, as comma-separated values.',
-  description: 'Rows come in no particular order; the column `order` has that of the elements.',
-  query: { filter, columns: columnsParameter },
-  returns: { types: ['text/csv'] },
-  async handle({ granted: annotation, query, sent, caller, headers, signal }, { annotations, blocks, tables }) {
-    const level = await annotations.permissions.shownLevel(annotation, caller);
-    const tag = annotationTag(annotation, level, { route: 'table.csv', sent });
-    const replyHeaders = { ...annotationHeaders(tag), ...attachment(annotation, 'csv') };
-    const known = answerConditional(headers, tag, replyHeaders);
-    if (known !== null) return known;
-    const open = async () => {
-      const table = await blocks.open(annotation.elements, signal);
-      return tables.csv(question(table, query.filter, signal), columnsOf(table.names, query.columns));
-    };
-    const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
-    return Reply.stream(streamOf(chunks), 'text/csv; charset=utf-8', { headers: replyHeaders });
+/** A file: how it is named and written. */
+interface FileFormat {
+  extension: 'csv' | 'arrow' | 'parquet';
+  type: string;
+  summary: string;
+  description: string;
+  write: (
+    question: TableQuestion,
+    columns: TableColumn[],
+    given: { context: TableContext; annotation: AnnotationRecord },
+  ) => AsyncIterable<Buffer> | Promise<AsyncIterable<Buffer>>;
+}
+
+const unordered = 'Rows come in no particular order; the column `order` has that of the elements.';
+
+const formats: FileFormat[] = [
+  {
+    extension: 'csv',
+    type: 'text/csv; charset=utf-8',
+    summary: 'Get the table of an annotation, or the rows that a filter takes, as comma-separated values.',
+    description: unordered,
+    write: (asked, columns, { context }) => context.files.csv(asked, columns),
   },
-});
+  {
+    extension: 'arrow',
+    type: 'application/vnd.apache.arrow.stream',
+    summary: 'Get the table of an annotation, or the rows that a filter takes, as an uncompressed Arrow stream.',
+    description: unordered,
+    write: (asked, columns, { context }) => context.files.arrow(asked, columns),
+  },
+  {
+    extension: 'parquet',
+    type: 'application/vnd.apache.parquet',
+    summary: 'Get the table of an annotation, or the rows that a filter takes, with their shapes as GeoParquet 1.1.',
+    description: `${unordered} Each row group has neighbours, and \`bbox\` the box of each element.`,
+    write: async (asked, columns, { context, annotation }) => {
+      const windows = await context.annotations.store.packs(annotation.elements, { signal: asked.signal });
+      return context.files.parquet(asked, columns, windows);
+    },
+  },
+];
+
+/** The route of a file. */
+function fileRoute({ extension, type, summary: said, description, write }: FileFormat) {
+  return defineRoute({
+    ...reading,
+    method: 'get',
+    path: `/annotation/:id/table.${extension}`,
+    summary: said,
+    description,
+    query: { filter, columns: columnsParameter },
+    returns: { types: [type.split(';')[0]!] },
+    async handle({ granted: annotation, query, sent, caller, headers, signal }, context) {
+      const { annotations, blocks } = context;
+      const level = await annotations.permissions.shownLevel(annotation, caller);
+      const tag = annotationTag(annotation, level, { route: `table.${extension}`, sent });
+      const replyHeaders = { ...annotationHeaders(tag), ...attachment(annotation, extension) };
+      const known = answerConditional(headers, tag, replyHeaders);
+      if (known !== null) return known;
+      const open = async () => {
+        const table = await blocks.open(annotation.elements, signal);
+        const asked = question(table, query.filter, signal);
+        return write(asked, columnsOf(table.names, query.columns), { context, annotation });
+      };
+      const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
+      return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
+    },
+  });
+}
 
 /** Header that has browsers save a file, named after the annotation. */
 function attachment({ id }: AnnotationRecord, extension: string): Record<string, string> {
@@ -323,4 +372,4 @@ function attachment({ id }: AnnotationRecord, extension: string): Record<string,
 }
 
 /** The routes of tables. */
-export const annotationTableRoutes = [describe, rows, histogram, summary, ids, csv];
+export const annotationTableRoutes = [describe, rows, histogram, summary, ids, ...formats.map(fileRoute)];

@@ -54,7 +54,7 @@ export class Tables {
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
   /** Calls a function for each block that may have elements to take, and returns its results in the order of the blocks. */
-  async #each<Name extends 'histogram' | 'summarize' | 'select' | 'ids' | 'csv', Extra extends object>(
+  async #each<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
     name: Name,
     { table, filter, signal }: TableQuestion,
     columns: readonly TableColumn[],
@@ -176,17 +176,6 @@ export class Tables {
     }
     return { count: results.reduce((sum, { count }) => sum + count, 0), texts };
   }
-
-  /** The lines of a file of comma-separated values, one block at a time. */
-  async *csv({ table, filter, signal }: TableQuestion, columns: TableColumn[]): AsyncGenerator<Buffer, void, undefined> {
-    yield Buffer.from(`${columns.map(({ name }) => csvName(name)).join(',')}\r\n`);
-    const needed = [...columns, ...filterColumns(filter, table.names)];
-    for (const source of candidates(table, filter)) {
-      const { block, transfer } = await source.load(needed, signal);
-      const lines = await this.threads.run('csv', { block, filter, columns }, { what: 'The table', signal, transfer });
-      yield Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
-    }
-  }
 }
 
 /** A page of rows. */
@@ -199,7 +188,7 @@ export interface PageRequest {
 }
 
 /** Blocks that may have elements to take. */
-function candidates({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
+export function candidates({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
   return blocks.filter(({ header, count }) => {
     if (count === 0) return false;
     return mayMatch(filter, (source) => limitsOf(header, source));
@@ -239,8 +228,4 @@ function summaryOf({ count, mean, squares, min, max }: CategoryMoments['columns'
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
-}
-
-function csvName(name: string): string {
-  return /[",\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name;
 }

@@ -1,4 +1,6 @@
+import { tableFromIPC } from 'apache-arrow';
 import { parse } from 'csv-parse/sync';
+import { parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
 
@@ -289,6 +291,50 @@ describe('the table of the elements of an annotation', () => {
     expect(some.bytes.toString().split('\r\n').sort()).toEqual(['', '0,0', '1,t1', 'order,/mixed']);
   });
 
+  it('gives Arrow streams and Parquet files of all rows or those of a filter', async () => {
+    const { bytes, headers } = await at.admin.send('GET', `${path}.arrow`);
+    expect(headers.get('content-type')).toBe('application/vnd.apache.arrow.stream');
+    const all = tableFromIPC(bytes);
+    expect(all.numRows).toBe(count);
+    const first = all
+      .toArray()
+      .find((row) => row!.id === elementId(8))!
+      .toJSON() as Json;
+    expect(first).toMatchObject({ order: 7n, group: 'stroma', area: 64, '/score': null, '/mixed': 't7', '/checked': false });
+    const query = { filter: '{"column":"area","lte":4}', columns: '["id","/checked"]' };
+    const some = tableFromIPC((await at.admin.send('GET', `${path}.arrow`, { query })).bytes);
+    expect(some.toArray().map((row) => row!.toJSON() as Json)).toEqual(
+      [0, 1].map((i) => ({ id: elementId(i + 1), '/checked': i === 0 })),
+    );
+    const none = { filter: '{"column":"area","lte":-4}', columns: '["id"]' };
+    expect(tableFromIPC((await at.admin.send('GET', `${path}.arrow`, { query: none })).bytes).numRows).toBe(0);
+
+    const rowsIn = async (parameters: Record<string, string>) => {
+      const answer = await at.admin.send('GET', `${path}.parquet`, { query: parameters });
+      expect(answer.headers.get('content-type')).toBe('application/vnd.apache.parquet');
+      const file = new Uint8Array(answer.bytes).buffer;
+      return parquetReadObjects({ file }) as Promise<Json[]>;
+    };
+    expect(await rowsIn({})).toHaveLength(count);
+    expect(await rowsIn(none)).toEqual([]);
+    const [row] = await rowsIn({ filter: JSON.stringify({ column: 'id', in: [elementId(3)] }), columns: '["order","/score"]' });
+    const ring = [
+      [20, 40],
+      [23, 40],
+      [23, 43],
+      [20, 43],
+      [20, 40],
+    ];
+    const box = { xmin: 20, ymin: 40, xmax: 23, ymax: 43 };
+    expect(row).toMatchObject({
+      order: 2n,
+      '/score': -98,
+      radius: null,
+      bbox: box,
+      geometry: { type: 'Polygon', coordinates: [ring] },
+    });
+  });
+
   it('is that of the newest version, and says 304 to those who have it', async () => {
     const made = await at.annotate({ name: 'edited', elements: elements.slice(0, 20) });
     const own = `/annotation/${made._id}`;
@@ -363,6 +409,8 @@ describe('the table of the elements of an annotation', () => {
       ['/histogram', { x: 'area', low: 5, high: 1 }, /after their end/],
       ['/summary', { columns: ['group'] }, /does not hold numbers/],
       ['.csv', { columns: ['nope'] }, /no column/],
+      ['.arrow', { filter: { column: 'nope', null: true } }, /no column/],
+      ['.parquet', { columns: [5] }, /names of columns/],
     ];
     for (const [below, query, message] of cases) {
       const answer = await at.admin.fails('GET', `${path}${below}`, { query: texts(query) });

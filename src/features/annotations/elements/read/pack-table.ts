@@ -1,11 +1,12 @@
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { PackColumns } from '../packs/pack.js';
 import { parsedElement } from './locate.js';
 import { cellsOf, TableDraft } from '../write/table-draft.js';
 
-/** The table of packs that are in no segment, from the texts of their elements, pack by pack. @param rest is awaited between elements. */
+/** The table of packs that are in no segment, from the texts of their elements, pack by pack. @param each takes every element, and is awaited. */
 export async function tableOfPacks(
   packs: AsyncIterable<{ columns: PackColumns; text: Buffer }> | Iterable<{ columns: PackColumns; text: Buffer }>,
-  rest: () => Promise<void> = async () => {},
+  each: (element: AnnotationElement) => Promise<void> | void = () => {},
 ): Promise<TableDraft> {
   const table = new TableDraft();
   for await (const { columns, text } of packs) {
@@ -14,7 +15,7 @@ export async function tableOfPacks(
       const box = columns.boxAt(at);
       const element = await parsedElement(text.subarray(offsets[at], offsets[at + 1]));
       table.add(cellsOf(element, box), { id: columns.idAt(at), box, order: columns.positions[at] as number });
-      await rest();
+      await each(element);
     }
   }
   return table;

@@ -1,0 +1,93 @@
+import {
+  Bool,
+  Field,
+  Float64,
+  Int64,
+  makeData,
+  RecordBatch,
+  RecordBatchStreamWriter,
+  Schema,
+  Struct,
+  Table,
+  Utf8,
+  vectorFromArray,
+  type Data,
+} from 'apache-arrow';
+import { Block, type BlockInput } from './block.js';
+import type { TableColumn } from './columns.js';
+import type { TableFilter } from './filter.js';
+
+/** Bytes of the mark at the end of a stream. */
+const endBytes = 8;
+
+function schemaOf(columns: readonly TableColumn[]): Schema {
+  return new Schema(columns.map(({ name, type }) => new Field(name, typeOf(name, type), true)));
+}
+
+function typeOf(name: string, type: TableColumn['type']): Bool | Float64 | Int64 | Utf8 {
+  if (name === 'order') return new Int64();
+  return type === 'number' ? new Float64() : type === 'boolean' ? new Bool() : new Utf8();
+}
+
+/** The beginning of a stream: its schema. */
+export function arrowStart({ columns }: { columns: TableColumn[] }): Uint8Array {
+  const writer = new RecordBatchStreamWriter();
+  writer.reset(undefined, schemaOf(columns));
+  writer.finish();
+  const bytes = writer.toUint8Array(true);
+  return bytes.slice(0, schemaBytes(bytes));
+}
+
+/** Bytes of the first message of a stream, which has no body: a mark, the length of the rest, the rest. */
+function schemaBytes(stream: Uint8Array): number {
+  return 8 + new DataView(stream.buffer, stream.byteOffset).getInt32(4, true);
+}
+
+/** Rows of a block that a filter takes, as a message of a stream; empty when there are none. */
+export function arrowBatch({
+  block: input,
+  filter,
+  columns,
+}: {
+  block: BlockInput;
+  filter: TableFilter | null;
+  columns: TableColumn[];
+}): Uint8Array {
+  const block = new Block(input);
+  const rows = block.select(filter);
+  if (rows.length === 0) return new Uint8Array(0);
+  const schema = schemaOf(columns);
+  const children = columns.map((column) => dataOf(block, column, rows));
+  const data = makeData({ type: new Struct(schema.fields), length: rows.length, nullCount: 0, children });
+  const writer = RecordBatchStreamWriter.writeAll(new Table([new RecordBatch(schema, data)]));
+  const bytes = writer.toUint8Array(true);
+  return bytes.slice(schemaBytes(bytes), bytes.length - endBytes);
+}
+
+function dataOf(block: Block, column: TableColumn, rows: Uint32Array): Data {
+  if (column.name === 'order') {
+    const order = block.numbers('order');
+    return makeData({
+      type: new Int64(),
+      length: rows.length,
+      nullCount: 0,
+      data: BigInt64Array.from(rows, (row) => BigInt(order[row]!)),
+    });
+  }
+  if (column.type !== 'number') {
+    return vectorFromArray(block.cells(column, rows), typeOf(column.name, column.type)).data[0]!;
+  }
+  const numbers = block.numbers(column.source);
+  const values = new Float64Array(rows.length);
+  const nullBitmap = new Uint8Array((rows.length + 7) >>> 3);
+  let nullCount = 0;
+  for (let i = 0; i < rows.length; i += 1) {
+    const value = numbers[rows[i] as number] as number;
+    if (Number.isNaN(value)) nullCount += 1;
+    else {
+      values[i] = value;
+      nullBitmap[i >>> 3]! |= 1 << (i & 7);
+    }
+  }
+  return makeData({ type: new Float64(), length: rows.length, nullCount, data: values, nullBitmap });
+}

@@ -1,0 +1,70 @@
+import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import type { WindowPacks } from '../elements/element-store.js';
+import { ownPacks } from './blocks.js';
+import type { TableColumn } from './columns.js';
+import { filterColumns } from './filter.js';
+import { csvCell } from './ordering.js';
+import type { FileBox, RowGroup } from './parquet.js';
+import { candidates, type TableQuestion } from './tables.js';
+import type { TableFunctions } from './table-thread.js';
+
+type Chunks = AsyncGenerator<Buffer, void, undefined>;
+
+const what = 'The table';
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** Writes tables as files, one block or window at a time, in threads. */
+export class TableFiles {
+  constructor(private readonly threads: ThreadPool<TableFunctions>) {}
+
+  /** Comma-separated values. */
+  async *csv({ table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
+    yield Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
+    const needed = [...columns, ...filterColumns(filter, table.names)];
+    for (const source of candidates(table, filter)) {
+      const { block, transfer } = await source.load(needed, signal);
+      yield bufferOf(await this.threads.run('csv', { block, filter, columns }, { what, signal, transfer }));
+    }
+  }
+
+  /** An Arrow stream. */
+  async *arrow({ table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
+    yield bufferOf(await this.threads.run('arrowStart', { columns }, { what, signal }));
+    const needed = [...columns, ...filterColumns(filter, table.names)];
+    for (const source of candidates(table, filter)) {
+      const { block, transfer } = await source.load(needed, signal);
+      yield bufferOf(await this.threads.run('arrowBatch', { block, filter, columns }, { what, signal, transfer }));
+    }
+    // Marks the end of a stream.
+    yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+  }
+
+  /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs. */
+  async *parquet({ filter, signal }: TableQuestion, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
+    yield Buffer.from('PAR1');
+    let offset = 4;
+    const groups: RowGroup[] = [];
+    let box: FileBox | null = null;
+    for (const packs of windows) {
+      const { input, transfer } = ownPacks(await packs.load(signal));
+      const part = await this.threads.run(
+        'parquetPart',
+        { ...input, window: packs.window, filter, columns, offset },
+        { what, signal, transfer },
+      );
+      if (part === null) continue;
+      groups.push(part.group);
+      box = box === null ? part.box : around(box, part.box);
+      offset += part.bytes.length;
+      yield bufferOf(part.bytes);
+    }
+    yield bufferOf(await this.threads.run('parquetEnd', { groups, columns, box, offset }, { what, signal }));
+  }
+}
+
+function around(a: FileBox, b: FileBox): FileBox {
+  return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])];
+}

@@ -1,0 +1,120 @@
+import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import type { Block, Cell } from './block.js';
+import type { TableColumn } from './columns.js';
+import { shapeNumbers, type Shape } from './shapes.js';
+
+/** Columns of the box, which are members of one column in files with shapes. */
+const boxColumns = ['xmin', 'ymin', 'xmax', 'ymax'] as const;
+
+/** What the end of a file says about one part. */
+export type RowGroup = ParquetWriter['row_groups'][number];
+
+/** The box around the shapes of a file. */
+export type FileBox = [xmin: number, ymin: number, xmax: number, ymax: number];
+
+function isBoxColumn(name: string): boolean {
+  return (boxColumns as readonly string[]).includes(name);
+}
+
+/** The schema of a file with these columns: they, the box, the shape. */
+function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
+  const own = columns.filter(({ name }) => !isBoxColumn(name));
+  const optional = { repetition_type: 'OPTIONAL' } as const;
+  const fields = own.map(({ name, type }): SchemaElement => {
+    if (name === 'order') return { name, type: 'INT64', ...optional };
+    if (type === 'number') return { name, type: 'DOUBLE', ...optional };
+    if (type === 'boolean') return { name, type: 'BOOLEAN', ...optional };
+    return { name, type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional };
+  });
+  return [
+    { name: 'schema', num_children: own.length + shapeNumbers.length + 2 },
+    ...fields,
+    ...shapeNumbers.map((name): SchemaElement => ({ name, type: 'DOUBLE', ...optional })),
+    { name: 'bbox', num_children: boxColumns.length, ...optional },
+    ...boxColumns.map((name): SchemaElement => ({ name, type: 'DOUBLE', repetition_type: 'REQUIRED' })),
+    { name: 'geometry', type: 'BYTE_ARRAY', ...optional },
+  ];
+}
+
+/** Writes one part of a file: rows of a block with their shapes. @param offset bytes of the file before it. */
+export function writeRowGroup({
+  block,
+  rows,
+  shapes,
+  columns,
+  offset,
+}: {
+  block: Block;
+  rows: Uint32Array;
+  shapes: readonly Shape[];
+  columns: TableColumn[];
+  offset: number;
+}): { bytes: Uint8Array; group: RowGroup; box: FileBox } {
+  const [xmin, ymin, xmax, ymax] = boxColumns.map((name) => block.numbers(name)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
+  const boxAt = (row: number) => ({ xmin: xmin[row]!, ymin: ymin[row]!, xmax: xmax[row]!, ymax: ymax[row]! });
+  const taken = [...rows];
+  const data: { name: string; data: unknown[] }[] = columns
+    .filter(({ name }) => !isBoxColumn(name))
+    .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column) }));
+  for (const name of shapeNumbers) data.push({ name, data: taken.map((row) => shapes[row]!.numbers?.[name] ?? null) });
+  data.push({ name: 'bbox', data: taken.map(boxAt) }, { name: 'geometry', data: taken.map((row) => shapes[row]!.wkb) });
+  const writer = new ByteWriter(1024 * 1024);
+  const file = new ParquetWriter({ writer, schema: schemaOf(columns) });
+  // The mark at the beginning is written once, before all parts.
+  writer.index = 0;
+  writer.offset = offset;
+  void file.write({ columnData: data.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });
+  const box: FileBox = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const row of taken) {
+    box[0] = Math.min(box[0], xmin[row]!);
+    box[1] = Math.min(box[1], ymin[row]!);
+    box[2] = Math.max(box[2], xmax[row]!);
+    box[3] = Math.max(box[3], ymax[row]!);
+  }
+  return { bytes: writer.getBytes(), group: file.row_groups[0]!, box };
+}
+
+function valuesOf(cells: Cell[], { name }: TableColumn): unknown[] {
+  return name === 'order' ? cells.map((value) => (value === null ? null : BigInt(value))) : cells;
+}
+
+/** Writes the end of a file: what is in it (GeoParquet 1.1). */
+export function parquetEnd({
+  groups,
+  columns,
+  box,
+  offset,
+}: {
+  groups: RowGroup[];
+  columns: TableColumn[];
+  box: FileBox | null;
+  offset: number;
+}): Uint8Array {
+  const covering = Object.fromEntries(boxColumns.map((name) => [name, ['bbox', name]]));
+  const geometry = {
+    encoding: 'WKB',
+    geometry_types: [],
+    crs: null,
+    ...(box !== null && { bbox: box }),
+    covering: { bbox: covering },
+  };
+  const geo = { version: '1.1.0', primary_column: 'geometry', columns: { geometry } };
+  const writer = new ByteWriter(64 * 1024);
+  const file = new ParquetWriter({
+    writer,
+    schema: schemaOf(columns),
+    kvMetadata: [{ key: 'geo', value: JSON.stringify(geo) }],
+    createdBy: 'express-large-image',
+  });
+  writer.index = 0;
+  writer.offset = offset;
+  file.row_groups = groups;
+  file.num_rows = groups.reduce((sum, { num_rows: rows }) => sum + rows, 0n);
+  void file.finish();
+  return writer.getBytes();
+}

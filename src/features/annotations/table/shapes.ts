@@ -1,0 +1,76 @@
+import { geojsonToWkb } from 'hyparquet-writer';
+import { boxCorners, closedRing, ellipseOutline, type Geometry } from '../../../annotation-format/formats/geometry.js';
+import type { Coordinate } from '../../../annotation-format/schema/common.js';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+
+/** Numbers of circles, ellipses and rectangles, which their outlines only come close to. */
+export const shapeNumbers = ['center_x', 'center_y', 'radius', 'width', 'height', 'rotation'] as const;
+
+/** An element as a row of a file with shapes. */
+export interface Shape {
+  /** Well-known binary; `null` for heat maps, grids and images. */
+  wkb: Uint8Array | null;
+  numbers: Partial<Record<(typeof shapeNumbers)[number], number>> | null;
+}
+
+/** The shape of an element. */
+export function shapeOf(element: AnnotationElement): Shape {
+  const geometry = outlineOf(element);
+  return { wkb: geometry === null ? null : geojsonToWkb(flat(geometry)), numbers: numbersOf(element) };
+}
+
+function outlineOf(element: AnnotationElement): Geometry | null {
+  switch (element.type) {
+    case 'point':
+      return { type: 'Point', coordinates: element.center };
+    case 'arrow':
+      return { type: 'LineString', coordinates: element.points };
+    case 'polyline': {
+      const { points, closed = false, holes = [] } = element;
+      // A ring needs three vertices.
+      if (!closed || points.length < 3) return { type: 'LineString', coordinates: points };
+      return { type: 'Polygon', coordinates: [points, ...holes].map(closedRing) };
+    }
+    case 'circle': {
+      const { center, radius } = element;
+      return polygon(ellipseOutline({ center, width: 2 * radius, height: 2 * radius }));
+    }
+    case 'ellipse':
+      return polygon(ellipseOutline(element));
+    case 'rectangle':
+    case 'rectanglegrid':
+      return polygon(boxCorners(element));
+    case 'heatmap':
+    case 'griddata':
+    case 'image':
+    case 'pixelmap':
+      return null;
+  }
+}
+
+function polygon(outline: Coordinate[]): Geometry {
+  return { type: 'Polygon', coordinates: [closedRing(outline)] };
+}
+
+type Nested = number[] | Nested[];
+
+/** The geometry without z where that is 0 everywhere. */
+function flat(geometry: Geometry): Parameters<typeof geojsonToWkb>[0] {
+  const coordinates = geometry.coordinates as Nested;
+  const isFlat = (part: Nested): boolean =>
+    typeof part[0] === 'number' ? part[2] === 0 : (part as Nested[]).every((inner) => isFlat(inner));
+  const cut = (part: Nested): Nested =>
+    typeof part[0] === 'number' ? (part as number[]).slice(0, 2) : (part as Nested[]).map((inner) => cut(inner));
+  // Cutting the numbers of positions keeps the nesting that belongs to the type.
+  return { type: geometry.type, coordinates: isFlat(coordinates) ? cut(coordinates) : coordinates } as never;
+}
+
+function numbersOf(element: AnnotationElement): Shape['numbers'] {
+  if (element.type === 'circle') {
+    const { center, radius } = element;
+    return { center_x: center[0], center_y: center[1], radius };
+  }
+  if (element.type !== 'ellipse' && element.type !== 'rectangle' && element.type !== 'rectanglegrid') return null;
+  const { center, width, height, rotation = 0 } = element;
+  return { center_x: center[0], center_y: center[1], width, height, rotation };
+}
