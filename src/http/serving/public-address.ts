@@ -12,7 +12,7 @@ export interface PublicAddress {
 type ExpressRequest = IncomingMessage & { app?: { get(name: string): unknown } };
 
 /** Segments of unreserved and harmless characters, so that the prefix can be written into addresses, headers and pages. */
-const prefixPattern = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$*+:@%-]+)+$/;
+const segmentPattern = /^[\w.~!$*+:@%-]+$/;
 const maxPrefixLength = 256;
 
 const addresses = new WeakMap<IncomingMessage, PublicAddress>();
@@ -46,5 +46,8 @@ export function prefixOf(request: ExpressRequest): string {
 export function checkedPrefix(text: string): string | null {
   const prefix = text.trim().replace(/(?<!\/)\/+$/, '');
   if (prefix === '' || prefix === '/') return '';
-  return prefix.length <= maxPrefixLength && prefixPattern.test(prefix) ? prefix : null;
+  if (prefix.length > maxPrefixLength) return null;
+  const [before, ...segments] = prefix.split('/');
+  const areValid = segments.every((segment) => segmentPattern.test(segment) && segment !== '.' && segment !== '..');
+  return before === '' && areValid ? prefix : null;
 }
