@@ -91,7 +91,9 @@ export function measure(element: AnnotationElement, box: BoundingBox): Measures 
     case 'arrow':
       return ofLine(element.points);
     case 'polyline':
-      return element.closed === true ? ofPolygon([element.points, ...(element.holes ?? [])]) : ofLine(element.points);
+      // A ring needs three vertices.
+      if (element.closed !== true || element.points.length < 3) return ofLine(element.points);
+      return ofPolygon([element.points, ...(element.holes ?? [])]);
     case 'point':
       return { area: 0, length: 0, x: element.center[0], y: element.center[1] };
     case 'circle': {
