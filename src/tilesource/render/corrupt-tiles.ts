@@ -9,7 +9,7 @@ import type { Picture } from './pixels.js';
 interface Part {
   box: Window;
   /** Whether a point of the box is in the part; default: all of them are. */
-  holds?(x: number, y: number): boolean;
+  holds?: (x: number, y: number) => boolean;
 }
 
 /** Corrupt tiles of a picture. They are collected while the picture is read, and drawn as holes at the end. */
@@ -70,7 +70,7 @@ export class CorruptTiles {
    */
   mergeOther(
     other: CorruptTiles,
-    made: { box: Window; toOther(x: number, y: number): readonly (readonly [number, number])[]; name?: string },
+    made: { box: Window; toOther: (x: number, y: number) => readonly (readonly [number, number])[]; name?: string },
   ): void {
     const areas: Part[] = [];
     const seen = seenOf(made.box, made.toOther);

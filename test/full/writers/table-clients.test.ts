@@ -105,6 +105,6 @@ describe.runIf(hasClients())('clients of tables', () => {
       ['g, "2"', inGroup(2)],
       [null, inGroup(0)],
     ]);
-    expect([...(found.filtered as number[])].sort()).toEqual([98, 98.5, 99, 99.5]);
+    expect([...(found.filtered as number[])].sort((one, other) => one - other)).toEqual([98, 98.5, 99, 99.5]);
   });
 });
