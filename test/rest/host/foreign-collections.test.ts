@@ -184,9 +184,7 @@ describe('fields of the server that have the names of those of the plugin', () =
     await server.agenda.ready;
     server.Blobs.schema.add({ thumbnailKey: Number } as never);
     const before = Object.keys(server.Specimens.schema.paths);
-    await expect(install(specimenHost(server), { env: {} })).rejects.toThrow(
-      'The model Blob has a field thumbnailKey of its own',
-    );
+    await expect(install(specimenHost(server), { env: {} })).rejects.toThrow('The model Blob already has a field thumbnailKey');
     expect(Object.keys(server.Specimens.schema.paths)).toEqual(before);
   });
 });
@@ -225,7 +223,7 @@ describe('install', () => {
       const before = await state(server);
       await expect(start()).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining(`large_image_${name} holds`) as string,
+        message: expect.stringContaining(`large_image_${name} contains`) as string,
       });
       expect(await state(server)).toEqual(before);
       expect(Object.keys(connection.collections).filter((each) => each.startsWith('large_image_'))).toEqual([]);
@@ -274,7 +272,7 @@ describe('install', () => {
     const { connection } = server.mongoose;
     await (await start()).close();
     const mine = connection.model('Mine', new mongoose.Schema({ any: String }), 'large_image_annotation');
-    await expect(start()).rejects.toThrow('large_image_annotation is that of the server’s own model Mine'.replace('’', "'"));
+    await expect(start()).rejects.toThrow('large_image_annotation belongs to the server’s own model Mine'.replace('’', "'"));
     await mine.create({ any: 'thing' });
     expect(await connection.collection('large_image_annotation').findOne({ any: 'thing' })).not.toHaveProperty('plugin');
   });

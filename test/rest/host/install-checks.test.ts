@@ -151,7 +151,7 @@ describe('checks its arguments', () => {
       await expect(startWorker(host, { env: {} })).rejects.toThrow(/^install: models\.item already has an installation\./);
       await elsewhere((other) =>
         expect(install({ ...specimenHost(other), app: host.app }, { env: {} })).rejects.toThrow(
-          /^install: the app has an installation at \/specimens\/api already\./,
+          /^install: the app already has an installation at \/specimens\/api\./,
         ),
       );
     } finally {

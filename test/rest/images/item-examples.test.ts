@@ -118,7 +118,9 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
       const known = (body.json as typeof bands)[i]!;
       expect(Object.keys(band).toSorted()).toEqual(Object.keys(known).toSorted());
       expect([band.samples, band.bins]).toEqual([known.samples, known.bins]);
-      expect(Math.abs(band.mean - known.mean)).toBeLessThan(1);
+      // Samples of int8 stay as they are; Girder adds 128.
+      const added = name === 'hist.ome.12' ? 128 : 0;
+      expect(Math.abs(band.mean + added - known.mean)).toBeLessThan(1);
       expect(Math.abs(band.stdev - known.stdev)).toBeLessThan(2);
     }
     const plain = (await replay(name)).answer.body as unknown as typeof bands;

@@ -25,7 +25,7 @@ describe('values of YAML 1.1', () => {
     ['a key twice', 'a: 1\na: 2', 'duplicated mapping key (line 2, column 1)'],
     ['an object of a language', 'a: !!python/object:os.system x', 'unknown tag'],
     ['bytes', '!!binary aGVsbG8=', 'unknown tag'],
-    ['a circle', 'a: &a [*a]', 'holds itself'],
+    ['a circle', 'a: &a [*a]', 'contains itself'],
     ['deep nesting', `${'['.repeat(5000)}${']'.repeat(5000)}`, 'nest'],
     [
       'aliases of aliases',

@@ -18,8 +18,8 @@ it.each([
 
 it.each([
   ['(', 'is not understood'],
-  ['x'.repeat(1001), 'is no text'],
-  [5, 'is no text'],
+  ['x'.repeat(1001), 'is not a text'],
+  [5, 'is not a text'],
   ['^(a+)+$', 'repeats a group'],
   ['^(?:a*)*$', 'repeats a group'],
   ['((a+))*', 'repeats a group'],

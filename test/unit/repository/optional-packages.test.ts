@@ -11,19 +11,23 @@ const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync(join(
 };
 const optional = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional === true);
 
-type Resolve = (request: string, ...rest: unknown[]) => string;
-const loader = Module as unknown as { _resolveFilename: Resolve };
-const resolve = loader._resolveFilename;
-beforeAll(() => {
-  vi.resetModules();
-  loader._resolveFilename = (request, ...rest) => {
-    if (!optional.some((name) => request === name || request.startsWith(`${name}/`)))
-      return resolve.call(Module, request, ...rest);
+type Find = (request: string, ...rest: unknown[]) => unknown;
+const loader = Module as unknown as Record<'_load' | '_resolveFilename', Find>;
+const { _load, _resolveFilename } = loader;
+/** The function of Node's loader, which does not find the optional packages. */
+const withoutOptional = (find: Find): Find => {
+  return (request, ...rest) => {
+    if (!optional.some((name) => request === name || request.startsWith(`${name}/`))) return find.call(Module, request, ...rest);
     throw Object.assign(new Error(`Cannot find module '${request}'`), { code: 'MODULE_NOT_FOUND' });
   };
+};
+beforeAll(() => {
+  vi.resetModules();
+  // A package that another test file of this process has loaded is not resolved again.
+  Object.assign(loader, { _load: withoutOptional(_load), _resolveFilename: withoutOptional(_resolveFilename) });
 });
 afterAll(() => {
-  loader._resolveFilename = resolve;
+  Object.assign(loader, { _load, _resolveFilename });
 });
 
 /** The message of the error with which work fails. */

@@ -11,9 +11,9 @@ const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8
   .map((name) => `test/${name}`)
   .toSorted();
 
-/** Names of the groups that run a file: its folder says which. `database` and `writers` run files of others once more. */
+/** Names of the groups that run a file: its folder says which. `database`, `tables` and `writers` run files of others again. */
 function groupsOf(file: string): string[] {
-  const { database: _database, ...others } = groups;
+  const { database: _database, tables: _tables, ...others } = groups;
   return Object.entries(others)
     .filter(([, folders]) => folders.some((folder) => file.startsWith(`${folder}/`)))
     .map(([name]) => name);

@@ -18,9 +18,11 @@ describe('samples that alternate from pixel to pixel', () => {
     const raster = paint({ width: 400, height: 272, bands, dtype }, (x, y) => ((x + y) % 2) * high);
     for (const [name, source] of await otherSources(raster)) {
       const image = openLargeImage(source);
-      const tile = await image.tile({ level: source.metadata.levels - 2, x: 1, y: 1, encoding: 'PNG' });
+      const level = source.metadata.levels - 2;
+      // A source of one chunk has a single level.
+      const tiles = level < 0 ? [] : [await image.tile({ level, x: 1, y: 1, encoding: 'PNG' })];
       const region = (await image.region({ width: 100, height: 68, encoding: 'PNG' })) as EncodedPicture;
-      for (const { bytes } of [tile, region]) {
+      for (const { bytes } of [...tiles, region]) {
         const { data } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
         expect([name, new Set(data).size]).toEqual([name, 1]);
       }
