@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import pLimit from 'p-limit';
 import { step } from '../../core/steps.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
@@ -31,8 +30,8 @@ export interface SeriesMergeParts {
  * to which series a file belongs.
  */
 export class SeriesMerge {
-  /** Files that arrive together would otherwise each move all of the others. */
-  readonly #inOrder = pLimit(1);
+  /** The last merge of each series that is under way. Files that arrive together would otherwise each move all of the others. */
+  readonly #last: Map<string, Promise<unknown>> = new Map();
 
   constructor(private readonly parts: SeriesMergeParts) {}
 
@@ -49,7 +48,15 @@ export class SeriesMerge {
     items.forget(item.id);
     if (noted === null) return;
     step('series:noted');
-    await this.#inOrder(() => this.#joinSeries(noted, series));
+    const key = `${noted.folderId} ${series.dicomSeriesUID}`;
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.catch(() => undefined).then(() => this.#joinSeries(noted, series));
+    this.#last.set(key, mine);
+    try {
+      await mine;
+    } finally {
+      if (this.#last.get(key) === mine) this.#last.delete(key);
+    }
   }
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
