@@ -253,7 +253,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await admin.ok('PUT', '/system/setting', { query: { key, value: '1000' } });
     const file = { name: 'long.txt', mimeType: 'text/plain', buffer: Buffer.alloc(2000) };
     await page.locator('input[type=file]').first().setInputFiles(file);
-    await page.getByText(`A file may have 1 kB (${key}), not 2 kB.`).first().waitFor();
+    await page.getByText(`A file may have at most 1 kB (${key}), not 2 kB.`).first().waitFor();
     await admin.ok('DELETE', '/system/setting', { query: { key } });
     expect(complaints).toEqual([]);
   });

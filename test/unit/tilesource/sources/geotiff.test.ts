@@ -158,8 +158,9 @@ describe.skipIf(fixtures === null)('GeoTIFF that rasterio writes', () => {
       }
     }
     const isSharp = (level: number) => level >= (file.dtype === 'uint8' ? levels - 1 : levels - 2);
-    // Bytes are mixed, and numbers are rounded here and there.
-    const tolerance = file.dtype === 'uint8' ? 3 : 0;
+    // Bytes are mixed, and numbers are rounded here and there. Where a pixel of the map has several of the image, other samples are
+    // means of these, while GDAL picks one: neighbours differ by at most 1.
+    const tolerance = file.dtype === 'uint8' ? 3 : 1;
     expect(file.tiles.some(({ level }) => level < levels && isSharp(level))).toBe(true);
     for (const { level, x, y, raw } of file.tiles.filter((tile) => tile.level < levels)) {
       const tile = await source.readTile({ level, x, y, frame: 0 });
