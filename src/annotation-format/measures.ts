@@ -3,11 +3,11 @@ import type { AnnotationElement } from './schema/document.js';
 
 /** Size and center of an element in base-layer pixels; x and y only. */
 export interface Measures {
-  /** `NaN` for elements that are no shapes: heat maps, grids and overlays. */
+  /** `NaN` for elements that are not shapes: heat maps, grids and overlays. */
   area: number;
   /** Of a line its length, of a closed shape its perimeter with that of its holes; `NaN` as for `area`. */
   length: number;
-  /** The centroid; of elements that are no shapes, the center of their box. */
+  /** The centroid; of elements that are not shapes, the center of their box. */
   x: number;
   y: number;
 }

@@ -47,7 +47,7 @@ export class Block {
     return values;
   }
 
-  /** Values of a stored column that are no numbers. */
+  /** Values of a stored column that are not numbers. */
   #others(source: string): TextColumn {
     const stored = this.#stored.get(`text ${source}`);
     return stored === undefined ? { codes: new Uint8Array(this.rows), texts: [] } : decodeTexts(stored, this.rows);

@@ -86,7 +86,7 @@ export class ColumnNames {
     throw new BadParameterError(`The column ${JSON.stringify(name)} does not hold numbers.`);
   }
 
-  /** The columns of a list of names. @throws BadParameterError for one that is no list of names of columns. */
+  /** The columns of a list of names. @throws BadParameterError for one that is not a list of names of columns. */
   findAll(names: readonly unknown[]): TableColumn[] {
     return names.map((name) => {
       if (typeof name !== 'string') throw new BadParameterError('columns must be a list of names of columns.');

@@ -179,7 +179,7 @@ function binOf(value: number, { low, high, bins }: Axis): number {
   if (Number.isNaN(value)) return isNull;
   if (value < low || value > high) return isOutside;
   if (value === high) return bins - 1;
-  // Halves, because a difference of numbers may be beyond what one can hold.
+  // Halves, because a difference of numbers may be too large for a number.
   return Math.min(bins - 1, Math.floor(((value / 2 - low / 2) / (high / 2 - low / 2)) * bins));
 }
 

@@ -192,7 +192,7 @@ const histogram = defineRoute({
     }),
 });
 
-/** Numbers and ids are no categories. */
+/** Numbers and ids are not categories. */
 function requireCategories(by: TableColumn | null): void {
   if (by === null || by.type === 'text' || by.type === 'boolean') return;
   throw new BadParameterError(`The column ${JSON.stringify(by.name)} does not hold categories.`);

@@ -26,7 +26,7 @@ const maxDescriptionBytes = 16 * 1024 * 1024;
 /** Bytes of an id in a JSON list: 24 digits, quotes and a comma. */
 const idEntryBytes = 27;
 
-/** What to take from a table. */
+/** The elements that a question is about, and their columns. */
 export interface TableQuestion {
   table: OpenTable;
   filter: TableFilter | null;

@@ -51,7 +51,7 @@ export const idColumns = ['id0', 'id1', 'id2'] as const;
 /** Texts between checks of the time. */
 const textsAtOnce = 1024;
 
-/** A value that is no number. */
+/** A value that is not a number. */
 export type Text = string | boolean;
 
 /** Numbers of a column, `NaN` where there are none. */

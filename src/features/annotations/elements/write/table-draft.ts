@@ -10,16 +10,16 @@ const maxNames = 1000;
 /** Places in `user`, those that only hold others included, and the longest name of one. */
 const maxPlaces = 4 * maxNames;
 const maxNameLength = 1024;
-/** Values of one element that are looked at; more than this many are no measurements. */
+/** Values of one element that are looked at; more than this many are not measurements. */
 const maxValues = 10_000;
 /** How deep `user` is looked into. */
 const maxDepth = 16;
-/** Longest text in a cell, in UTF-16 units; longer ones are no categories, and only in the element itself. */
+/** Longest text in a cell, in UTF-16 units; longer ones are not categories, and only in the element itself. */
 export const maxCellLength = 1024;
 /** A document takes 16 MiB, so longer columns take several parts. */
 const partBytes = 8 * 1024 * 1024;
 
-/** What of an element goes into the table, besides its id and its box. */
+/** The values of an element for the table, besides its id and its box. */
 export interface ElementCells extends Measures {
   type: string;
   group: string | null;
@@ -58,7 +58,7 @@ class Cells {
   }
 }
 
-/** Values of a column that are no numbers: numbers of these values, from 1. */
+/** Values of a column that are not numbers: numbers of these values, from 1. */
 class TextCells extends Cells {
   readonly codes = new Map<Text, number>();
 
@@ -112,7 +112,7 @@ export class TableDraft {
     numbers.id1.add(row, idWord(id, 1));
     numbers.id2.add(row, idWord(id, 2));
     numbers.order.add(row, order);
-    // Values beyond what a number can hold are left out.
+    // Values too large for a number are left out.
     if (Number.isFinite(cells.area)) numbers.area.add(row, cells.area);
     if (Number.isFinite(cells.length)) numbers.length.add(row, cells.length);
     if (Number.isFinite(cells.x)) numbers.x.add(row, cells.x);
