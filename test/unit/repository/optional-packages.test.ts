@@ -28,6 +28,8 @@ beforeAll(() => {
 });
 afterAll(() => {
   Object.assign(loader, { _load, _resolveFilename });
+  // Other test files of this process need the modules that found their packages.
+  vi.resetModules();
 });
 
 /** The message of the error with which work fails. */
