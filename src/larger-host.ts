@@ -10,6 +10,7 @@ export type { Settings } from './features/settings/settings.js';
 // Helpers for hosts
 export { searchWords } from './features/annotations/documents/annotation-documents.model.js';
 export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
+export { InOrder } from './core/concurrency/in-order.js';
 export { inTime } from './core/concurrency/in-time.js';
 export { batches, inParts } from './core/database/id-batches.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';

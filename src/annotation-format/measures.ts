@@ -5,7 +5,7 @@ import type { AnnotationElement } from './schema/document.js';
 export interface Measures {
   /** `NaN` for elements that are not shapes: heat maps, grids and overlays. */
   area: number;
-  /** Of a line its length, of a closed shape its perimeter with that of its holes; `NaN` as for `area`. */
+  /** Length of a line, or perimeter of a closed shape and its holes; `NaN` as for `area`. */
   length: number;
   /** The centroid; of elements that are not shapes, the center of their box. */
   x: number;

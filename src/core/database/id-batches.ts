@@ -13,7 +13,7 @@ export async function* inParts<T>(values: AsyncIterable<T>, size: number): Async
   if (part.length > 0) yield part;
 }
 
-/** Splits a list of ids into parts that fit into one query. */
-export function* batches<T>(ids: readonly T[]): Generator<readonly T[]> {
-  for (let i = 0; i < ids.length; i += idsPerQuery) yield ids.slice(i, i + idsPerQuery);
+/** Splits a list into parts of `size`, by default ids that fit into one query. The last part may be shorter. */
+export function* batches<T>(list: readonly T[], size = idsPerQuery): Generator<readonly T[]> {
+  for (let i = 0; i < list.length; i += size) yield list.slice(i, i + size);
 }

@@ -148,6 +148,6 @@ export async function centroidChunks(view: AnnotationView, sending: ElementSendi
 }
 
 /** A stream of bytes for a reply. If making them fails, the connection is closed; if the client disconnects, reading stops. */
-export function streamOf(chunks: AsyncIterable<Buffer | string>): Readable {
+export function streamOf(chunks: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>): Readable {
   return Readable.from(chunks, { objectMode: false });
 }

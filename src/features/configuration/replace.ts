@@ -3,6 +3,7 @@ import { lstat, mkdir, open, readFile, readdir, realpath, rename, stat, unlink, 
 import { basename, dirname, join } from 'node:path';
 import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
+import { InOrder } from '../../core/concurrency/in-order.js';
 import { isFullDisk } from '../../core/full-disk.js';
 import { step } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
@@ -15,8 +16,8 @@ const newFileMode = 0o600;
 /** Maximum number of backups whose modification times are in the same second. */
 const maxBackupsPerSecond = 1000;
 
-/** The last pending replacement of each path in this process. The next one waits for it. */
-const underWay = new Map<string, Promise<unknown>>();
+/** The replacements of each path in this process. */
+const replacements = new InOrder();
 
 /**
  * Path of the configuration file: the value of `SERVICE_CONFIG`, otherwise of `<BRAND>_CONFIG`, otherwise of `GIRDER_CONFIG`, otherwise
@@ -84,16 +85,7 @@ export async function replaceConfig(
     allow?: (former: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
-  const before = underWay.get(path) ?? Promise.resolve();
-  const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, allow }));
-  // The next replacement waits for this one, but does not fail with it.
-  const settled = replaced.catch(() => undefined);
-  underWay.set(path, settled);
-  try {
-    return await replaced;
-  } finally {
-    if (underWay.get(path) === settled) underWay.delete(path);
-  }
+  return replacements.run(path, () => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, allow }));
 }
 
 async function replaceFile(

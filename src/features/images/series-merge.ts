@@ -1,3 +1,4 @@
+import { InOrder } from '../../core/concurrency/in-order.js';
 import { randomUUID } from 'node:crypto';
 import { step } from '../../core/steps.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -30,8 +31,8 @@ export interface SeriesMergeParts {
  * to which series a file belongs.
  */
 export class SeriesMerge {
-  /** The last merge of each series that is under way. Files that arrive together would otherwise each move all of the others. */
-  readonly #last: Map<string, Promise<unknown>> = new Map();
+  /** Merges each series one after another. Files that arrive together would otherwise each move all of the others. */
+  readonly #ofSeries = new InOrder();
 
   constructor(private readonly parts: SeriesMergeParts) {}
 
@@ -48,15 +49,7 @@ export class SeriesMerge {
     items.forget(item.id);
     if (noted === null) return;
     step('series:noted');
-    const key = `${noted.folderId} ${series.dicomSeriesUID}`;
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const mine = before.catch(() => undefined).then(() => this.#joinSeries(noted, series));
-    this.#last.set(key, mine);
-    try {
-      await mine;
-    } finally {
-      if (this.#last.get(key) === mine) this.#last.delete(key);
-    }
+    await this.#ofSeries.run(`${noted.folderId} ${series.dicomSeriesUID}`, () => this.#joinSeries(noted, series));
   }
 
   /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */

@@ -30,7 +30,7 @@ export type FileInPlace = FileDocument & { storage: { kind: 'in-place' } };
 /** Number of bytes at the start, and at the end, of a file that are hashed. */
 const hashedBytes = 64 * 1024;
 
-/** What is stored of a file on disk to recognize it. The digest tells files of the same length apart without reading them whole. */
+/** The facts by which a file on disk is recognized later. The digest tells files of the same length apart without reading them whole. */
 async function stateOf(path: string): Promise<Omit<InPlaceState, 'isTree'> & { size: number; digest: string }> {
   const handle = await open(path, 'r');
   try {

@@ -6,8 +6,8 @@ import type { ZarrLibraries } from '../sources/zarr/zarr-chunk.js';
 import { zarrThreadFunctions } from '../sources/zarr/zarr-thread-functions.js';
 
 /**
- * What the tile sources of the package run in the decoding threads. The list is separate from that of the sources, because a thread must not load
- * everything that opens images.
+ * The functions that the tile sources of the package run in the decoding threads. The list is separate from that of the sources,
+ * because a thread must not load everything that opens images.
  *
  * @param libraries decoders that the threads load
  */

@@ -1,7 +1,7 @@
 import type { editAnnotation } from './editor.js';
 import type { Tools } from './drawing/tools.js';
 
-/** What keys act on. */
+/** The parts of the page that keys control. */
 interface KeyUsers {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */

@@ -13,12 +13,11 @@ import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/tile-source.js';
 import { memoryInput } from '../../support/images/memory-input.js';
-import { otherSources } from '../../support/images/other-sources.js';
+import { otherSources, paddedTiles, tileSide } from '../../support/images/other-sources.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
 import { writeTiff, type TagValue } from '../../support/writers/tiff-writer.js';
 
 const [width, height] = [400, 272];
-const tileSide = 64;
 const types = Object.keys(sampleArrays) as SampleType[];
 
 /** Fine structure, noise and an edge, over all of the range; opaque where there is alpha. */
@@ -35,7 +34,6 @@ function picture(dtype: SampleType, bands: number): Raster {
 /** An uncompressed TIFF, in tiles or as one strip. */
 function tiffOf(raster: Raster, isTiled: boolean): Buffer {
   const { data, bands, dtype } = raster;
-  const pixelBytes = data.BYTES_PER_ELEMENT * bands;
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const colours = bands === 3 || bands === 4 ? 3 : 1;
   const each = (value: number) => ({ short: Array.from({ length: bands }, () => value) });
@@ -51,18 +49,7 @@ function tiffOf(raster: Raster, isTiled: boolean): Buffer {
   };
   if (extra.length > 0) tags[338] = { short: extra };
   if (!isTiled) return writeTiff([{ tags: { ...tags, 278: { long: [height] } }, chunks: [bytes] }]);
-  const chunks: Buffer[] = [];
-  for (let top = 0; top < height; top += tileSide) {
-    for (let left = 0; left < width; left += tileSide) {
-      const tile = Buffer.alloc(tileSide * tileSide * pixelBytes);
-      const length = Math.min(tileSide, width - left) * pixelBytes;
-      for (let y = 0; y < Math.min(tileSide, height - top); y += 1) {
-        const from = ((top + y) * width + left) * pixelBytes;
-        bytes.copy(tile, y * tileSide * pixelBytes, from, from + length);
-      }
-      chunks.push(tile);
-    }
-  }
+  const chunks = paddedTiles(raster).map(({ bytes: tile }) => tile);
   return writeTiff([{ tags: { ...tags, 322: { long: [tileSide] }, 323: { long: [tileSide] } }, chunks }]);
 }
 

@@ -12,10 +12,11 @@ import { memoryFolder } from './folder-input.js';
 import { memoryInput } from './memory-input.js';
 import { rasterSource } from './raster-source.js';
 
-const tileSide = 64;
+/** Side of the tiles, in pixels. */
+export const tileSide = 64;
 
 /** The bytes of tiles of 64 pixels a side, filled up with zeros at the border, row by row. */
-function tilesOf({ data, width, height, bands }: Raster): { left: number; top: number; bytes: Buffer }[] {
+export function paddedTiles({ data, width, height, bands }: Raster): { left: number; top: number; bytes: Buffer }[] {
   const pixelBytes = data.BYTES_PER_ELEMENT * bands;
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const tiles: { left: number; top: number; bytes: Buffer }[] = [];
@@ -55,7 +56,7 @@ async function czi(raster: Raster): Promise<TileSource | null> {
   if (pixelType === undefined) return null;
   const { width, height, bands } = raster;
   const pixelBytes = raster.data.BYTES_PER_ELEMENT * bands;
-  const blocks = tilesOf(bands === 3 ? blueFirst(raster) : raster).map(({ left, top, bytes }) => {
+  const blocks = paddedTiles(bands === 3 ? blueFirst(raster) : raster).map(({ left, top, bytes }) => {
     const [storedWidth, storedHeight] = [Math.min(tileSide, width - left), Math.min(tileSide, height - top)];
     const rows = Array.from({ length: storedHeight }, (_, y) =>
       bytes.subarray(y * tileSide * pixelBytes, (y * tileSide + storedWidth) * pixelBytes),
@@ -109,7 +110,7 @@ async function zarr(raster: Raster): Promise<TileSource | null> {
       compressor: null,
     }),
   };
-  for (const { left, top, bytes } of tilesOf(raster)) files[`0/${top / tileSide}.${left / tileSide}`] = bytes;
+  for (const { left, top, bytes } of paddedTiles(raster)) files[`0/${top / tileSide}.${left / tileSide}`] = bytes;
   return zarrSource.open(memoryInput(writeZip(files).file, 'a.zarr.zip'));
 }
 

@@ -13,9 +13,8 @@ import {
   vectorFromArray,
   type Data,
 } from 'apache-arrow';
-import { Block, type BlockInput } from './block.js';
+import { Block, type BlockRows } from './block.js';
 import type { TableColumn } from './columns.js';
-import type { TableFilter } from './filter.js';
 
 /** Bytes of the mark at the end of a stream. */
 const endBytes = 8;
@@ -44,15 +43,7 @@ function schemaBytes(stream: Uint8Array): number {
 }
 
 /** Rows of a block that a filter takes, as a message of a stream; empty when there are none. */
-export function arrowBatch({
-  block: input,
-  filter,
-  columns,
-}: {
-  block: BlockInput;
-  filter: TableFilter | null;
-  columns: TableColumn[];
-}): Uint8Array {
+export function arrowBatch({ block: input, filter, columns }: BlockRows & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
   const rows = block.select(filter);
   if (rows.length === 0) return new Uint8Array(0);

@@ -21,6 +21,17 @@ export interface TextColumn {
   texts: Text[];
 }
 
+/** The rows of a block that a filter takes: what most functions of the threads are called with. */
+export interface BlockRows {
+  block: BlockInput;
+  filter: TableFilter | null;
+}
+
+/** Bytes that were sent between threads, which are no longer a buffer then. */
+export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
 /** A part of a table, whose columns are decoded when they are needed. */
 export class Block {
   readonly rows: number;
@@ -30,9 +41,7 @@ export class Block {
 
   constructor(private readonly input: BlockInput) {
     this.rows = input.rows;
-    for (const { name, kind, bytes } of input.columns) {
-      this.#stored.set(`${kind} ${name}`, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-    }
+    for (const { name, kind, bytes } of input.columns) this.#stored.set(`${kind} ${name}`, bufferOf(bytes));
   }
 
   /** Numbers of a stored column, `NaN` where there are none. */

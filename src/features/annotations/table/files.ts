@@ -8,38 +8,35 @@ import type { FileBox, RowGroup } from './parquet.js';
 import { candidates, type TableQuestion } from './tables.js';
 import type { TableFunctions } from './table-thread.js';
 
-type Chunks = AsyncGenerator<Buffer, void, undefined>;
+type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 
 const what = 'The table';
-
-function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
-}
 
 /** Writes tables as files, one block or window at a time, in threads. */
 export class TableFiles {
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
   /** Comma-separated values. */
-  async *csv({ table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
+  async *csv(question: TableQuestion, columns: TableColumn[]): Chunks {
     yield Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
-    const needed = [...columns, ...filterColumns(filter, table.names)];
-    for (const source of candidates(table, filter)) {
-      const { block, transfer } = await source.load(needed, signal);
-      yield bufferOf(await this.threads.run('csv', { block, filter, columns }, { what, signal, transfer }));
-    }
+    yield* this.#blocks('csv', question, columns);
   }
 
   /** An Arrow stream. */
-  async *arrow({ table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
-    yield bufferOf(await this.threads.run('arrowStart', { columns }, { what, signal }));
+  async *arrow(question: TableQuestion, columns: TableColumn[]): Chunks {
+    yield await this.threads.run('arrowStart', { columns }, { what, signal: question.signal });
+    yield* this.#blocks('arrowBatch', question, columns);
+    // Marks the end of a stream.
+    yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+  }
+
+  /** The rows of all blocks, as a function of the threads writes them. */
+  async *#blocks(write: 'csv' | 'arrowBatch', { table, filter, signal }: TableQuestion, columns: TableColumn[]): Chunks {
     const needed = [...columns, ...filterColumns(filter, table.names)];
     for (const source of candidates(table, filter)) {
       const { block, transfer } = await source.load(needed, signal);
-      yield bufferOf(await this.threads.run('arrowBatch', { block, filter, columns }, { what, signal, transfer }));
+      yield await this.threads.run(write, { block, filter, columns }, { what, signal, transfer });
     }
-    // Marks the end of a stream.
-    yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
 
   /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs. */
@@ -59,9 +56,9 @@ export class TableFiles {
       groups.push(part.group);
       box = box === null ? part.box : around(box, part.box);
       offset += part.bytes.length;
-      yield bufferOf(part.bytes);
+      yield part.bytes;
     }
-    yield bufferOf(await this.threads.run('parquetEnd', { groups, columns, box, offset }, { what, signal }));
+    yield await this.threads.run('parquetEnd', { groups, columns, box, offset }, { what, signal });
   }
 }
 

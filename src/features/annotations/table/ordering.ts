@@ -1,6 +1,5 @@
-import { Block, type BlockInput, type Cell } from './block.js';
+import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
-import type { TableFilter } from './filter.js';
 
 /** The rows of a block that a filter takes, and what they are ordered by. */
 export interface OrderedRows {
@@ -13,15 +12,7 @@ export interface OrderedRows {
 }
 
 /** Selects rows of a block. @param by the column that they will be ordered by. */
-export function select({
-  block: input,
-  filter,
-  by,
-}: {
-  block: BlockInput;
-  filter: TableFilter | null;
-  by: TableColumn;
-}): OrderedRows {
+export function select({ block: input, filter, by }: BlockRows & { by: TableColumn }): OrderedRows {
   const block = new Block(input);
   // A copy, because a part of a buffer would be sent with all of it.
   const rows = block.select(filter).slice();
@@ -135,7 +126,7 @@ export function cells({
 }
 
 /** The ids of the elements of a block that a filter takes, as a JSON list without brackets. */
-export function ids({ block: input, filter, limit }: { block: BlockInput; filter: TableFilter | null; limit: number }): {
+export function ids({ block: input, filter, limit }: BlockRows & { limit: number }): {
   count: number;
   text: Uint8Array;
 } {
@@ -148,15 +139,7 @@ export function ids({ block: input, filter, limit }: { block: BlockInput; filter
 const idColumn: TableColumn = { name: 'id', type: 'id', source: 'id', isMixed: false };
 
 /** Rows of a block that a filter takes, as lines of comma-separated values (RFC 4180). */
-export function csv({
-  block: input,
-  filter,
-  columns,
-}: {
-  block: BlockInput;
-  filter: TableFilter | null;
-  columns: TableColumn[];
-}): Uint8Array {
+export function csv({ block: input, filter, columns }: BlockRows & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
   const rows = block.select(filter);
   const values = columns.map((column) => block.cells(column, rows));

@@ -6,7 +6,7 @@ import { shapeNumbers, type Shape } from './shapes.js';
 /** Columns of the box, which are members of one column in files with shapes. */
 const boxColumns = ['xmin', 'ymin', 'xmax', 'ymax'] as const;
 
-/** What the end of a file says about one part. */
+/** The description of one part at the end of a file. */
 export type RowGroup = ParquetWriter['row_groups'][number];
 
 /** The box around the shapes of a file. */

@@ -1,6 +1,5 @@
-import { Block, type BlockInput, type Cell } from './block.js';
+import { Block, type BlockInput, type BlockRows, type Cell } from './block.js';
 import type { TableColumn } from './columns.js';
-import type { TableFilter } from './filter.js';
 
 /** Most values that quantiles are computed from; of more, evenly spaced ones. */
 const maxSample = 1_000_000;
@@ -134,12 +133,7 @@ export function histogram({
   filter,
   axes,
   by,
-}: {
-  block: BlockInput;
-  filter: TableFilter | null;
-  axes: Axis[];
-  by: TableColumn | null;
-}): CategoryCounts[] {
+}: BlockRows & { axes: Axis[]; by: TableColumn | null }): CategoryCounts[] {
   const block = new Block(input);
   const { values, indexOf } = categoriesOf(block, by);
   const size = axes.reduce((product, { bins }) => product * bins, 1);
@@ -192,7 +186,7 @@ export interface Moments {
   max: number;
 }
 
-/** What a block has of a category: its elements, and the moments of each column. */
+/** The elements of a category in one block, and the moments of each column. */
 export interface CategoryMoments {
   value: Cell;
   count: number;
@@ -207,12 +201,7 @@ export function summarize({
   filter,
   columns,
   by,
-}: {
-  block: BlockInput;
-  filter: TableFilter | null;
-  columns: TableColumn[];
-  by: TableColumn | null;
-}): CategoryMoments[] {
+}: BlockRows & { columns: TableColumn[]; by: TableColumn | null }): CategoryMoments[] {
   const block = new Block(input);
   const { values, indexOf } = categoriesOf(block, by);
   const found = new Map<number, CategoryMoments>();

@@ -4,7 +4,7 @@ import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
 import { tableOfPacks } from '../elements/read/pack-table.js';
 import { arrowBatch, arrowStart } from './arrow.js';
-import { Block } from './block.js';
+import { Block, bufferOf } from './block.js';
 import type { TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
 import { parquetEnd, writeRowGroup } from './parquet.js';
@@ -50,10 +50,6 @@ async function parquetPart({
   const block = new Block({ window, rows: header.rows, live: [[0, header.rows]], columns: stored });
   const rows = block.select(filter);
   return rows.length === 0 ? null : { rows: rows.length, ...writeRowGroup({ block, rows, shapes, columns, offset }) };
-}
-
-function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 const functions = {

@@ -284,17 +284,13 @@ const ids = defineRoute({
       yield Buffer.from(`{"_version":${annotation.version},"count":${count},"ids":[`);
       for (const [i, piece] of texts.entries()) {
         if (i > 0) yield Buffer.from(',');
-        yield Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+        yield piece;
       }
       yield Buffer.from(']}');
     })();
-    return Reply.stream(streamOf(asyncly(pieces)), 'application/json', { headers: privately });
+    return Reply.stream(streamOf(pieces), 'application/json', { headers: privately });
   },
 });
-
-async function* asyncly<T>(values: Iterable<T>): AsyncGenerator<T, void, undefined> {
-  yield* values;
-}
 
 /** A file: how it is named and written. */
 interface FileFormat {
@@ -306,7 +302,7 @@ interface FileFormat {
     question: TableQuestion,
     columns: TableColumn[],
     given: { context: TableContext; annotation: AnnotationRecord },
-  ) => AsyncIterable<Buffer> | Promise<AsyncIterable<Buffer>>;
+  ) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
 }
 
 const unordered = 'Rows come in no particular order; the column `order` has that of the elements.';

@@ -37,7 +37,7 @@ export interface TableQuestion {
 export interface ColumnSummary {
   count: number;
   mean: number | null;
-  /** Of a sample (n - 1); `null` with fewer than two values. */
+  /** Standard deviation of a sample (divided by n - 1); `null` if there are fewer than two values. */
   deviation: number | null;
   min: number | null;
   max: number | null;

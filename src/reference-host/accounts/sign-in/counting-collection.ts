@@ -1,4 +1,5 @@
 import type { Model } from 'mongoose';
+import { InOrder } from '../../../larger-host.js';
 import type { AttemptDocument } from './attempt.model.js';
 
 type Collection = Model<AttemptDocument>['collection'];
@@ -9,8 +10,7 @@ type Keyed = { key: string };
  * would write to the same document at once, and engines on PostgreSQL need a second for each such conflict.
  */
 export class CountingCollection {
-  /** The last pending write of each key. */
-  readonly #last = new Map<string, Promise<unknown>>();
+  readonly #writes = new InOrder();
 
   constructor(private readonly collection: () => Collection) {}
 
@@ -19,7 +19,7 @@ export class CountingCollection {
   }
 
   deleteOne(filter: Keyed): ReturnType<Collection['deleteOne']> {
-    return this.#inOrder(filter.key, () => this.collection().deleteOne(filter));
+    return this.#writes.run(filter.key, () => this.collection().deleteOne(filter));
   }
 
   /**
@@ -27,7 +27,7 @@ export class CountingCollection {
    * recognize as a duplicate key. The write is then repeated, and updates the document of the first.
    */
   findOneAndUpdate(filter: Keyed, ...args: Tail<Parameters<Collection['findOneAndUpdate']>>) {
-    return this.#inOrder(filter.key, async () => {
+    return this.#writes.run(filter.key, async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await this.collection().findOneAndUpdate(filter, ...args);
@@ -36,17 +36,6 @@ export class CountingCollection {
         }
       }
     });
-  }
-
-  async #inOrder<T>(key: string, write: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const own = before.then(write, write);
-    this.#last.set(key, own);
-    try {
-      return await own;
-    } finally {
-      if (this.#last.get(key) === own) this.#last.delete(key);
-    }
   }
 }
 

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { dirname } from 'node:path';
 import type { Types } from 'mongoose';
-import { eachInSlices } from '../../../larger-host.js';
+import { batches, eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
 import { digestOf, inodeOf, refreshFileInPlace, registerFilesInPlace, type FileInPlace } from '../../files/in-place.js';
@@ -133,7 +133,7 @@ export class ServedFiles {
         report(1);
       }
     }
-    const groups = [...byFolder.values()].flatMap((files) => inGroups(files, filesTogether));
+    const groups = [...byFolder.values()].flatMap((files) => [...batches(files, filesTogether)]);
     const work = async () => {
       for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
         signal.throwIfAborted();
@@ -221,10 +221,6 @@ async function goneFiles(
     if (isGone) for (const file of files) gone.add(file);
   }
   return gone;
-}
-
-function inGroups<T>(entries: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(entries.length / size) }, (_, index) => entries.slice(index * size, (index + 1) * size));
 }
 
 function groupBySize(files: Iterable<Known>): Map<number, Known[]> {

@@ -7,7 +7,7 @@ import type { ImageLayout } from './tiff-layout.js';
 
 /** A strip or tile of which nothing is shown, because its bytes cannot be decoded. */
 export interface CorruptChunk {
-  /** Of the stored image, in its own pixels. */
+  /** The part of the stored image, in pixels of its level. */
   region: StoredRegion;
   error: TileSourceError;
 }

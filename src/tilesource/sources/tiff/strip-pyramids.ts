@@ -103,9 +103,11 @@ export class StripPyramids {
   async readTile(address: TileAddress, { corrupt, ...options }: TileOptions): Promise<Raster> {
     for (;;) {
       const made = this.#made.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
-      this.#checkStrips(made, address, corrupt);
       const raster = await made.read({ ...address, frame: 0 }, options);
-      if (raster !== null) return raster;
+      // Its file was removed meanwhile, and is made again.
+      if (raster === null) continue;
+      this.#checkStrips(made, address, corrupt);
+      return raster;
     }
   }
 
@@ -113,13 +115,7 @@ export class StripPyramids {
   #checkStrips({ layout, corrupt: strips, source }: Made, address: TileAddress, corrupt: CorruptTiles | undefined): void {
     if (strips.length === 0) return;
     const { box } = partOfTile(source.metadata, address);
-    const { sizeX, sizeY } = source.metadata;
-    const shown = {
-      ...box,
-      width: Math.min(box.width, sizeX - box.left),
-      height: Math.min(box.height, sizeY - box.top),
-    };
-    const stored = storedRegionOf(shown, layout.orientation, layout);
+    const stored = storedRegionOf(box, layout.orientation, layout);
     const met = strips.filter(({ region }) => region.top < stored.top + stored.height && region.top + region.height > stored.top);
     checkIntact(stored, met);
     if (met.length === 0) return;

@@ -1,0 +1,16 @@
+/** Does work one after another for each key, while other keys do not wait. */
+export class InOrder {
+  readonly #last: Map<string, Promise<unknown>> = new Map();
+
+  /** Does work when all earlier work for its key has ended, even if that has failed. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const own = before.then(work, work);
+    this.#last.set(key, own);
+    try {
+      return await own;
+    } finally {
+      if (this.#last.get(key) === own) this.#last.delete(key);
+    }
+  }
+}
