@@ -277,7 +277,8 @@ describe('large images by conversion', () => {
     const again = await ended(_id, 3);
     expect(again.results).toEqual(first.results);
     expect((await inTarget()).map((each) => each._id)).toEqual([copy!._id]);
-    expect(await models.item.collection.countDocuments({ largeImageConversionId: jobId })).toBe(0);
+    const marked = () => models.item.collection.countDocuments({ largeImageConversionId: jobId });
+    await until('the copy counts as finished', async () => (await marked()) === 0);
   });
 
   it('leave nothing when their job was canceled and its process killed', async () => {
