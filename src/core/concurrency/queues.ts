@@ -14,6 +14,8 @@ export interface QueueLimits {
 const defaultQueues = {
   /** Tiles that are in no cache, which must be read, decoded and encoded. */
   tiles: { running: 8, waiting: 1000 },
+  /** Chunks of OME-Zarr. Clients request very many at once, and few at a time leave the processors to the tiles of others. */
+  chunks: { running: 4, waiting: 1000 },
   /** Regions, thumbnails, histograms and similar pictures. */
   pictures: { running: 4, waiting: 500 },
   /**
@@ -38,6 +40,7 @@ export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 /** Names of the queues' work in messages. */
 const names: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
+  chunks: 'chunks of OME-Zarr',
   pictures: 'pictures',
   keptFiles: 'kept pictures',
   elements: 'elements of annotations',
@@ -50,6 +53,7 @@ export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {
   const made = (name: QueueName) => new WorkQueue({ name: names[name], ...defaultQueues[name], ...limits[name] });
   return {
     tiles: made('tiles'),
+    chunks: made('chunks'),
     pictures: made('pictures'),
     keptFiles: made('keptFiles'),
     elements: made('elements'),

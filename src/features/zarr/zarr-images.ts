@@ -196,7 +196,7 @@ export class ZarrImages {
     const type = 'application/octet-stream';
     const tile = await images.made(key, async (wanted) => ({ bytes: await make(wanted), type }), {
       asked: { caller: turn, signal },
-      queue: queues.tiles,
+      queue: queues.chunks,
     });
     return tile.bytes;
   }

@@ -14,7 +14,7 @@ describe('a queue that is full', () => {
     at = await startAnnotated({
       install: {
         tileSources: [held.definition],
-        queues: { tiles: full, pictures: full, keptFiles: full, elements: full, edits: full },
+        queues: { tiles: full, chunks: full, pictures: full, keptFiles: full, elements: full, edits: full },
       },
     });
     item = await uploadItem(at.admin, at.publicFolder, 'a.held', Buffer.from('x'));

@@ -12,7 +12,16 @@ const host = await createReferenceHost({
   // Others recover from what was killed before: this process is to die of its own requests.
   upkeep: process.env.UPKEEP === 'true',
   // Writes that are held at their steps keep nobody else from theirs.
-  install: { queues: { tiles: unlimited, pictures: unlimited, keptFiles: unlimited, elements: unlimited, edits: unlimited } },
+  install: {
+    queues: {
+      tiles: unlimited,
+      chunks: unlimited,
+      pictures: unlimited,
+      keptFiles: unlimited,
+      elements: unlimited,
+      edits: unlimited,
+    },
+  },
 });
 const { url } = await host.listen();
 process.stdout.write(`${url}\n`);
