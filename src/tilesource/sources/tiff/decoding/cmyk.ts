@@ -15,23 +15,39 @@ export interface Pixels {
  * of them within 1.
  */
 const nodes = 33;
-/** Grids that are kept, of 3.6 MB each. */
+/** Grids that are kept, of 4.7 MB each. */
 const keptGrids = 4;
 /** Pixels that are converted before the time is checked. */
 const pixelsAtOnce = 16_384;
+/** The weight of a node that has the color of a pixel alone. */
+const fullWeight = 256;
 
 /** Where the samples of the nodes of an ink are. */
 const nodeSamples = Uint8Array.from({ length: nodes }, (_, node) => Math.round((node * 255) / (nodes - 1)));
-/** The node at or below each sample, and how far the sample is from it to the next. */
-const below = new Int32Array(256);
-const parts = new Float64Array(256);
-for (let sample = 0, node = 0; sample < 256; sample += 1) {
-  while (node < nodes - 2 && nodeSamples[node + 1]! <= sample) node += 1;
-  below[sample] = node;
-  parts[sample] = (sample - nodeSamples[node]!) / (nodeSamples[node + 1]! - nodeSamples[node]!);
+
+/** For each sample of an ink, its place among the nodes. */
+interface Places {
+  /** Distance in the grid to the node at or below it. */
+  below: Int32Array;
+  /** The weight of the next node, and in the lower 16 bits its distance in the grid: the order of these numbers is that of the weights. */
+  next: Int32Array;
 }
 
-const grids = new LRUCache<string, Promise<Uint8Array>>({ max: keptGrids });
+/** @param step distance of neighboring nodes in the grid. */
+function placesOf(step: number): Places {
+  const places: Places = { below: new Int32Array(256), next: new Int32Array(256) };
+  for (let sample = 0, node = 0; sample < 256; sample += 1) {
+    while (node < nodes - 2 && nodeSamples[node + 1]! <= sample) node += 1;
+    const part = (sample - nodeSamples[node]!) / (nodeSamples[node + 1]! - nodeSamples[node]!);
+    places.below[sample] = node * step;
+    places.next[sample] = (Math.round(part * fullWeight) << 16) | step;
+  }
+  return places;
+}
+
+const [cyan, magenta, yellow, black] = [placesOf(nodes ** 3), placesOf(nodes ** 2), placesOf(nodes), placesOf(1)];
+
+const grids = new LRUCache<string, Promise<Uint32Array>>({ max: keptGrids });
 const names = new WeakMap<Uint8Array, string>();
 
 function nameOf(icc: Uint8Array | null): string {
@@ -64,7 +80,7 @@ export async function cmykToRgb(
   const name = nameOf(icc);
   let making = grids.get(name);
   if (making === undefined) {
-    making = convert(inksOfNodes(), nodes ** 2, nodes ** 2).then(({ data }) => data);
+    making = convert(inksOfNodes(), nodes ** 2, nodes ** 2).then(({ data }) => packed(data));
     grids.set(name, making);
     making.catch(() => grids.delete(name));
   }
@@ -74,37 +90,61 @@ export async function cmykToRgb(
   return { data, width, height, channels: 3 };
 }
 
-/** Distance in the grid of the next node of each ink. */
-const [nextC, nextM, nextY, nextK] = [3 * nodes ** 3, 3 * nodes ** 2, 3 * nodes, 3];
+/** Colors as one number each, 0xRRGGBB. */
+function packed(rgb: Uint8Array): Uint32Array {
+  return Uint32Array.from(
+    { length: rgb.length / 3 },
+    (_, at) => (rgb[at * 3]! << 16) | (rgb[at * 3 + 1]! << 8) | rgb[at * 3 + 2]!,
+  );
+}
+
+const redAndBlue = 0xff00ff;
+const green = 0x00ff00;
 
 /**
- * Interpolates between the five nodes of the simplex around each color: from the node below, along the inks in the order of their parts. All in one
- * function, because a call for each pixel takes longer than the pixel.
+ * Interpolates between the five nodes of the simplex around each color: from the node below, along the inks in the order of their weights. All in one
+ * function, because a call for each pixel takes longer than the pixel. Red and blue are multiplied together.
  */
-function interpolate(grid: Uint8Array, inks: Uint8Array, out: Uint8Array, { from, to }: { from: number; to: number }): void {
+function interpolate(grid: Uint32Array, inks: Uint8Array, out: Uint8Array, { from, to }: { from: number; to: number }): void {
   for (let at = from * 4, o = from * 3; at < to * 4; at += 4, o += 3) {
-    const [c, m, y, k] = [inks[at]!, inks[at + 1]!, inks[at + 2]!, inks[at + 3]!];
-    const p0 = below[c]! * nextC + below[m]! * nextM + below[y]! * nextY + below[k]! * nextK;
-    let [fa, fb, fc, fd] = [parts[c]!, parts[m]!, parts[y]!, parts[k]!];
-    let [a, b, e, d] = [nextC, nextM, nextY, nextK];
-    if (fa < fb) [fa, fb, a, b] = [fb, fa, b, a];
-    if (fc < fd) [fc, fd, e, d] = [fd, fc, d, e];
-    if (fa < fc) [fa, fc, a, e] = [fc, fa, e, a];
-    if (fb < fd) [fb, fd, b, d] = [fd, fb, d, b];
-    if (fb < fc) [fb, fc, b, e] = [fc, fb, e, b];
-    const p1 = p0 + a;
-    const p2 = p1 + b;
-    const p3 = p2 + e;
-    const p4 = p3 + d;
-    const [w0, w1, w2, w3] = [1 - fa, fa - fb, fb - fc, fc - fd];
-    for (let band = 0; band < 3; band += 1) {
-      out[o + band] =
-        grid[p0 + band]! * w0 +
-        grid[p1 + band]! * w1 +
-        grid[p2 + band]! * w2 +
-        grid[p3 + band]! * w3 +
-        grid[p4 + band]! * fd +
-        0.5;
-    }
+    const c = inks[at]!;
+    const m = inks[at + 1]!;
+    const y = inks[at + 2]!;
+    const k = inks[at + 3]!;
+    const highOfPair = Math.max(cyan.next[c]!, magenta.next[m]!);
+    const lowOfPair = Math.min(cyan.next[c]!, magenta.next[m]!);
+    const highOfOther = Math.max(yellow.next[y]!, black.next[k]!);
+    const lowOfOther = Math.min(yellow.next[y]!, black.next[k]!);
+    const first = Math.max(highOfPair, highOfOther);
+    const fourth = Math.min(lowOfPair, lowOfOther);
+    const oneBetween = Math.min(highOfPair, highOfOther);
+    const otherBetween = Math.max(lowOfPair, lowOfOther);
+    const second = Math.max(oneBetween, otherBetween);
+    const third = Math.min(oneBetween, otherBetween);
+
+    let node = cyan.below[c]! + magenta.below[m]! + yellow.below[y]! + black.below[k]!;
+    let color = grid[node]!;
+    let weight = fullWeight - (first >>> 16);
+    let rb = Math.imul(color & redAndBlue, weight);
+    let g = (color & green) * weight;
+    color = grid[(node += first & 0xffff)]!;
+    weight = (first >>> 16) - (second >>> 16);
+    rb += Math.imul(color & redAndBlue, weight);
+    g += (color & green) * weight;
+    color = grid[(node += second & 0xffff)]!;
+    weight = (second >>> 16) - (third >>> 16);
+    rb += Math.imul(color & redAndBlue, weight);
+    g += (color & green) * weight;
+    color = grid[(node += third & 0xffff)]!;
+    weight = (third >>> 16) - (fourth >>> 16);
+    rb += Math.imul(color & redAndBlue, weight);
+    g += (color & green) * weight;
+    color = grid[node + (fourth & 0xffff)]!;
+    weight = fourth >>> 16;
+    rb = (rb + Math.imul(color & redAndBlue, weight) + 0x800080) >>> 0;
+    g += (color & green) * weight + 0x8000;
+    out[o] = rb >>> 24;
+    out[o + 1] = g >>> 16;
+    out[o + 2] = rb >>> 8;
   }
 }
