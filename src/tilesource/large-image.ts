@@ -33,8 +33,10 @@ import {
   type LargeImage,
   type LargeImageOptions,
   type TileRequest,
+  type ZRequest,
 } from './requests.js';
 import { tileFrames } from './render/tile-frames.js';
+import { zProjectionOf, zProjections } from './render/z-projection.js';
 
 /** Makes an image of an opened tile source. The caller closes the source. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
@@ -47,6 +49,14 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
   const regions = new RegionMaker(renderer, options);
 
   const inProjection = projections(source, options, renderer);
+  const overZ = zProjections(source, renderer, options.rasterCache, (projected, rasterCache) =>
+    serve(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
+  );
+  /** The image to ask without the z parameters of a request: `null` for this one. */
+  const projectedFor = (request: ZRequest): LargeImage | null => {
+    const wanted = zProjectionOf(metadata, request);
+    return wanted && overZ(wanted);
+  };
   const image: LargeImage = {
     metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : inProjection(projection).metadata),
 
@@ -65,14 +75,23 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       };
     },
 
-    tile({ projection, ...request }) {
+    async tile(asked) {
+      const stacks = projectedFor(asked);
+      if (stacks) return stacks.tile(withoutZ(asked));
+      const { projection, ...request } = asked;
       if (projection !== undefined) return inProjection(projection).image.tile(request);
       return renderTile(source, renderer, request, options.minLevel);
     },
-    region({ projection, ...request }) {
+    async region(asked) {
+      const stacks = projectedFor(asked);
+      if (stacks) return stacks.region(withoutZ(asked));
+      const { projection, ...request } = asked;
       return projection === undefined ? regions.region(request) : inProjection(projection).image.region(request);
     },
-    thumbnail({ projection, ...request }) {
+    async thumbnail(asked) {
+      const stacks = projectedFor(asked);
+      if (stacks) return stacks.thumbnail(withoutZ(asked));
+      const { projection, ...request } = asked;
       if (projection === undefined) return regions.thumbnail(request);
       const { image: shown, extent } = inProjection(projection);
       const { left, top, width, height } = extent;
@@ -81,18 +100,27 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       return shown.region({ ...bounds, ...request, ...box });
     },
 
-    pixel: (request) => readPixel(renderer, request),
-
-    pixels(request, frameList) {
-      if (frameList.length > 10_000)
-        throw new BadValueError(`frameList has ${frameList.length} entries; at most 10000 are allowed`);
-      return Promise.all(frameList.map(async (frame) => ({ frame, ...(await readPixel(renderer, { ...request, frame })) })));
+    async pixel(request) {
+      const stacks = projectedFor(request);
+      return stacks ? stacks.pixel(withoutZ(request)) : readPixel(renderer, request);
     },
 
-    histogram: (request) => readHistogram(renderer, request),
+    async pixels(request, frameList) {
+      if (frameList.length > 10_000)
+        throw new BadValueError(`frameList has ${frameList.length} entries; at most 10000 are allowed`);
+      return Promise.all(frameList.map(async (frame) => ({ frame, ...(await image.pixel({ ...request, frame })) })));
+    },
+
+    async histogram(request) {
+      const stacks = projectedFor(request);
+      return stacks ? stacks.histogram(withoutZ(request)) : readHistogram(renderer, request);
+    },
     bands: (request) => readBands(renderer, request),
 
-    tileFrames: (request) => tileFrames(renderer, regions, request),
+    async tileFrames(request) {
+      const stacks = projectedFor(request);
+      return stacks ? stacks.tileFrames(withoutZ(request)) : tileFrames(renderer, regions, request);
+    },
     quadInfo: (request) => quadInfo(wireMetadata(metadata), request),
     associatedImages: () => [...(source.associatedImages ?? [])],
 
@@ -108,6 +136,8 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
     dzi: (request) => dziDescription(metadata, parseDziOptions(request)),
 
     async dziTile(request) {
+      const stacks = projectedFor(request);
+      if (stacks) return stacks.dziTile(withoutZ(request));
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
       const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
@@ -135,6 +165,11 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
     },
   };
   return image;
+}
+
+function withoutZ<Request extends ZRequest>(request: Request): Omit<Request, keyof ZRequest> {
+  const { zProject: _method, zFrom: _from, zTo: _to, ...rest } = request;
+  return rest;
 }
 
 async function renderAssociated(

@@ -49,6 +49,12 @@ export const pictureParameters = {
   tiffCompression: { kind: 'text', description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' },
   frame: { kind: 'integer', default: 0, description: 'Plane of a multi-frame image, from 0 (the default).' },
   style: { kind: 'style', default: '', description: 'JSON object that says how bands become colors.' },
+  zProject: {
+    kind: 'text',
+    description: 'max, mean or min: combine the z planes of the frame, sample by sample, at most 256 of them.',
+  },
+  zFrom: { kind: 'integer', description: 'With zProject: the first z plane, from 0 (the default).' },
+  zTo: { kind: 'integer', description: 'With zProject: the last z plane, inclusive; by default the last of the image.' },
   projection: { kind: 'text', description: 'EPSG:3857: georeferenced images in tiles of the world map.' },
   left: {
     kind: 'number',

@@ -12,8 +12,11 @@ export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATU
 /** Parameters of the encoding, not checked yet, because they come directly from requests. */
 export type EncodingRequest = RequestOf<'encoding' | 'jpegQuality' | 'jpegSubsampling' | 'tiffCompression'>;
 
+/** Combines the z planes of each frame: by `max`, `mean` or `min`, from one plane to another one, inclusive. */
+export type ZRequest = RequestOf<'zProject' | 'zFrom' | 'zTo'>;
+
 /** Options of every request for a picture. */
-export interface RenderRequest extends EncodingRequest, RequestOf<'frame' | 'projection' | 'style'> {
+export interface RenderRequest extends EncodingRequest, ZRequest, RequestOf<'frame' | 'projection' | 'style'> {
   signal?: AbortSignal;
 }
 
@@ -42,7 +45,7 @@ export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput,
 export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill'> {}
 
 /** One position, or the same position in several frames. */
-export interface PixelRequest extends RequestOf<'left' | 'top' | 'units' | 'frame' | 'style'> {
+export interface PixelRequest extends ZRequest, RequestOf<'left' | 'top' | 'units' | 'frame' | 'style'> {
   signal?: AbortSignal;
 }
 
@@ -58,7 +61,7 @@ export interface PixelValue {
 
 /** A histogram of the samples of a region. */
 export interface HistogramRequest
-  extends RegionPlace, RegionOutput, RequestOf<'frame' | 'style' | 'bins' | 'density' | 'threshold'> {
+  extends RegionPlace, RegionOutput, ZRequest, RequestOf<'frame' | 'style' | 'bins' | 'density' | 'threshold'> {
   rangeMin?: number;
   rangeMax?: number;
   /** Makes the bins of whole-number samples equally wide, in whole numbers. */

@@ -67,8 +67,11 @@ export function routeParameters<Name extends PictureParameterName>(...names: Nam
 /** Parameters of the encoding of a picture. */
 export const encodingParameters = routeParameters('encoding', 'jpegQuality', 'jpegSubsampling', 'tiffCompression');
 
-/** Parameters for the frame, the colors, the projection and the encoding of a picture. */
-export const renderParameters = { ...encodingParameters, ...routeParameters('frame', 'style', 'projection') };
+/** Parameters that combine the z planes of a frame. */
+export const zParameters = routeParameters('zProject', 'zFrom', 'zTo');
+
+/** Parameters for the frame, its z planes, the colors, the projection and the encoding of a picture. */
+export const renderParameters = { ...encodingParameters, ...routeParameters('frame', 'style', 'projection'), ...zParameters };
 
 /** Path parameters of the position of a tile. */
 export const tilePath = {

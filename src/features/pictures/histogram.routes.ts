@@ -12,7 +12,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { itemPath } from '../items/item-path.js';
-import { defined, pictureRequest, regionParameters, routeParameters } from '../images/picture-parameters.js';
+import { defined, pictureRequest, regionParameters, routeParameters, zParameters } from '../images/picture-parameters.js';
 import { bandsSchema, histogramSchema } from './schemas.js';
 import { schedule } from './tile-frames.routes.js';
 
@@ -56,6 +56,7 @@ const histogram = defineRoute({
     ...histogramRegion,
     frame,
     style,
+    ...zParameters,
     ...routeParameters('bins', 'density', 'threshold'),
     rangeMin: number({ description: 'Lowest edge; the smallest sample by default.' }),
     rangeMax: number({ description: 'Highest edge; the largest sample plus 1 by default.' }),
@@ -74,12 +75,13 @@ const histogram = defineRoute({
     const { query, granted: item, caller, headers, signal } = asked;
     const { pictures, keptFiles } = services.queues;
     const drawing = enqueueFor(pictures, asked);
-    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: plane, style, ...bounds } = query;
+    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: plane, style, ...others } = query;
+    const { zProject, zFrom, zTo, ...bounds } = others;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
     const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
-    const counting = defined({ bins, density, threshold, frame: plane, style });
+    const counting = defined({ bins, density, threshold, frame: plane, style, zProject, zFrom, zTo });
     const entry = { ...regionEntry(defined(region)), ...counting, ...(roundRange === true && { range: 'round' }) };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });

@@ -9,6 +9,7 @@ import {
   regionParameters,
   renderParameters,
   routeParameters,
+  zParameters,
 } from '../images/picture-parameters.js';
 import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
@@ -64,6 +65,7 @@ const pixel = defineRoute({
     top: number({ description: 'Distance from the upper edge.' }),
     units: text({ description: 'Units of left and top; base_pixels by default.' }),
     ...routeParameters('frame', 'style'),
+    ...zParameters,
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
   returns: { schema: pixelSchema },

@@ -39,6 +39,7 @@ async function downloadInstead(
   if (
     request.style !== undefined ||
     request.edge !== undefined ||
+    request.zProject !== undefined ||
     (request.frame ?? pictureDefaults.frame) !== pictureDefaults.frame
   )
     return null;

@@ -33,7 +33,7 @@ const ownCacheBytes = 2 ** 24;
 const bytesPerEntry = 1024;
 
 /** A small cache for one image, which is enough for neighboring tiles of missing levels to share their work. */
-function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
+export function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
   const cache = new LRUCache<string, Raster>({
     maxSize: maxBytes,
     sizeCalculation: (raster) => raster.data.byteLength + bytesPerEntry,

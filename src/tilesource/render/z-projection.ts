@@ -1,0 +1,264 @@
+import { LRUCache } from 'lru-cache';
+import { inRuns } from '../../core/concurrency/slices.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
+import { BadValueError } from '../../errors.js';
+import { inDoubles } from '../doubles.js';
+import { roundHalfEven, tileContent } from '../geometry.js';
+import { wireMetadata } from '../metadata.js';
+import { createRaster, type Raster } from '../raster.js';
+import type { RasterCache, ZRequest } from '../requests.js';
+import type { ImageMetadata, TileAddress, TileOptions, TileSource } from '../tile-source.js';
+import { createRasterCache } from './compose.js';
+import { CorruptTiles, partOfTile, tileKey } from './corrupt-tiles.js';
+import { asStored, type Renderer } from './renderer.js';
+
+/** Maximum number of planes that a projection combines. */
+export const maxProjectedPlanes = 256;
+
+/** Planes of a stack that are read at the same time. */
+const planesAtOnce = 4;
+/** Number of projections of an image that are remembered, and of stacks of each. */
+const keptProjections = 8;
+const keptStacks = 64;
+/** Number of samples, or frames, that are looked at between two checks of the time. */
+const runLength = 16_384;
+
+const methods = ['max', 'mean', 'min'] as const;
+
+/** How the planes of a stack become one: by which value of each sample, and from which plane to which. */
+export interface ZProjection {
+  method: (typeof methods)[number];
+  from: number;
+  to: number;
+}
+
+/**
+ * The projection that a request asks for; `null` if it asks for none.
+ *
+ * @throws BadValueError
+ */
+export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }: ZRequest): ZProjection | null {
+  if (zProject === undefined) {
+    if (zFrom === undefined && zTo === undefined) return null;
+    throw new BadValueError('zFrom and zTo choose the planes of a projection. Give zProject as well: max, mean or min.');
+  }
+  const method = methods.find((name) => name === zProject);
+  if (method === undefined) throw new BadValueError(`Invalid zProject '${zProject.slice(0, 60)}': use max, mean or min.`);
+  const planes = wireMetadata(metadata).IndexRange?.IndexZ ?? 1;
+  if (planes < 2) throw new BadValueError('zProject combines the z planes of an image, and this image has only one.');
+  const [from, to] = [zFrom ?? 0, zTo ?? planes - 1];
+  if (from < 0 || to >= planes || from > to) {
+    throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: the planes of this image are 0 to ${planes - 1}.`);
+  }
+  if (to - from >= maxProjectedPlanes) {
+    throw new BadValueError(
+      `zProject would combine ${to - from + 1} planes; at most ${maxProjectedPlanes} are allowed. Choose them with zFrom and zTo.`,
+    );
+  }
+  return { method, from, to };
+}
+
+/** Makes tile sources of an image whose frames are projections. Each is created at the first request. */
+export function zProjections<Made>(
+  source: TileSource,
+  renderer: Renderer,
+  cache: RasterCache | undefined,
+  make: (projected: TileSource, cache: RasterCache) => Made,
+): (projection: ZProjection) => Made {
+  const known = new LRUCache<string, { made: Made }>({ max: keptProjections });
+  let shared = cache;
+  return (projection) => {
+    const name = `${projection.method}/${projection.from}-${projection.to}`;
+    const kept = known.get(name);
+    if (kept !== undefined) return kept.made;
+    const rasters = (shared ??= createRasterCache());
+    const own: RasterCache = {
+      get: (key) => rasters.get(`${name}/${key}`),
+      set: (key, raster) => rasters.set(`${name}/${key}`, raster),
+    };
+    const made = make(new ProjectedStacks(source, renderer, projection, own), own);
+    known.set(name, { made });
+    return made;
+  };
+}
+
+/**
+ * The image with a projection in place of each frame: that of the frames which differ from it only in z. Frames keep their numbers,
+ * so that styles and requests name them as usual.
+ */
+class ProjectedStacks implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly partsPerTile: number;
+  readonly #source: TileSource;
+  readonly #renderer: Renderer;
+  readonly #projection: ZProjection;
+  readonly #cache: RasterCache;
+  readonly #stacks = new LRUCache<number, readonly number[]>({ max: keptStacks });
+
+  constructor(source: TileSource, renderer: Renderer, projection: ZProjection, cache: RasterCache) {
+    this.metadata = source.metadata;
+    this.populatedLevels = source.populatedLevels;
+    this.partsPerTile = (source.partsPerTile ?? 1) * (projection.to - projection.from + 1);
+    this.#source = source;
+    this.#renderer = renderer;
+    this.#projection = projection;
+    this.#cache = cache;
+  }
+
+  iccProfile(frame: number): Uint8Array | null {
+    return this.#source.iccProfile?.(frame) ?? null;
+  }
+
+  async readTile(address: TileAddress, { signal, nearest = false, corrupt }: TileOptions = {}): Promise<Raster> {
+    const { metadata } = this;
+    const { level, x, y } = address;
+    const frames = await this.#stackOf(address.frame, signal);
+    // All frames of a stack have the same projection.
+    const key = `${tileKey({ ...address, frame: frames[0]! })}${nearest ? '/nearest' : ''}`;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const content = tileContent(metadata, address);
+    const box = { left: x * metadata.tileWidth, top: y * metadata.tileHeight, ...content };
+    const holes = corrupt && new CorruptTiles();
+    const shape = { ...content, bands: metadata.bandCount, dtype: metadata.dtype };
+    const made = new StackSum(shape, this.#projection.method, metadata.geo?.nodata ?? null);
+    // Planes are added in order, so that sums of floats do not depend on which of them is read first.
+    for (let first = 0; first < frames.length; first += planesAtOnce) {
+      const next = frames.slice(first, first + planesAtOnce);
+      const planes = await mapConcurrently(next, planesAtOnce, (plane) =>
+        this.#renderer.samples({ level, frame: plane, box, nearest, corrupt: holes }, asStored, signal),
+      );
+      for (const plane of planes) {
+        signal?.throwIfAborted();
+        await made.add(plane);
+      }
+    }
+    const raster = await made.result(signal);
+    // A tile that is corrupt in one plane is a hole, because nobody knows whether its samples would have counted.
+    if (holes === undefined || holes.count === 0) this.#cache.set(key, raster);
+    else for (const [name, error] of holes.named) corrupt?.add(error, partOfTile(metadata, address), name);
+    return raster;
+  }
+
+  /** The frames that a frame stands for, by their z. */
+  async #stackOf(frame: number, signal: AbortSignal | undefined): Promise<readonly number[]> {
+    const known = this.#stacks.get(frame);
+    if (known !== undefined) return known;
+    const { frames = [] } = this.metadata;
+    const { from, to } = this.#projection;
+    const { Z: _z, ...wanted } = frames[frame]?.axes ?? {};
+    const names = Object.keys(wanted);
+    const found: { frame: number; z: number }[] = [];
+    await inRuns(
+      frames.length,
+      runLength,
+      (start, end) => {
+        for (let number = start; number < end; number += 1) {
+          const axes = frames[number]!.axes;
+          const z = axes.Z ?? 0;
+          if (z < from || z > to || !names.every((name) => axes[name] === wanted[name])) continue;
+          if (Object.keys(axes).every((name) => name === 'Z' || wanted[name] !== undefined)) found.push({ frame: number, z });
+        }
+      },
+      signal,
+    );
+    if (found.length === 0) {
+      throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: frame ${frame} has no planes there.`);
+    }
+    const stack = found.toSorted((one, other) => one.z - other.z).map((each) => each.frame);
+    this.#stacks.set(frame, stack);
+    return stack;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/**
+ * Combines rasters of equal shape one after the other, so that not all of them are in memory. As in every mean of the renderer,
+ * samples without a value (NaN, no data) are left out; a sample that has a value in no raster has none in the result.
+ */
+class StackSum {
+  readonly #method: ZProjection['method'];
+  readonly #nodata: number;
+  /** The largest or smallest samples so far, or the result of a mean. */
+  readonly #raster: Raster;
+  readonly #sums: Int32Array | Float64Array | null = null;
+  /** How many rasters have a value, if that may differ between samples. */
+  readonly #counts: Uint16Array | null = null;
+  #added = 0;
+
+  constructor(shape: Omit<Raster, 'data'>, method: ZProjection['method'], nodata: number | null) {
+    const { dtype } = shape;
+    this.#method = method;
+    this.#raster = createRaster(shape);
+    this.#nodata = nodata === null ? Number.NaN : dtype === 'float32' ? Math.fround(nodata) : nodata;
+    if (method !== 'mean') return;
+    const { length } = this.#raster.data;
+    // Sums of up to 256 samples of 16 bits are exact in 32 bits.
+    this.#sums = dtype.endsWith('8') || dtype.endsWith('16') ? new Int32Array(length) : new Float64Array(length);
+    if (nodata !== null || dtype.startsWith('float')) this.#counts = new Uint16Array(length);
+  }
+
+  async add(raster: Raster): Promise<void> {
+    const isFirst = this.#added === 0;
+    this.#added += 1;
+    if (this.#sums !== null) await this.#addToSums(raster, this.#sums);
+    else if (isFirst) this.#raster.data.set(raster.data);
+    else await this.#choose(raster);
+  }
+
+  /** The projection of all rasters that were added. */
+  async result(signal?: AbortSignal): Promise<Raster> {
+    const { data, dtype } = this.#raster;
+    const [sums, counts, added, nodata] = [this.#sums, this.#counts, this.#added, this.#nodata];
+    if (sums === null) return this.#raster;
+    const isFloat = dtype.startsWith('float');
+    await inRuns(
+      data.length,
+      runLength,
+      (from, to) => {
+        for (let at = from; at < to; at += 1) {
+          const count = counts === null ? added : counts[at]!;
+          const mean = sums[at]! / count;
+          data[at] = count === 0 ? nodata : isFloat ? mean : roundHalfEven(mean);
+        }
+      },
+      signal,
+    );
+    return this.#raster;
+  }
+
+  async #addToSums(raster: Raster, sums: Int32Array | Float64Array): Promise<void> {
+    const [counts, nodata] = [this.#counts, this.#nodata];
+    await inDoubles(raster, (samples, firstPixel) => {
+      const first = firstPixel * raster.bands;
+      for (let at = 0; at < samples.length; at += 1) {
+        const sample = samples[at]!;
+        if (counts !== null) {
+          if (Number.isNaN(sample) || sample === nodata) continue;
+          counts[first + at]! += 1;
+        }
+        sums[first + at]! += sample;
+      }
+    });
+  }
+
+  async #choose(raster: Raster): Promise<void> {
+    const [{ data }, nodata] = [this.#raster, this.#nodata];
+    const sign = this.#method === 'max' ? 1 : -1;
+    await inDoubles(raster, (samples, firstPixel) => {
+      const first = firstPixel * raster.bands;
+      const best = Float64Array.from(data.subarray(first, first + samples.length));
+      for (let at = 0; at < samples.length; at += 1) {
+        const sample = samples[at]!;
+        const former = best[at]!;
+        if (Number.isNaN(sample) || sample === nodata) continue;
+        if (sample * sign > former * sign || Number.isNaN(former) || former === nodata) best[at] = sample;
+      }
+      data.set(best, first);
+    });
+  }
+}

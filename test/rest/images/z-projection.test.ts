@@ -1,0 +1,110 @@
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
+import { knownFiles } from '../../support/zarr/known-images.js';
+import type { KnownImage } from '../../support/zarr/served-samples.js';
+
+describe('projections over z', () => {
+  let started: TestHost;
+  let admin: Client;
+  let item: string;
+  let plain: string;
+  let known: KnownImage;
+
+  beforeAll(async () => {
+    started = await startHost({ checksAnswers: true });
+    admin = await started.register('admin');
+    const folder = await newFolder(admin, 'Stacks');
+    const made = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
+    known = made.known;
+    item = await uploadItem(admin, folder, 'stack.ome.tif', made.bytes);
+    plain = await uploadItem(admin, folder, 'plain.tif', await pyramid());
+  });
+  afterAll(() => started?.close());
+
+  /** Frames are ordered by channel, depth and time. */
+  const frame = 6 + 1;
+  const planes = () => [0, 1, 2].map((z) => known.planes[`1/1/${z}`]!);
+
+  it.each([
+    ['max', (values: number[]) => Math.max(...values)],
+    ['mean', (values: number[]) => Math.round(values.reduce((sum, value) => sum + value, 0) / 3)],
+    ['min', (values: number[]) => Math.min(...values)],
+  ])('answers with the %s of the planes of a channel and time', async (zProject, combine) => {
+    for (const [left, top] of [
+      [0, 0],
+      [17, 30],
+      [299, 279],
+    ] as const) {
+      const values = planes().map((samples) => samples[top * known.width + left]!);
+      const pixel = await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: { left, top, frame, zProject } });
+      expect(pixel.value).toEqual([combine(values)]);
+      const part = { left, top, frame, zProject, zFrom: 1, zTo: 1 };
+      const one = await admin.ok('GET', `/item/${item}/tiles/pixel`, { query: part });
+      expect(one.value).toEqual([values[1]]);
+    }
+  });
+
+  it.each(['zxy/1/0/0', 'fzxy/7/0/0/0', 'region', 'thumbnail', 'dzi_files/8/0_0.jpeg', 'tile_frames', 'histogram'])(
+    'distinguishes projections of %s by their tags and pictures',
+    async (path) => {
+      const name = `/item/${item}/tiles/${path}`;
+      const queries: Record<string, string | number>[] = [
+        {},
+        { zProject: 'max' },
+        { zProject: 'min' },
+        { zProject: 'min', zFrom: 1 },
+      ];
+      const answers = [];
+      for (const each of queries) {
+        const query = { frame, frameList: '1,7', ...each };
+        const answer = await admin.send('GET', name, { query });
+        expect(answer.status).toBe(200);
+        answers.push(answer);
+        const tag = answer.headers.get('etag')!;
+        const again = await admin.send('GET', name, { query, headers: { 'If-None-Match': tag } });
+        expect(again.status).toBe(304);
+      }
+      expect(new Set(answers.map(({ headers }) => headers.get('etag'))).size).toBe(queries.length);
+      expect(new Set(answers.map(({ bytes }) => Buffer.from(bytes).toString('base64'))).size).toBe(queries.length);
+    },
+  );
+
+  it('mixes the projections of channels by a style', async () => {
+    const band = { min: 0, max: 65_535 };
+    const bands = [
+      { ...band, framedelta: 0, palette: '#ff0000' },
+      { ...band, framedelta: 1, palette: '#00ff00' },
+    ];
+    const query = { style: JSON.stringify({ bands }), encoding: 'PNG', zProject: 'max', frame: 6 };
+    const { bytes } = await admin.send('GET', `/item/${item}/tiles/region`, { query });
+    const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+    const at = 100 * known.width + 40;
+    const expected = [0, 1].map((c) => Math.max(...[0, 1, 2].map((z) => known.planes[`1/${c}/${z}`]![at]!)));
+    for (const [channel, value] of expected.entries()) {
+      expect(Math.abs(data[at * info.channels + channel]! - (value * 255) / 65_535)).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it.each([
+    [{ zProject: 'sum' }, 'use max, mean or min'],
+    [{ zProject: 'max', zTo: 3 }, 'the planes of this image are 0 to 2'],
+    [{ zFrom: 1 }, 'Give zProject as well'],
+    [{ zProject: 'max', zFrom: 'one' }, 'incorrect type'],
+  ])('answers %j with 400', async (query, message) => {
+    for (const path of ['zxy/0/0/0', 'region', 'thumbnail', 'pixel', 'histogram']) {
+      const answer = await admin.send('GET', `/item/${item}/tiles/${path}`, { query });
+      expect([path, answer.status, answer.body.message]).toEqual([path, 400, expect.stringContaining(message)]);
+    }
+  });
+
+  it('answers with 400 for an image without z', async () => {
+    for (const path of ['zxy/0/0/0', 'zxy/0/0/0?redirect=any', 'region', 'thumbnail', 'pixel', 'histogram']) {
+      const separator = path.includes('?') ? '&' : '?';
+      const answer = await admin.send('GET', `/item/${plain}/tiles/${path}${separator}zProject=max`);
+      expect([path, answer.status]).toEqual([path, 400]);
+      expect(answer.body.message).toContain('zProject combines the z planes of an image, and this image has only one.');
+    }
+  });
+});
