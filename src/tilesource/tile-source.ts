@@ -256,6 +256,9 @@ export interface DicomFile {
   decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
+/** A codec that loses something, or may have done so, as the files of some codecs do not tell. */
+export type LossyCodec = 'jpeg' | 'jpeg2000' | 'jpegxr' | 'jpegxl' | 'webp' | 'heif' | 'avif';
+
 /** A small picture in the file besides its main image: label, macro, thumbnail. */
 export interface AssociatedImage {
   raster: Raster;
@@ -263,6 +266,8 @@ export interface AssociatedImage {
   white?: number;
   /** Codec the file stores it in, for information. */
   format?: string;
+  /** The lossy codec that it was compressed with; missing if there was none. */
+  lossyCodec?: LossyCodec | null;
 }
 
 /** Options of {@link TileSource.readTile}. */
@@ -320,6 +325,8 @@ export interface TileSource {
    * compression.
    */
   readonly isLossy?: boolean;
+  /** The lossy codec that the samples were compressed with; `null` if there was none. */
+  lossyCodec?(signal?: AbortSignal): Promise<LossyCodec | null>;
   close(): Promise<void>;
 }
 

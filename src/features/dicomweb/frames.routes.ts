@@ -53,14 +53,15 @@ const frames = defineRoute({
     const unchanged = answerConditional(asked.headers, tag, headers);
     if (unchanged !== null) return unchanged;
     const type = `${form.type}; transfer-syntax=${form.syntax}`;
+    const frameOf = (number: number) => instances.frame(instance!, number - 1, form.syntax, asked);
+    if (!form.multipart) return Reply.content(await frameOf(numbers[0]!), type, { headers });
     const address = addressOf(serviceRoot(asked), uids);
     const partOf = async (number: number): Promise<Part & { body: Uint8Array }> => ({
       type,
       location: `${address}/frames/${number}`,
-      body: await instances.frame(instance!, number - 1, form.syntax, asked),
+      body: await frameOf(number),
     });
     const first = await partOf(numbers[0]!);
-    if (!form.multipart) return Reply.content(first.body, type, { headers });
     // Equal requests are answered with equal bytes, as their tag says. The boundary cannot be guessed from the frame.
     const boundary = createHash('sha256').update(first.body).update(name).digest('hex').slice(0, 32);
     const contentType = multipartType(form.rootType, boundary);

@@ -58,11 +58,15 @@ export class ImageStates {
     const icc = await this.#icc();
     const checked = this.#stamps.of(fileId);
     const stamp = typeof checked === 'string' ? checked : await checked;
-    const { revision = '' } = item.largeImage ?? {};
-    const ownName = `${fileId}:${item.changed}:${sourceName ?? ''}:${revision}:${String(icc)}:${stamp}`;
+    const ownName = `${nameByItem(item, icc)}${stamp}`;
     const named = this.#namedItems.get(ownName);
     const name = named === undefined || named.size === 0 ? ownName : `${ownName}:${await this.#digestOf(named)}`;
     return { name, ownName, fileId, sourceName, icc };
+  }
+
+  /** The beginning of the name of a state, which only depends on the item, so that no file has to be examined. */
+  async beginningOf(item: ItemRecord): Promise<string> {
+    return nameByItem(item, await this.#icc());
   }
 
   /** The state of a file that is only opened as a part of other images. */
@@ -96,6 +100,12 @@ export class ImageStates {
   async #icc(): Promise<IccOption> {
     return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
   }
+}
+
+/** The part of the name of a state that comes from the item and the setting of color correction. */
+function nameByItem(item: ItemRecord, icc: IccOption): string {
+  const { fileId, sourceName } = servedFile(item);
+  return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}:`;
 }
 
 /** The file that an item is served from. @throws NoLargeImageError that says what the item waits for. */

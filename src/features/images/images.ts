@@ -152,6 +152,11 @@ export class Images {
     return (await this.#states.of(item)).name;
   }
 
+  /** The beginning of {@link Images.stateName} that only depends on the item. @throws NoLargeImageError */
+  beginningOfStateName(item: ItemRecord): Promise<string> {
+    return this.#states.beginningOf(item);
+  }
+
   /**
    * The picture with this key: from the cache, or made and then cached. Making it stops when the signals of all requests that wait
    * for it are aborted.

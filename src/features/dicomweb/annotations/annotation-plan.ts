@@ -53,6 +53,7 @@ export function annotationRow(record: ImageRecord, annotation: AnnotationRecord,
     uid: series,
     modality: 'ANN',
     attributes: () => toJson(annotationSeries(record, annotation, index), ''),
-    instances: [{ uid: instance, attributes: () => attributes, all: () => attributes }],
+    count: 1,
+    instances: () => [{ uid: instance, attributes: () => attributes, all: () => attributes }],
   };
 }

@@ -1,7 +1,7 @@
 import type { ItemRecord } from '../../../core/host/records.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LargeImageError } from '../../../errors.js';
-import type { BorrowedImage, DicomJson, ImageMetadata, StoredLevel } from '../../../tilesource/tile-source.js';
+import type { BorrowedImage, DicomJson, ImageMetadata, LossyCodec, StoredLevel } from '../../../tilesource/tile-source.js';
 import type { SampleType } from '../../../tilesource/raster.js';
 import type { Images } from '../../images/images.js';
 
@@ -31,7 +31,9 @@ export interface ImageFacts {
   stored: (Pick<StoredLevel, 'encoding' | 'colours'> | null)[];
   /** Compression ratio of stored levels. */
   ratios: number[];
-  associated: { name: string; width: number; height: number; bands: number }[];
+  /** The lossy codec of the samples in the file; `null` if there is none. */
+  lossy: LossyCodec | null;
+  associated: { name: string; width: number; height: number; bands: number; lossy: LossyCodec | null }[];
   hasProfile: boolean;
   /** Attributes from the file itself, by their keywords. */
   attributes: Record<string, string>;
@@ -94,6 +96,7 @@ export async function readFacts(
         indexed: metadata.indexed === true,
         ...planes,
         ...(await storedLevels(borrowed, planes.positions, signal)),
+        lossy: (await borrowed.source.lossyCodec?.(signal)) ?? null,
         associated: await associatedImages(borrowed, signal),
         hasProfile: borrowed.source.iccProfile?.(0) != null,
         attributes: attributesOf(internal),
@@ -195,7 +198,8 @@ async function associatedImages({ source }: BorrowedImage, signal?: AbortSignal)
     });
     const raster = image?.raster;
     if (raster === undefined || raster.dtype !== 'uint8' || Math.max(raster.width, raster.height) > 65_535) continue;
-    found.push({ name, width: raster.width, height: raster.height, bands: raster.bands });
+    const { width, height, bands } = raster;
+    found.push({ name, width, height, bands, lossy: image?.lossyCodec ?? null });
   }
   return found;
 }

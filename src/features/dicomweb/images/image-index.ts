@@ -20,7 +20,7 @@ const mappingSetting = 'large_image.dicomweb_metadata';
 const studyKeySetting = 'large_image.dicomweb_study_key';
 
 /** Version of the records. It is incremented when they are made differently. */
-const version = 2;
+const version = 3;
 /** Number of images that are opened at the same time, in the background. */
 const atOnce = 2;
 /** Number of images in one page when all are compared with their records. */
@@ -43,6 +43,15 @@ export interface IndexParts {
   model: ImageRecordModel;
 }
 
+/** The settings of metadata, as they were last read. */
+interface Mapping {
+  text: string;
+  /** A text that differs for other settings. */
+  name: string;
+  keys: MetadataMapping;
+  studyKey: string;
+}
+
 /** Keeps the record of each image up to date with item, file and settings. */
 export class ImageIndex {
   readonly #changed = new Set<string>();
@@ -50,6 +59,7 @@ export class ImageIndex {
   #working: Promise<void> | null = null;
   #pause: NodeJS.Timeout | null = null;
   #comparing: Promise<void> | null = null;
+  #lastMapping: Mapping | null = null;
 
   constructor(private readonly parts: IndexParts) {}
 
@@ -152,25 +162,31 @@ export class ImageIndex {
     return state.endsWith(` ${version}`) && state.startsWith(`${await images.stateName(item)} `);
   }
 
+  /**
+   * Whether a record matches the item and the settings, without regard to the file, so that a search over many images does not examine
+   * each of their files. A file that was replaced on disk is noticed when its instances are retrieved.
+   */
+  async isOfItem(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
+    const { images, settings } = this.parts;
+    if (item.largeImage?.fileId === undefined || mapping !== (await this.#mapping(settings)).name) return false;
+    return state.endsWith(` ${version}`) && state.startsWith(await images.beginningOfStateName(item));
+  }
+
   /** Names the current image of an item, and the version of records. */
   async stateOf(item: ItemRecord): Promise<string> {
     const { images, core } = this.parts;
     return `${await images.stateName(item)} ${await core.records.imageState(item)} ${version}`;
   }
 
-  async #mapping(settings: Settings): Promise<{ name: string; keys: MetadataMapping; studyKey: string }> {
+  async #mapping(settings: Settings): Promise<Mapping> {
     const text = plainText(await settings.get(mappingSetting)) ?? '';
     const studyKey = plainText(await settings.get(studyKeySetting)) ?? '';
+    if (this.#lastMapping?.text === text && this.#lastMapping.studyKey === studyKey) return this.#lastMapping;
     const stored = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
     const keys: MetadataMapping = Object.fromEntries(Object.entries(stored).filter(([, key]) => typeof key === 'string'));
-    return {
-      name: createHash('sha256')
-        .update(JSON.stringify([text, studyKey]))
-        .digest('hex')
-        .slice(0, 16),
-      keys,
-      studyKey,
-    };
+    const hash = createHash('sha256').update(JSON.stringify([text, studyKey]));
+    this.#lastMapping = { text, name: hash.digest('hex').slice(0, 16), keys, studyKey };
+    return this.#lastMapping;
   }
 
   /** The data from the file. @returns `null` if it cannot be determined now. */

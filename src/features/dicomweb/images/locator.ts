@@ -1,5 +1,7 @@
 import { valueText } from '../format/dataset.js';
+import { LRUCache } from 'lru-cache';
 import { FreshCache } from '../../../core/concurrency/fresh-cache.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import { AccessDeniedError, BadParameterError, LargeImageError, NotFoundError } from '../../../errors.js';
 import type { DicomJson } from '../../../tilesource/tile-source.js';
@@ -19,6 +21,8 @@ import { seriesOf, type InstancePlan, type SeriesPlan } from './structure.js';
 const maxImages = 1000;
 /** How long the records of a UID are cached, in milliseconds, and for how many UIDs. */
 const [lifetimeMs, maxKnown] = [2000, 5000];
+/** Number of images whose series are remembered. */
+const maxPlanned = 100;
 
 /** An instance that is made from an image. */
 export interface SlideInstance {
@@ -65,7 +69,7 @@ const goneText = 'There is no such study, series or instance. If its image was r
 /** Finds the instances for UIDs, if the caller can read them. */
 export class ImageLocator {
   readonly #known = new FreshCache<{ records: ImageRecord[] }>({ max: maxKnown, lifetimeMs });
-  readonly #series = new WeakMap<ImageRecord, SeriesPlan[]>();
+  readonly #series = new LRUCache<string, SeriesPlan[]>({ max: maxPlanned });
 
   constructor(
     private readonly parts: { images: Images; index: ImageIndex; model: ImageRecordModel; annotations: AnnotationServices },
@@ -145,19 +149,19 @@ export class ImageLocator {
     const fits = (seriesUid: string, uid: string) => (series ?? seriesUid) === seriesUid && (instance ?? uid) === uid;
     const { facts, dicom } = record;
     const found: Instance[] = [];
-    const isWhole = await asker.showsAssociated(item);
     for (const file of dicom?.files ?? []) {
-      if (!isWhole && isAssociatedFile(file)) continue;
       const [seriesUid, uid] = [valueText(file, '0020000E'), valueText(file, '00080018')] as const;
-      if (fits(seriesUid, uid)) found.push({ kind: 'file', item, record, seriesUid, uid });
+      if (fits(seriesUid, uid) && (!isAssociatedFile(file) || (await asker.showsAssociated(item))))
+        found.push({ kind: 'file', item, record, seriesUid, uid });
     }
     if (facts !== null) {
       for (const each of this.#seriesOf(record, facts)) {
         if (series !== undefined && each.uid !== series) continue;
         for (const plan of each.instances) {
-          if (fits(each.uid, plan.uid) && (isWhole || plan.shown.kind === 'level'))
+          if (fits(each.uid, plan.uid) && (plan.shown.kind === 'level' || (await asker.showsAssociated(item))))
             found.push({ kind: 'slide', item, record: record as never, series: each, plan });
         }
+        if (isSliceOver()) await nextSlice();
       }
     }
     if (found.length > 0 && series !== undefined) return found;
@@ -165,8 +169,10 @@ export class ImageLocator {
   }
 
   #seriesOf(record: ImageRecord, facts: ImageFacts): SeriesPlan[] {
-    const known = this.#series.get(record) ?? seriesOf(record.base, facts);
-    this.#series.set(record, known);
+    // Equal states mean equal facts and UIDs.
+    const key = `${record.id} ${record.state}`;
+    const known = this.#series.get(key) ?? seriesOf(record.base, facts);
+    this.#series.set(key, known);
     return known;
   }
 

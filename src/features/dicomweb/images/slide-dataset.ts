@@ -1,6 +1,7 @@
 import { BulkValue, decimal, transferSyntaxes, type Attributes } from '../format/dataset.js';
 import { uidOf } from '../format/uids.js';
 import { spacingOf } from './image-index.js';
+import type { LossyCodec } from '../../../tilesource/tile-source.js';
 import type { ImageRecord } from './image-record.js';
 import type { ImageFacts } from './image-facts.js';
 import { bitsOf, isColour, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
@@ -155,10 +156,9 @@ function photometric({ samples, stored, syntaxes }: InstancePlan, syntax: string
 /** Attributes of an instance that describe its frames. */
 export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: string): Attributes {
   const bits = plan.shown.kind === 'associated' ? 8 : bitsOf(facts);
-  const { samples, shown, paths, ratio, stored } = plan;
-  const isEncodedHere = syntax === transferSyntaxes.jpeg && stored === null;
-  const isLossy = ratio > 1 || isEncodedHere;
-  const method = facts.stored[facts.levels - 1]?.encoding === 'jpeg2000' ? 'ISO_15444_1' : 'ISO_10918_1';
+  const { samples, shown, paths, lossy, stored } = plan;
+  const losses = lossy === null ? [] : [{ method: lossyMethods[lossy.codec], ratio: lossy.ratio ?? unknownRatio }];
+  if (syntax === transferSyntaxes.jpeg && stored === null) losses.push({ method: lossyMethods.jpeg, ratio: unknownRatio });
   return {
     SamplesPerPixel: samples,
     PhotometricInterpretation: photometric(plan, syntax),
@@ -172,10 +172,11 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
     PixelRepresentation: 0,
     BurnedInAnnotation: shown.kind === 'associated' && shown.flavor !== 'THUMBNAIL' ? 'YES' : 'NO',
     ...(samples === 1 && { PresentationLUTShape: 'IDENTITY', RescaleIntercept: 0, RescaleSlope: 1 }),
-    LossyImageCompression: isLossy ? '01' : '00',
-    ...(isLossy && {
-      LossyImageCompressionRatio: decimal(ratio > 1 ? ratio : encodedRatio),
-      LossyImageCompressionMethod: isEncodedHere && ratio <= 1 ? 'ISO_10918_1' : method,
+    LossyImageCompression: losses.length > 0 ? '01' : '00',
+    // Compressions one after the other are several values.
+    ...(losses.length > 0 && {
+      LossyImageCompressionRatio: losses.map(({ ratio }) => decimal(ratio)),
+      LossyImageCompressionMethod: losses.map(({ method }) => method),
     }),
     VolumetricProperties: 'VOLUME',
     SpecimenLabelInImage: shown.kind === 'associated' ? 'YES' : 'NO',
@@ -184,8 +185,19 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
   };
 }
 
-/** Approximate compression ratio of frames that are encoded here. */
-const encodedRatio = 10;
+/** Stands for a compression ratio that is not known, such as that of frames that are encoded here. */
+const unknownRatio = 10;
+
+/** Lossy codecs in the terms of DICOM (PS3.3 C.7.6.1.1.5.1), and similar ones where it has none. */
+const lossyMethods: Readonly<Record<LossyCodec, string>> = {
+  jpeg: 'ISO_10918_1',
+  jpeg2000: 'ISO_15444_1',
+  jpegxl: 'ISO_18181_1',
+  heif: 'ISO_23008_2',
+  jpegxr: 'ISO_29199_2',
+  webp: 'WEBP',
+  avif: 'AV1',
+};
 
 /** Size and position of an instance on the glass. */
 function geometry(record: ImageRecord & { facts: ImageFacts }, plan: InstancePlan): Attributes {

@@ -1,6 +1,6 @@
 import { levelSize, tileGrid } from '../../../tilesource/geometry.js';
 import { fullValue, leastValue } from '../../../tilesource/raster.js';
-import type { StoredLevel } from '../../../tilesource/tile-source.js';
+import type { LossyCodec, StoredLevel } from '../../../tilesource/tile-source.js';
 import { transferSyntaxes } from '../format/dataset.js';
 import { uidOf } from '../format/uids.js';
 import type { ImageFacts } from './image-facts.js';
@@ -17,6 +17,8 @@ export interface InstancePlan {
   number: number;
   /** Number of the position, which is that of the series. */
   position: number;
+  /** Number in its UID. */
+  ordinal: number;
   shown: Shown;
   /** Size of a frame, and of the whole. */
   columns: number;
@@ -30,7 +32,8 @@ export interface InstancePlan {
   samples: 1 | 3;
   /** How its tiles are stored, if these are its frames. */
   stored: Pick<StoredLevel, 'encoding' | 'colours'> | null;
-  ratio: number;
+  /** The lossy codec that the samples have passed through in the file, and its compression ratio; `null` if it is not known. */
+  lossy: { codec: LossyCodec; ratio: number | null } | null;
   /** Transfer syntaxes of frames; the first is the default for the whole instance. */
   syntaxes: readonly string[];
 }
@@ -40,7 +43,10 @@ export interface SeriesPlan {
   uid: string;
   number: number;
   label: string;
-  instances: readonly InstancePlan[];
+  /** What the instances show, before they are made. */
+  readonly shown: readonly Shown[];
+  /** Made when they are first needed, because an image can have thousands of series. */
+  readonly instances: readonly InstancePlan[];
 }
 
 /** Maximum number of bytes of native samples that the length of an element can express. */
@@ -107,22 +113,40 @@ export function fixedRange({
 
 /** The series of an image, and the instances of each. Associated images belong to the first. */
 export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
+  const levels = levelInstances(facts);
+  const ofFirst = [...levels, ...associatedInstances(facts)];
+  const shownByOthers = levels.map(({ shown }) => shown);
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
-    const instances = [...levelInstances(base, facts, position), ...(position === 0 ? associatedInstances(base, facts) : [])].map(
-      (plan, index) => ({ ...plan, seriesUid: uid, number: index + 1, position }),
-    );
-    return { uid, number: position + 1, label, instances };
+    let made: readonly InstancePlan[] | null = null;
+    const make = () =>
+      (position === 0 ? ofFirst : levels).map((plan, index) => ({
+        ...plan,
+        uid: uidOf(base, 'instance', position, plan.ordinal),
+        seriesUid: uid,
+        number: index + 1,
+        position,
+      }));
+    return {
+      uid,
+      number: position + 1,
+      label,
+      shown: position === 0 ? ofFirst.map(({ shown }) => shown) : shownByOthers,
+      get instances() {
+        return (made ??= make());
+      },
+    };
   });
 }
 
-type Plan = Omit<InstancePlan, 'seriesUid' | 'number' | 'position'>;
+/** An instance without what its position adds. */
+type Plan = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
 
 /** Numbers of instances in UIDs: levels are counted from 0, associated images from here, and the thumbnail has a separate one. */
 const firstAssociated = 2048;
 const thumbnailNumber = 4095;
 
-function levelInstances(base: string, facts: ImageFacts, position: number): Plan[] {
+function levelInstances(facts: ImageFacts): Plan[] {
   const paths = opticalPaths(facts).map((_, path) => path);
   const samples = isColour(facts) ? 3 : 1;
   // The coarsest level is used as the thumbnail if it is one frame of exactly its size.
@@ -143,22 +167,22 @@ function levelInstances(base: string, facts: ImageFacts, position: number): Plan
     } as const;
     plans.push({
       ...shape,
-      uid: uidOf(base, 'instance', position, level),
+      ordinal: level,
       shown: { kind: 'level', level, isThumbnail: false },
       stored,
-      ratio: stored === null ? sourceRatio(facts) : (facts.ratios[level] ?? 1),
+      lossy: stored === null ? lossOf(facts) : lossOfStored(facts, level),
       syntaxes: syntaxesOf(facts, stored, frameBytes(facts, shape) * columns * rows * paths.length),
     });
   }
-  plans.push(thumbnail(base, facts, position, isLast ? 0 : -1));
+  plans.push(thumbnail(facts, isLast ? 0 : -1));
   return plans;
 }
 
 /** The thumbnail: a level that is one frame. Level -1 is half of the coarsest. */
-function thumbnail(base: string, facts: ImageFacts, position: number, level: number): Plan {
+function thumbnail(facts: ImageFacts, level: number): Plan {
   const { width, height } = levelSize(facts, level);
   return {
-    uid: uidOf(base, 'instance', position, thumbnailNumber),
+    ordinal: thumbnailNumber,
     shown: { kind: 'level', level, isThumbnail: true },
     columns: width,
     rows: height,
@@ -168,18 +192,18 @@ function thumbnail(base: string, facts: ImageFacts, position: number, level: num
     paths: [0],
     samples: isColour(facts) ? 3 : 1,
     stored: null,
-    ratio: sourceRatio(facts),
+    lossy: lossOf(facts),
     syntaxes: syntaxesOf(facts, null, 0),
   };
 }
 
-function associatedInstances(base: string, facts: ImageFacts): Plan[] {
-  return facts.associated.flatMap(({ name, width, height, bands }, index): Plan[] => {
+function associatedInstances(facts: ImageFacts): Plan[] {
+  return facts.associated.flatMap(({ name, width, height, bands, lossy }, index): Plan[] => {
     const flavor = flavors[name.toLowerCase()];
     if (flavor === undefined) return [];
     return [
       {
-        uid: uidOf(base, 'instance', 0, firstAssociated + index),
+        ordinal: firstAssociated + index,
         shown: { kind: 'associated', name, flavor },
         columns: width,
         rows: height,
@@ -189,17 +213,24 @@ function associatedInstances(base: string, facts: ImageFacts): Plan[] {
         paths: [0],
         samples: bands >= 3 ? 3 : 1,
         stored: null,
-        ratio: 1,
+        lossy: lossy && { codec: lossy, ratio: null },
         syntaxes: [transferSyntaxes.explicitLittle, transferSyntaxes.jpeg],
       },
     ];
   });
 }
 
-/** Compression ratio of the levels from which others are made; 1 if they are lossless. */
-function sourceRatio({ stored, ratios, levels }: ImageFacts): number {
-  const finest = stored[levels - 1];
-  return finest == null || finest.encoding === 'jpeg2000-lossless' ? 1 : (ratios[levels - 1] ?? 1);
+/** The lossy compression of a level that is sent as stored. */
+function lossOfStored({ stored, ratios }: ImageFacts, level: number): InstancePlan['lossy'] {
+  const encoding = stored[level]?.encoding ?? 'jpeg2000-lossless';
+  return encoding === 'jpeg2000-lossless' ? null : { codec: encoding, ratio: ratios[level] ?? null };
+}
+
+/** The lossy compression of the samples from which the other levels are made. */
+function lossOf(facts: ImageFacts): InstancePlan['lossy'] {
+  const finest = facts.levels - 1;
+  if (facts.stored[finest] != null) return lossOfStored(facts, finest);
+  return facts.lossy && { codec: facts.lossy, ratio: null };
 }
 
 /** Size of a native frame in bytes. */

@@ -20,7 +20,9 @@ export interface SeriesRow {
   modality: string;
   /** Made only when needed, because a search of studies needs none. */
   attributes: () => DicomJson;
-  instances: readonly InstanceRow[];
+  /** Number of instances, known without making them. */
+  count: number;
+  instances: () => readonly InstanceRow[];
 }
 
 /** An instance in search results. */
@@ -66,9 +68,8 @@ export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] 
   if (facts === null) return [];
   const made = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
-    const instances = series.instances
-      .filter(({ shown }) => isWhole || shown.kind === 'level')
-      .map((plan) => slideRow(made, series, plan));
+    const isVisible = ({ kind }: InstancePlan['shown']) => isWhole || kind === 'level';
+    const instances = () => series.instances.filter(({ shown }) => isVisible(shown)).map((plan) => slideRow(made, series, plan));
     const attributes = (): Attributes => ({
       Modality: 'SM',
       SeriesInstanceUID: series.uid,
@@ -76,7 +77,8 @@ export function imageSeries(record: ImageRecord, isWhole: boolean): SeriesRow[] 
       SeriesDescription: seriesDescription(record, series.label),
       ...equipmentAttributes(record),
     });
-    return { uid: series.uid, modality: 'SM', attributes: () => toJson(attributes(), ''), instances };
+    const count = series.shown.filter(isVisible).length;
+    return { uid: series.uid, modality: 'SM', attributes: () => toJson(attributes(), ''), count, instances };
   });
 }
 
@@ -114,11 +116,13 @@ function dicomSeries(files: readonly DicomJson[]): SeriesRow[] {
     uid,
     modality: valueText(own[0], '00080060'),
     attributes: () => pick(own[0]!, seriesTags),
-    instances: own.map((file) => ({
-      uid: valueText(file, '00080018'),
-      attributes: () => withoutStudy(file),
-      all: () => file,
-    })),
+    count: own.length,
+    instances: () =>
+      own.map((file) => ({
+        uid: valueText(file, '00080018'),
+        attributes: () => withoutStudy(file),
+        all: () => file,
+      })),
   }));
 }
 

@@ -59,7 +59,8 @@ export interface SearchRequest {
 /** An image of a result, with its readable annotations. */
 interface Image {
   record: ImageRecord;
-  series: SeriesRow[];
+  /** Made only when needed, because results that the offset skips need none. */
+  series: () => SeriesRow[];
 }
 
 /** Searches the images that a caller can read. */
@@ -79,12 +80,19 @@ export class ImageSearch {
     const collected = new Collected(query);
     if (query.limit === 0) return collected.found;
     let group: Image[] = [];
+    const isOfStudies = level === 'studies' && matches.every(isOfStudy);
     const flush = async (): Promise<boolean> => {
       if (group.length === 0) return true;
+      if (isOfStudies && collected.isSkipping) {
+        if (meets(studyJson(group[0]!.record), matches, query.fuzzy)) collected.skip();
+        group = [];
+        return true;
+      }
       if (level === 'studies') group.push(...(await this.#othersOf(group, request)));
-      const goesOn = collected.add(rowsOf(group, level, request, matches));
+      const images = group;
       group = [];
-      return goesOn;
+      for await (const row of rowsOf(images, request, matches)) if (!collected.add(row)) return false;
+      return true;
     };
     for await (const image of this.#images(request, matches)) {
       if (group[0] !== undefined && group[0].record.study !== image.record.study && !(await flush())) return collected.found;
@@ -126,9 +134,10 @@ export class ImageSearch {
     }
     const condition = conditionOf(request.query.fuzzy ? matches.filter(({ vr }) => vr !== 'PN') : matches);
     // Items and annotations are looked up only for images of studies that can be the result.
-    const ofStudies = matches.filter(({ path }) => path.length === 1 && studyTags.includes(path[0]!));
+    const ofStudies = matches.filter(isOfStudy);
     const { limit, offset, fuzzy } = request.query;
-    const first = Math.min(pageSize, limit + offset + 1);
+    // One more result shows that there are further ones, and the image after it that its study is complete.
+    const first = Math.min(pageSize, limit + offset + 2);
     let scanned = 0;
     for (let after: Place | null = null, size = first; ; size = pageSize) {
       signal.throwIfAborted();
@@ -174,30 +183,20 @@ export class ImageSearch {
     const { caller } = asker;
     if (records.length === 0) return;
     const { records: host, index } = this.parts;
-    const items = new Map(
-      (
-        await host.findItems(
-          records.map(({ id }) => id),
-          filter,
-        )
-      ).map((item) => [item.id, item]),
-    );
-    const counts = items.size === 0 ? {} : await this.#annotationCounts([...items.keys()], caller);
+    const ids = records.map(({ id }) => id);
+    const [found, counts] = await Promise.all([host.findItems(ids, filter), this.parts.annotations.lists.countsOf(ids, caller)]);
+    const items = new Map(found.map((item) => [item.id, item]));
     for (const known of records) {
       const item = items.get(known.id);
       if (item === undefined || !asker.shows(item) || !(await this.#mayReadParts(item, caller))) continue;
       // Most records are current, which is found out without a query.
-      const record = (await index.isCurrent(item, known)) ? known : await index.current(item, known).catch(ignoreUnreadable);
+      const record = (await index.isOfItem(item, known)) ? known : await index.current(item, known).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
-      const series = imageSeries(record, await asker.showsAssociated(item)).filter(({ instances }) => instances.length > 0);
-      if ((counts[item.id] ?? 0) > 0) series.push(...(await this.#annotationRows(record, caller)));
+      const isWhole = await asker.showsAssociated(item);
+      const more = (counts.get(item.id) ?? 0) > 0 ? await this.#annotationRows(record, caller) : [];
+      const series = () => [...imageSeries(record, isWhole).filter(({ count }) => count > 0), ...more];
       yield { record, series };
     }
-  }
-
-  async #annotationCounts(ids: readonly string[], caller: Caller | null): Promise<Readonly<Record<string, number>>> {
-    const { counts } = await this.parts.annotations.lists.counts(ids, caller);
-    return counts instanceof Map ? Object.fromEntries(counts) : counts;
   }
 
   async #annotationRows(record: ImageRecord, caller: Caller | null): Promise<SeriesRow[]> {
@@ -214,6 +213,11 @@ export class ImageSearch {
     if (images.registry.get(largeImage?.sourceName ?? '')?.readsFolder === undefined) return true;
     return (await images.load(id, caller).catch(ignoreUnreadable)) !== null;
   }
+}
+
+/** Whether a condition is on an attribute of studies that records have. */
+function isOfStudy({ path }: Match): boolean {
+  return path.length === 1 && studyTags.includes(path[0]!);
 }
 
 function byStudy(a: ImageRecord, b: ImageRecord): number {
@@ -259,13 +263,16 @@ function keyCondition(key: IndexedKey, { vr, values }: Match, kind: 'equals' | '
   return prefix === '' ? null : { key, prefix };
 }
 
-/** Rows of one study. */
-function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchRequest, matches: readonly Match[]): DicomJson[] {
-  const { query, root } = request;
+/** Rows of one study, made one after the other, because an image can have thousands of series. */
+async function* rowsOf(
+  images: readonly Image[],
+  { level, query, root, signal }: SearchRequest,
+  matches: readonly Match[],
+): AsyncGenerator<DicomJson> {
   const [first] = images;
-  if (first === undefined) return [];
+  if (first === undefined) return;
   const { study } = first.record;
-  const all = images.flatMap(({ series }) => series);
+  const all = images.flatMap(({ series }) => series());
   const url = `${root}/studies/${study}`;
   const ofStudy: DicomJson = {
     ...studyJson(first.record),
@@ -273,34 +280,41 @@ function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchReq
     '00080061': { vr: 'CS', Value: [...new Set(all.map(({ modality }) => modality))] },
     '00081190': { vr: 'UR', Value: [url] },
     '00201206': { vr: 'IS', Value: [all.length] },
-    '00201208': { vr: 'IS', Value: [all.reduce((sum, { instances }) => sum + instances.length, 0)] },
+    '00201208': { vr: 'IS', Value: [all.reduce((sum, { count }) => sum + count, 0)] },
+  };
+  const fits = (row: DicomJson) => meets(row, matches, query.fuzzy);
+  /** Whether a row fits, with attributes of one of its instances if conditions are on these. */
+  const hasFitting = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
+    if (matches.every((match) => isOf(row, match))) return fits(row);
+    for (const each of series) {
+      const upper = { ...each.attributes(), ...row };
+      for (const instance of each.instances()) {
+        if (fits({ ...instance.all(), ...upper })) return true;
+        if (isSliceOver()) await nextSlice(signal);
+      }
+    }
+    return false;
   };
   if (level === 'studies') {
-    const deep = matches.every((match) => isOf(ofStudy, match));
-    // Conditions on series and instances apply to a study that has a matching one.
-    const row = deep
-      ? ofStudy
-      : all
-          .flatMap((series) => series.instances.map((instance) => ({ ...instance.all(), ...series.attributes(), ...ofStudy })))
-          .find((each) => meets(each, matches, query.fuzzy));
-    return row !== undefined && meets(row, matches, query.fuzzy) ? [shown(ofStudy, ofStudy, query)] : [];
+    if (await hasFitting(ofStudy, all)) yield shown(ofStudy, ofStudy, query);
+    return;
   }
-  return all.flatMap((series): DicomJson[] => {
+  for (const series of all) {
     const ofSeries: DicomJson = {
       ...ofStudy,
       ...series.attributes(),
       '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}`] },
-      '00201209': { vr: 'IS', Value: [series.instances.length] },
+      '00201209': { vr: 'IS', Value: [series.count] },
     };
+    if (isSliceOver()) await nextSlice(signal);
     if (level === 'series') {
-      const row = matches.every((match) => isOf(ofSeries, match))
-        ? ofSeries
-        : series.instances
-            .map((instance) => ({ ...instance.all(), ...ofSeries }))
-            .find((each) => meets(each, matches, query.fuzzy));
-      return row !== undefined && meets(row, matches, query.fuzzy) ? [shown(ofSeries, ofSeries, query)] : [];
+      if (await hasFitting(ofSeries, [series])) yield shown(ofSeries, ofSeries, query);
+      continue;
     }
-    return series.instances.flatMap((instance) => {
+    // Conditions on the series itself need none of its instances.
+    const upper = matches.filter(({ path }) => path.length === 1 && ofSeriesTags.has(path[0]!));
+    if (!meets(ofSeries, upper, query.fuzzy)) continue;
+    for (const instance of series.instances()) {
       const base: DicomJson = {
         ...ofSeries,
         ...instance.attributes(),
@@ -308,10 +322,14 @@ function rowsOf(images: readonly Image[], level: SearchLevel, request: SearchReq
       };
       const needsAll = query.include === 'all' || query.include.size > 0 || !matches.every((match) => isOf(base, match));
       const row = needsAll ? { ...instance.all(), ...base } : base;
-      return meets(row, matches, query.fuzzy) ? [shown(base, row, query)] : [];
-    });
-  });
+      if (fits(row)) yield shown(base, row, query);
+      if (isSliceOver()) await nextSlice(signal);
+    }
+  }
 }
+
+/** Attributes that all instances of a series share with it. */
+const ofSeriesTags: ReadonlySet<string> = new Set([...studyTags, '00080060', '0020000E']);
 
 function isOf(dataset: DicomJson, { path, values }: Match): boolean {
   return values.length === 0 || dataset[path[0]!] !== undefined;
@@ -337,16 +355,21 @@ class Collected {
     return { rows: this.#rows, hasMore: this.#hasMore };
   }
 
+  /** Whether the next result is left out because of the offset. */
+  get isSkipping(): boolean {
+    return this.#skipped < this.query.offset;
+  }
+
+  /** Leaves out a result. */
+  skip(): void {
+    this.#skipped += 1;
+  }
+
   /** @returns false if there are enough. */
-  add(rows: readonly DicomJson[]): boolean {
-    for (const row of rows) {
-      if (this.#skipped < this.query.offset) this.#skipped += 1;
-      else if (this.#rows.length < this.query.limit) this.#rows.push(row);
-      else {
-        this.#hasMore = true;
-        return false;
-      }
-    }
-    return true;
+  add(row: DicomJson): boolean {
+    if (this.isSkipping) this.skip();
+    else if (this.#rows.length < this.query.limit) this.#rows.push(row);
+    else this.#hasMore = true;
+    return !this.#hasMore;
   }
 }

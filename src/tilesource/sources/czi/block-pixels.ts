@@ -3,6 +3,7 @@ import { codecThreads } from '../../codecs/threads/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import { jpegXrSize } from '../../codecs/jpeg-xr.js';
 import { ordered, type SampleOrder } from '../../codecs/sample-order.js';
+import type { LossyCodec } from '../../tile-source.js';
 import { createRaster, sampleBytes, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import { pixelBytes, pixelTypeOf, type PixelType } from './pixel-types.js';
@@ -26,6 +27,11 @@ const compressionNames: Readonly<Record<number, string>> = {
   5: 'Zstandard',
   6: 'Zstandard with header',
 };
+
+/** The lossy codec of a sub-block; `null` if it has none. */
+export function lossyCodecOf(block: SubBlock | undefined): LossyCodec | null {
+  return block?.compression === 1 ? 'jpeg' : block?.compression === 4 ? 'jpegxr' : null;
+}
 
 /** Whether some rows of a sub-block can be read without the others. */
 export function hasPlainRows({ compression }: SubBlock): boolean {

@@ -7,6 +7,7 @@ import {
   type ByteReader,
   type FrameMetadata,
   type ImageMetadata,
+  type LossyCodec,
   type SourceInput,
   type SourceOptions,
   type TileAddress,
@@ -18,6 +19,7 @@ import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js'
 import { whiteOfBits, type Raster } from '../../raster.js';
 import { attachmentRange, partOfFile, readAttachments, type Attachment } from './attachments.js';
 import { readCziFacts, type CziFacts } from './czi-metadata.js';
+import { lossyCodecOf } from './block-pixels.js';
 import { isPopulated, layOut, type CziLayout } from './czi-layout.js';
 import { CziPixels } from './czi-pixels.js';
 import { CziBytes, type CziHeader } from './segments.js';
@@ -116,6 +118,10 @@ class CziTileSource implements TileSource {
     return this.#pixels.read({ frame: address.frame, scale, box: { left, top, width, height } }, options.signal);
   }
 
+  async lossyCodec(): Promise<LossyCodec | null> {
+    return lossyCodecOf(this.parts.layout.frames[0]?.scenes[0]?.[0]?.blocks[0]);
+  }
+
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const { attachments, file, reader } = this.parts;
     const attachment = attachments.get(name);
@@ -127,6 +133,7 @@ class CziTileSource implements TileSource {
     return {
       raster: await decodeJpeg(bytes, { bands: 3, what, maxPixels: maxAssociatedPixels }, options.signal),
       format: 'jpeg',
+      lossyCodec: 'jpeg',
     };
   }
 

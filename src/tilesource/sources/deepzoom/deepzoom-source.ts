@@ -5,6 +5,7 @@ import {
   priorities,
   type EncodedImage,
   type ImageMetadata,
+  type LossyCodec,
   type ReadOptions,
   type SourceInput,
   type SourceOptions,
@@ -98,6 +99,11 @@ class DeepZoomTileSource implements TileSource {
     const tileFormat = await formatOf(await tileBytes(first, 'the first tile', { signal }), description, signal);
     const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
     return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...facts }, stored);
+  }
+
+  async lossyCodec(): Promise<LossyCodec | null> {
+    const format = this.#description.format.toLowerCase();
+    return format === 'jpg' || format === 'jpeg' ? 'jpeg' : format === 'webp' || format === 'avif' ? format : null;
   }
 
   get retainedBytes(): number {

@@ -83,6 +83,11 @@ export class CodeStream {
     return new CodeStream(reader, size, fewest, kept, byTile);
   }
 
+  /** Whether the wavelet is the reversible one, which loses nothing. */
+  get isReversible(): boolean {
+    return this.#segments.find(({ marker }) => marker === markers.cod)?.bytes[13] === 1;
+  }
+
   /** The part of the reference grid that some tiles cover. */
   extent({ left, top, right, bottom }: TileRange): { left: number; top: number; right: number; bottom: number } {
     const { size } = this;

@@ -115,6 +115,10 @@ class Jpeg2000TileSource implements TileSource {
     return pixels.read({ box, reduce: levels - 1 - address.level }, this.#keep, signal);
   }
 
+  async lossyCodec(): Promise<'jpeg2000' | null> {
+    return this.parts.streams.every(({ isReversible }) => isReversible) ? null : 'jpeg2000';
+  }
+
   iccProfile(): Uint8Array | null {
     return this.parts.facts.profile;
   }

@@ -6,6 +6,7 @@ import {
   type AssociatedImage,
   type EncodedImage,
   type ImageMetadata,
+  type LossyCodec,
   type SourceInput,
   type SourceOptions,
   type TileAddress,
@@ -213,6 +214,17 @@ class MultiTileSource implements TileSource {
         ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }),
       }),
     );
+  }
+
+  /** The codec of the first member. */
+  async lossyCodec(signal?: AbortSignal): Promise<LossyCodec | null> {
+    const [member] = this.#members;
+    const { sourceName } = member?.entry ?? {};
+    const codec = member?.file.borrow(async ({ source }) => (await source.lossyCodec?.(signal)) ?? null, {
+      signal,
+      ...(sourceName !== undefined && { sourceName }),
+    });
+    return (await codec) ?? null;
   }
 
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {

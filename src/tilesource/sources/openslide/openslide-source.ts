@@ -138,7 +138,12 @@ class OpenSlideTileSource implements TileSource {
       );
     }
     const data = await processes.ask({ kind: 'associated', path: this.#folder.path, name, width, height }, signal);
-    return { raster: { data, width, height, bands: 3, dtype: 'uint8' } };
+    return { raster: { data, width, height, bands: 3, dtype: 'uint8' }, lossyCodec: 'jpeg' };
+  }
+
+  /** The library does not tell the codec. In nearly all of its formats it is JPEG. */
+  async lossyCodec(): Promise<'jpeg'> {
+    return 'jpeg';
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

@@ -76,6 +76,7 @@ export async function openDecoded(
     populatedLevels: source.populatedLevels,
     readTile: (...call) => source.readTile(...call),
     internalMetadata: async () => ({ [name]: facts }),
+    lossyCodec: async () => (name === 'heif' || name === 'jpegxl' || name === 'jpegxr' ? name : null),
     iccProfile: (frame) => icc ?? source.iccProfile?.(frame) ?? null,
     get retainedBytes() {
       return source.retainedBytes ?? 0;

@@ -1,5 +1,12 @@
+import type { LossyCodec } from '../../tile-source.js';
+
 /** Formats that are read with libvips. */
 export type FileFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'tiff' | 'avif' | 'svg';
+
+/** The lossy codec of a format; `null` for lossless ones. */
+export function lossyCodecOf(format: FileFormat): LossyCodec | null {
+  return format === 'jpeg' || format === 'webp' || format === 'avif' ? format : null;
+}
 
 /** The first bytes of files of each format, as Latin-1 text. */
 const beginnings: readonly [start: string, format: FileFormat][] = [

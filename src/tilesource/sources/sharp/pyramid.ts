@@ -2,7 +2,8 @@ import { unlink } from 'node:fs/promises';
 import type { Metadata, SharpOptions } from 'sharp';
 import { fileInput } from '../../byte-reader.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
-import type { ImageMetadata, SourceOptions, TileSource } from '../../tile-source.js';
+import { lossyCodecOf } from './format.js';
+import type { ImageMetadata, LossyCodec, SourceOptions, TileSource } from '../../tile-source.js';
 import { levelCount } from '../../geometry.js';
 import { processedLong } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
@@ -27,7 +28,8 @@ export async function openPyramid(
   const { directory, signal } = options;
   const path = temporaryPath(directory, '.tiff');
   const form = sampleForm(facts);
-  const lossy = ['jpeg', 'webp', 'avif'].includes(material.format) && form.dtype === 'uint8' && form.bands % 2 === 1;
+  const codec = lossyCodecOf(material.format);
+  const lossy = codec !== null && form.dtype === 'uint8' && form.bands % 2 === 1;
   try {
     await conversions.run(
       () =>
@@ -50,7 +52,8 @@ export async function openPyramid(
     const { signal: _signal, ...lasting } = options;
     const pyramid = await tiffSource.open(fileInput(path), lasting);
     await material.release();
-    return new PyramidImage(pyramid, facts, form.converted ? null : (facts.icc ?? null), await unlinkOpenFile(path));
+    const profile = form.converted ? null : (facts.icc ?? null);
+    return new PyramidImage(pyramid, { facts, profile, codec }, await unlinkOpenFile(path));
   } catch (error) {
     await unlink(path).catch(() => {});
     throw error;
@@ -66,12 +69,18 @@ class PyramidImage implements TileSource {
   readonly #pyramid: TileSource;
   readonly #facts: Metadata;
   readonly #profile: Uint8Array | null;
+  readonly #codec: LossyCodec | null;
   readonly #discard: () => Promise<void>;
 
-  constructor(pyramid: TileSource, facts: Metadata, profile: Uint8Array | null, discard: () => Promise<void>) {
+  constructor(
+    pyramid: TileSource,
+    { facts, profile, codec }: { facts: Metadata; profile: Uint8Array | null; codec: LossyCodec | null },
+    discard: () => Promise<void>,
+  ) {
     this.#pyramid = pyramid;
     this.#facts = facts;
     this.#profile = profile;
+    this.#codec = codec;
     this.#discard = discard;
     // The resolution in the pyramid is a default of libvips, and not that of the file.
     this.metadata = { ...pyramid.metadata, levels: levelCount(pyramid.metadata), magnification: null, mmX: null, mmY: null };
@@ -82,6 +91,10 @@ class PyramidImage implements TileSource {
 
   readTile(...call: Parameters<TileSource['readTile']>): Promise<Raster> {
     return this.#pyramid.readTile(...call);
+  }
+
+  async lossyCodec(): Promise<LossyCodec | null> {
+    return this.#codec;
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

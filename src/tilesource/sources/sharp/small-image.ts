@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import sharp, { type Metadata, type SharpOptions } from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import type { FrameMetadata, ImageMetadata, TileSource } from '../../tile-source.js';
+import type { FrameMetadata, ImageMetadata, LossyCodec, TileSource } from '../../tile-source.js';
 import type { Raster } from '../../raster.js';
 import { decode, describeFacts, explain, sampleForm, type SampleForm, type VipsFile } from './decode.js';
-import type { FileFormat } from './format.js';
+import { lossyCodecOf, type FileFormat } from './format.js';
 import type { Material } from './material.js';
 
 /** Maximum number of pages that are served as frames. */
@@ -94,6 +94,10 @@ export class SmallImage implements TileSource {
     } catch (error) {
       throw explain(error);
     }
+  }
+
+  async lossyCodec(): Promise<LossyCodec | null> {
+    return lossyCodecOf(this.#material.format);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

@@ -2,7 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { adobeRgb, jpegSegments, markers } from '../../codecs/jpeg-segments.js';
 import { jpeg2000Coding } from '../../codecs/jpeg2000-colours.js';
-import type { StoredColours, StoredLevel } from '../../tile-source.js';
+import type { LossyCodec, StoredColours, StoredLevel } from '../../tile-source.js';
 import { codeStreamSize, isYCbCr } from './decoding/jpeg2000.js';
 import { yCbCrOf601 } from './decoding/stored-ycbcr.js';
 import { compressions, photometrics } from './file/tags.js';
@@ -64,6 +64,23 @@ export async function storedLevel(reader: ChunkReader, layout: ImageLayout): Pro
       return bytes;
     },
   };
+}
+
+const lossyCodes: Readonly<Record<number, LossyCodec>> = {
+  [compressions.oldJpeg]: 'jpeg',
+  [compressions.jpeg]: 'jpeg',
+  [compressions.webp]: 'webp',
+  [compressions.jpegXr]: 'jpegxr',
+  [compressions.jpegXrNdpi]: 'jpegxr',
+  [compressions.jpegXl]: 'jpegxl',
+  [compressions.jpegXlDng]: 'jpegxl',
+};
+
+/** The lossy codec of an image; `null` if it has none. JPEG 2000 is lossless if the code stream says so. */
+export async function lossyCodecOf(reader: ChunkReader, layout: ImageLayout): Promise<LossyCodec | null> {
+  if (!jpeg2000.has(layout.compression)) return lossyCodes[layout.compression] ?? null;
+  const first = await storedChunk(reader, layout, 0);
+  return first !== null && jpeg2000Coding(first)?.reversible === true ? null : 'jpeg2000';
 }
 
 function formOf(first: Uint8Array, layout: ImageLayout): TileForm | null {

@@ -9,6 +9,7 @@ import {
   type ByteReader,
   type EncodedImage,
   type ImageMetadata,
+  type LossyCodec,
   type SourceInput,
   type SourceOptions,
   type StoredLevel,
@@ -27,7 +28,7 @@ import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/or
 import type { ChunkTable } from './chunk-table.js';
 import { extend, readRegion, storedChunk, type ChunkReader } from './region.js';
 import { tileGrid } from '../../geometry.js';
-import { storedLevel } from './stored-level.js';
+import { lossyCodecOf, storedLevel } from './stored-level.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
 import type { CorruptTiles } from '../../render/corrupt-tiles.js';
 import { checkIntact, readIntactRegion, type CorruptChunk } from './intact-region.js';
@@ -331,7 +332,12 @@ class TiffTileSource implements TileSource {
     if (layout === undefined) return null;
     const full = { left: 0, top: 0, width: layout.width, height: layout.height };
     const raster = await readRegion(this.#chunks(options.signal), layout, full);
-    return { raster: orient(raster, layout.orientation), format: 'tiff', ...whiteOfLayout(layout) };
+    const lossyCodec = await lossyCodecOf(this.#chunks(options.signal), layout);
+    return { raster: orient(raster, layout.orientation), format: 'tiff', lossyCodec, ...whiteOfLayout(layout) };
+  }
+
+  lossyCodec(signal?: AbortSignal): Promise<LossyCodec | null> {
+    return lossyCodecOf(this.#chunks(signal), this.#structure.base);
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {

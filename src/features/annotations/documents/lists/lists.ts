@@ -89,10 +89,15 @@ export class AnnotationLists {
       if (item === null) throw new UnknownIdError('item', missing);
       throw new LevelDeniedError(0, `folder ${item.folderId}`, caller?.id);
     }
-    const permitted = await permissions.permitted(caller, 0);
-    const counts = await model.countByItem({ ...permitted, itemIds });
-    const referenced = await model.referencedItems(permitted, itemIds);
+    const counts = await this.countsOf(itemIds, caller);
+    const referenced = await model.referencedItems(await permissions.permitted(caller, 0), itemIds);
     return { counts, referenced };
+  }
+
+  /** Number of active annotations of each item that the caller may read, without a check of their access to the items. */
+  async countsOf(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, number>> {
+    const { model, permissions } = this.options;
+    return model.countByItem({ ...(await permissions.permitted(caller, 0)), itemIds });
   }
 
   /**
