@@ -3,6 +3,7 @@ import { debounced, fill, h } from '../dom.js';
 import { choice, field } from '../forms.js';
 import { channelRange, type Histogram } from './channel-range.js';
 import { applyPreset, automaticShare, type Channel, type Preset } from './channels.js';
+import { projectionQuery, type Projection } from './projection.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** The view is updated this time after the last move of a slider, in milliseconds. */
@@ -19,10 +20,11 @@ export function channelPanel(options: {
   presets: Preset[];
   /** the current frame of a channel */
   frameOf: (channel: Channel) => number;
+  projection: () => Projection | null;
   onChange: (channels: Channel[]) => void;
   signal: AbortSignal;
 }) {
-  const { itemId, channels: start, presets, frameOf, onChange, signal } = options;
+  const { itemId, channels: start, presets, frameOf, projection, onChange, signal } = options;
   let channels = start;
   /** Cancels the pending requests for histograms. */
   let asking = new AbortController();
@@ -98,7 +100,7 @@ export function channelPanel(options: {
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
     const channel = channels[index] as Channel;
     const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
-      const query = { frame: frameOf(channel), bins, threshold: automaticShare, ...part };
+      const query = { frame: frameOf(channel), ...projectionQuery(projection()), bins, threshold: automaticShare, ...part };
       // The answer is the state of the cache only for requests of it.
       const found = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end })) as unknown as Histogram[];
       return found['band' in channel.source ? channel.source.band - 1 : 0];

@@ -7,6 +7,7 @@ import { channelPanel } from './channel-panel.js';
 import { channelsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
 import { frameControls } from './frame-controls.js';
 import { axesOf, frameAt, positionOf, readFrame, type ImageMetadata } from './metadata.js';
+import { readProjection, writeProjection, type Projection } from './projection.js';
 import { saveView } from './save-view.js';
 import { scaleRow, stageButtons } from './overlays.js';
 import { loadPresets } from './presets.js';
@@ -19,7 +20,7 @@ import { commonTexts, imageTexts } from '../texts.js';
 export type ImageView = Awaited<ReturnType<typeof openImage>>;
 
 /**
- * A zoomable image with everything on it. The address contains the view: `?frame=2&at=x,y,width&rotation=90&channels=…&hide=id`.
+ * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id`.
  */
 export async function openImage(options: {
   element: HTMLElement;
@@ -41,6 +42,8 @@ export async function openImage(options: {
   const isMixed = known.length > 0 && 'framedelta' in (known[0] as Channel).source;
   const { presets, firstShown } = await loadPresets(item, known, signal);
   let channels = readView(query);
+  const depth = axesOf(metadata).find(({ key }) => key === 'IndexZ');
+  let projection = readProjection(query.get('project'), depth);
   let light = readLight(query.get('light'));
   const drawing = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
@@ -50,7 +53,7 @@ export async function openImage(options: {
     item,
     metadata,
     frame,
-    style: styleOf(channels),
+    look: look(),
     onProblem: problem.show,
     signal,
   });
@@ -59,14 +62,31 @@ export async function openImage(options: {
   stage.rotate(readRotation(query), true);
   if (start) stage.goTo(start);
   else stage.goHome(true);
-  const readout = pixelReadout({ stage, element: drawing, itemId: item._id, metadata, frame: shownFrame, signal });
-  const controls = frameControls(metadata, frame, isMixed, (next, likely) => void showFrame(next, likely));
-  const mixing = channelPanel({ itemId: item._id, channels, presets, frameOf, onChange: mix, signal });
+  const readout = pixelReadout({
+    stage,
+    element: drawing,
+    itemId: item._id,
+    metadata,
+    frame: shownFrame,
+    projection: () => projection,
+    signal,
+  });
+  const controls = frameControls(metadata, { frame, projection }, isMixed, {
+    frame: (next, likely) => void showFrame(next, likely),
+    projection: project,
+  });
+  const mixing = channelPanel({
+    itemId: item._id,
+    channels,
+    presets,
+    frameOf,
+    projection: () => projection,
+    onChange: mix,
+    signal,
+  });
   const lights = lightControls(light, shine);
   append(element, [
-    stageButtons(stage, element, () =>
-      saveView({ item, metadata, stage, drawing, shown: () => ({ frame, style: styleOf(channels) }) }),
-    ),
+    stageButtons(stage, element, () => saveView({ item, metadata, stage, drawing, shown: () => ({ frame, ...look() }) })),
     h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
     problem.element,
   ]);
@@ -105,8 +125,9 @@ export async function openImage(options: {
       lights.set(light);
       frame = readFrame(next.get('frame'), metadata);
       channels = readView(next);
+      projection = readProjection(next.get('project'), depth);
       mixing.set(channels);
-      controls?.set(frame);
+      controls?.set(frame, projection);
       void showFrame(frame, []);
     },
   };
@@ -130,6 +151,16 @@ export async function openImage(options: {
     return first ? frameOf(first) : frame;
   }
 
+  function look() {
+    return { style: styleOf(channels), projection };
+  }
+
+  function project(next: Projection | null) {
+    projection = next;
+    mixing.refresh();
+    void showFrame(frame, []);
+  }
+
   function mix(next: Channel[]) {
     channels = next;
     void showFrame(frame, []);
@@ -147,7 +178,7 @@ export async function openImage(options: {
     writeAddress();
     try {
       if (isOther) mixing.refresh();
-      await stage.showFrame(next, { style: styleOf(channels), likely });
+      await stage.showFrame(next, { ...look(), likely });
       readout.refresh();
     } catch (error) {
       if (!signal.aborted) problem.show(messageOf(error));
@@ -161,6 +192,7 @@ export async function openImage(options: {
     // The address has the parameters in this order.
     const query = {
       frame: frame || null,
+      project: writeProjection(projection),
       at: place.at,
       rotation: place.rotation,
       channels: mixed === writeChannels(firstShown) ? null : mixed,

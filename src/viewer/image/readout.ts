@@ -3,6 +3,7 @@ import type { Documents } from '../answers.js';
 import { h, messageOf } from '../dom.js';
 import { formatCount, formatLength } from '../format.js';
 import type { ImageMetadata } from './metadata.js';
+import { projectionQuery, type Projection } from './projection.js';
 import type { Stage } from '../stage/contract.js';
 import { imageTexts } from '../texts.js';
 
@@ -19,9 +20,10 @@ export function pixelReadout(options: {
   itemId: string;
   metadata: ImageMetadata;
   frame: () => number;
+  projection: () => Projection | null;
   signal: AbortSignal;
 }) {
-  const { stage, element, itemId, metadata, frame, signal } = options;
+  const { stage, element, itemId, metadata, frame, projection, signal } = options;
   const position = h('span', { 'data-testid': 'position' });
   const swatch = h('span.swatch', { 'aria-hidden': 'true' });
   const value = h('span.readout-value', { 'data-testid': 'pixel' });
@@ -78,7 +80,7 @@ export function pixelReadout(options: {
     const controller = new AbortController();
     asking = controller;
     try {
-      const query = { left, top, frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null };
+      const query = { left, top, frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null, ...projectionQuery(projection()) };
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
       // The answer is a list only for requests of several frames.
       const pixel = [answer].flat()[0] ?? {};

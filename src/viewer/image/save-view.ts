@@ -3,7 +3,8 @@ import { apiUrl, save } from '../api.js';
 import { h, plainDialog } from '../dom.js';
 import { scaleBar } from '../format.js';
 import type { ImageMetadata } from './metadata.js';
-import type { Stage } from '../stage/contract.js';
+import { projectionQuery } from './projection.js';
+import type { Look, Stage } from '../stage/contract.js';
 import { imageTexts } from '../texts.js';
 
 /** Longest side of a region that is saved at full resolution, in pixels. */
@@ -15,8 +16,8 @@ export function saveView(options: {
   metadata: ImageMetadata;
   stage: Stage;
   drawing: HTMLElement;
-  /** frame and style of the view */
-  shown: () => { frame: number; style: string };
+  /** the frame of the view, and how it is shown */
+  shown: () => Look & { frame: number };
 }) {
   const { item, metadata, stage, drawing, shown } = options;
   const { sizeX, sizeY } = metadata;
@@ -25,7 +26,7 @@ export function saveView(options: {
   const top = Math.max(0, Math.floor(seen.top));
   const size = { width: Math.min(sizeX, Math.ceil(seen.right)) - left, height: Math.min(sizeY, Math.ceil(seen.bottom)) - top };
   const name = item.name.replace(/\.\w+$/, '');
-  const { frame, style } = shown();
+  const { frame, style, projection } = shown();
   const region = {
     left,
     top,
@@ -33,6 +34,7 @@ export function saveView(options: {
     regionHeight: size.height,
     frame: frame || null,
     style: style || null,
+    ...projectionQuery(projection),
     encoding: 'TILED',
   };
   const isTooLarge = Math.max(size.width, size.height) > maxSide;

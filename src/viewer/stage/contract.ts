@@ -1,12 +1,19 @@
 import type { Point } from '../annotations/model.js';
+import type { Projection } from '../image/projection.js';
 import type { Light } from '../image/brightness.js';
 import type { TileLayer } from './tile-layer.js';
+
+/** How a frame is shown: its style, and the planes of z that are combined. */
+export interface Look {
+  style: string;
+  projection: Projection | null;
+}
 
 /** The drawing area of an open image. */
 export interface Stage {
   /** takes the keyboard focus */
   canvas: HTMLElement;
-  showFrame: (frame: number, look: { style: string; likely?: number[] }) => Promise<void>;
+  showFrame: (frame: number, look: Look & { likely?: number[] }) => Promise<void>;
   setLight: (light: Light) => void;
   /** screen pixels per full-resolution pixel */
   zoom: () => number;

@@ -9,7 +9,7 @@ import type { ImageMetadata } from '../image/metadata.js';
 import { imageTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 import type { Ground } from './cells.js';
-import type { Paint, PointerListener, Stage, ViewPosition } from './contract.js';
+import type { Look, Paint, PointerListener, Stage, ViewPosition } from './contract.js';
 
 /** Above this zoom single pixels are displayed as squares. */
 const sharpZoom = 3;
@@ -29,11 +29,11 @@ export async function openStage(options: {
   item: ImageItem;
   metadata: ImageMetadata;
   frame: number;
-  style: string;
+  look: Look;
   onProblem: (message: string) => void;
   signal: AbortSignal;
 }): Promise<Stage> {
-  const { element, item, metadata, frame, style, onProblem, signal } = options;
+  const { element, item, metadata, frame, look, onProblem, signal } = options;
   const OpenSeadragon = await loadOpenSeadragon();
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
@@ -45,7 +45,7 @@ export async function openStage(options: {
   signal.addEventListener('abort', () => viewer.destroy(), { once: true });
   viewer.addHandler('tile-load-failed', ({ message }) => onProblem(`${imageTexts.partsMissing} ${message}`));
   const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
-  let image = await stack.show(keyOf(frame, style));
+  let image = await stack.show(keyOf(frame, look));
   signal.throwIfAborted();
   const canvas = viewer.canvas as HTMLElement;
   canvas.setAttribute('role', 'application');
@@ -105,7 +105,7 @@ export async function openStage(options: {
   };
   return {
     ...ground,
-    async showFrame(index, { style: next, likely = [] }) {
+    async showFrame(index, { likely = [], ...next }) {
       image = await stack.show(
         keyOf(index, next),
         likely.map((other) => keyOf(other, next)),
@@ -220,11 +220,11 @@ function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement
   return context;
 }
 
-function keyOf(frame: number, style: string) {
-  return JSON.stringify([frame, style]);
+function keyOf(frame: number, { style, projection }: Look) {
+  return JSON.stringify([frame, { style, projection }]);
 }
 
-function readKey(key: string): [frame: number, style: string] {
+function readKey(key: string): [frame: number, look: Look] {
   return JSON.parse(key);
 }
 

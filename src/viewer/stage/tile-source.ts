@@ -2,13 +2,15 @@ import { apiUrl } from '../api.js';
 import { itemVersion } from '../browse/model.js';
 import type { ImageItem } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
+import { projectionQuery } from '../image/projection.js';
+import type { Look } from './contract.js';
 import type { TileJob, TileQueue } from './tile-queue.js';
 
 /**
  * The tile source of a frame for OpenSeadragon. Its levels are those of the server, where 0 is the coarsest. Tiles at the right and bottom are
  * cropped to the image.
  *
- * @param style how channels are mixed; `''`: the default of the server
+ * @param look its `style` says how channels are mixed; `''`: the default of the server
  * @param queue the queue that fetches its tiles
  */
 export function tileSource(
@@ -16,10 +18,10 @@ export function tileSource(
   { sizeX, sizeY, tileWidth, tileHeight, levels, frames = [] }: ImageMetadata,
   queue: TileQueue,
   frame: number,
-  style: string,
+  { style, projection }: Look,
 ) {
   const order = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
-  const query = { edge: 'crop', style: style || null, _: itemVersion(item) };
+  const query = { edge: 'crop', style: style || null, ...projectionQuery(projection), _: itemVersion(item) };
   return {
     width: sizeX,
     height: sizeY,

@@ -1,0 +1,90 @@
+import { h } from '../dom.js';
+import { choice, field } from '../forms.js';
+import type { Axis } from './metadata.js';
+import { imageTexts } from '../texts.js';
+
+const methods = ['max', 'mean', 'min'] as const;
+
+/** Maximum number of planes that the server combines. */
+const maxPlanes = 256;
+
+/** How the planes of z are shown as one: by which value of each sample, and from which plane to which. */
+export interface Projection {
+  method: (typeof methods)[number];
+  from: number;
+  to: number;
+}
+
+/** The parameters of a projection in requests to the server; none without one. */
+export function projectionQuery(projection: Projection | null): { zProject?: string; zFrom?: number; zTo?: number } {
+  return projection === null ? {} : { zProject: projection.method, zFrom: projection.from, zTo: projection.to };
+}
+
+/** A projection as in an address: `max:3~17`, counted from 0. */
+export function writeProjection(projection: Projection | null) {
+  return projection && `${projection.method}:${projection.from}~${projection.to}`;
+}
+
+/** The projection that an address describes; `null` if it is not possible for the image. */
+export function readProjection(text: string | null, axis: Axis | undefined): Projection | null {
+  const [name, range = ''] = (text ?? '').split(':');
+  const method = methods.find((known) => known === name);
+  if (method === undefined || axis === undefined) return null;
+  const [from = 0, to = axis.range - 1] = range === '' ? [] : range.split('~').map(Number);
+  const isValid = Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to < axis.range && from <= to;
+  return isValid && to - from < maxPlanes ? { method, from, to } : null;
+}
+
+/** Chooses a projection over z, and its planes. @param plane the plane that is shown now */
+export function projectionControls(options: {
+  axis: Axis;
+  plane: () => number;
+  onChange: (projection: Projection | null) => void;
+}) {
+  const { axis, plane, onChange } = options;
+  let shown: Projection | null = null;
+  const select = choice({ '': imageTexts.onePlane, ...imageTexts.projections }, '', { onchange: choose });
+  const inputs = (['from', 'to'] as const).map((bound) => {
+    const input = h('input', { type: 'number', min: 1, max: axis.range, step: 1, onchange: () => setBound(bound, input) });
+    return { bound, input };
+  });
+  const range = h('div.plane-range', ...inputs.map(({ bound, input }) => field(imageTexts.planes[bound], input)));
+  const element = h('div.column', field(imageTexts.projection, select), range);
+  set(null);
+  return { element, set };
+
+  /** Shows a projection that was selected elsewhere. */
+  function set(next: Projection | null) {
+    shown = next;
+    select.value = next?.method ?? '';
+    range.hidden = next === null;
+    for (const { bound, input } of inputs) input.value = next ? String(next[bound] + 1) : '';
+  }
+
+  function choose() {
+    const method = methods.find((known) => known === select.value);
+    set(method === undefined ? null : { ...(shown ?? around(plane())), method });
+    onChange(shown);
+  }
+
+  /** As many planes as possible, with the current one in the middle. */
+  function around(middle: number) {
+    const count = Math.min(maxPlanes, axis.range);
+    const from = Math.min(axis.range - count, Math.max(0, middle - Math.floor(count / 2)));
+    return { from, to: from + count - 1 };
+  }
+
+  /** The other bound moves too if it has to. */
+  function setBound(bound: 'from' | 'to', input: HTMLInputElement) {
+    if (shown === null) return;
+    const wanted = Math.round(input.valueAsNumber) - 1;
+    const value = Number.isNaN(wanted) ? shown[bound] : Math.min(axis.range - 1, Math.max(0, wanted));
+    const { from, to }: Projection = { ...shown, [bound]: value };
+    set(
+      bound === 'from'
+        ? { ...shown, from, to: Math.min(Math.max(from, to), from + maxPlanes - 1) }
+        : { ...shown, from: Math.max(Math.min(from, to), to - maxPlanes + 1), to },
+    );
+    onChange(shown);
+  }
+}

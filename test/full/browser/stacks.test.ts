@@ -1,0 +1,92 @@
+import type { Browser, Page } from 'playwright-core';
+import axe from 'axe-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHost, type TestHost } from '../../support/hosts/reference-host.js';
+import { newFolder, uploadItem } from '../../support/images/images.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { until } from '../../support/run/until.js';
+import { knownFiles } from '../../support/zarr/known-images.js';
+
+const executablePath = chromiumPath();
+
+describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_000 }, () => {
+  let testHost: TestHost;
+  let browser: Browser;
+  let page: Page;
+  let item: string;
+  const asked: URL[] = [];
+
+  beforeAll(async () => {
+    testHost = await startHost();
+    const admin = await testHost.register('anna');
+    const { bytes } = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
+    item = await uploadItem(admin, await newFolder(admin, 'Stacks', true), 'stack.ome.tif', bytes);
+    browser = await launchChromium(executablePath!);
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 850 } })).newPage();
+    page.setDefaultTimeout(60_000);
+    page.on('request', (request) => asked.push(new URL(request.url())));
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+  });
+
+  const open = async (query = '') => {
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${item}${query}`);
+    await page.getByLabel('Projection over z').waitFor();
+  };
+  /** Waits for a request of this kind with the parameters of a projection. */
+  const askedFor = (path: string, zProject: string | null, from: number | null, to: number | null) => {
+    const wanted = [zProject, from, to].map((value) => value && `${value}`).join();
+    const seen = ({ pathname, searchParams }: URL) =>
+      pathname.includes(`/tiles/${path}`) && ['zProject', 'zFrom', 'zTo'].map((name) => searchParams.get(name)).join() === wanted;
+    return until(`${path} of ${wanted} is asked for`, () => asked.some(seen));
+  };
+
+  it('shows a projection of chosen planes, and keeps it in the address', async () => {
+    await open();
+    await page.getByLabel('Projection over z').selectOption('Maximum');
+    await askedFor('fzxy', 'max', 0, 2);
+    await askedFor('histogram', 'max', 0, 2);
+    expect(await page.getByRole('slider', { name: 'Z', exact: true }).isVisible()).toBe(false);
+    await page.getByLabel('First plane').fill('2');
+    await page.getByLabel('First plane').press('Enter');
+    await askedFor('fzxy', 'max', 1, 2);
+    await until('the address names the projection', () => page.url().includes('project=max:1~2'));
+    // A last plane before the first one takes it along.
+    await page.getByLabel('Last plane').fill('1');
+    await page.getByLabel('Last plane').press('Enter');
+    await until('both planes have moved', () => page.url().includes('project=max:0~0'));
+    expect(await page.getByLabel('First plane').inputValue()).toBe('1');
+
+    asked.length = 0;
+    await open('?project=mean:1~2');
+    await askedFor('fzxy', 'mean', 1, 2);
+    expect(await page.getByLabel('Projection over z').inputValue()).toBe('mean');
+    expect(await page.getByLabel('Last plane').inputValue()).toBe('3');
+    await page.locator('.stage-drawing').hover();
+    await askedFor('pixel', 'mean', 1, 2);
+
+    await page.getByLabel('Projection over z').selectOption('None: one plane');
+    await until('the address names no projection', () => !page.url().includes('project='));
+    await page.getByRole('slider', { name: 'Z', exact: true }).waitFor();
+    asked.length = 0;
+    await page.getByRole('slider', { name: 'Z', exact: true }).press('ArrowRight');
+    await askedFor('fzxy', null, null, null);
+  });
+
+  it.each(['max:0~3', 'max:2~1', 'max:a~b', 'sum:0~1', ''])('shows one plane for the address project=%s', async (text) => {
+    await open(`?project=${text}`);
+    expect(await page.getByLabel('Projection over z').inputValue()).toBe('');
+    expect(await page.getByRole('slider', { name: 'Z', exact: true }).isVisible()).toBe(true);
+  });
+
+  it('has no violations that axe finds', async () => {
+    await open('?project=min:0~2');
+    await page.evaluate(axe.source);
+    const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run(document)');
+    expect(violations.map(({ id }) => id)).toEqual([]);
+  });
+});
