@@ -94,6 +94,7 @@ export const packageBuild = {
     'codec-thread': 'src/tilesource/codecs/threads/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
     'table-thread': 'src/features/annotations/table/table-thread.ts',
+    'table-import-thread': 'src/features/annotations/table-import/import-thread.ts',
     'text-thread': 'src/features/configuration/text-thread.ts',
     'long-thread': 'src/features/annotations/elements/write/long-thread.ts',
     'drawing-thread': 'src/features/annotations/overlay/drawing-thread.ts',

@@ -82,7 +82,7 @@ async function openAll(
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
-  const annotating = await features.open(annotationsFeature, { core, options, settings, items, images, jobs });
+  const annotating = await features.open(annotationsFeature, { core, options, fileSettings, settings, items, images, jobs });
   const { overlay } = await features.open(overlayFeature, {
     core,
     images,

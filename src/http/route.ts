@@ -117,6 +117,8 @@ export interface RouteDefinition<
   body?: B;
   /** Maximum size of a `json` or `text` body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
+  /** Media types of a `stream` body that is not JSON, or not only, for the documentation. */
+  bodyTypes?: readonly string[];
   /** Whether the body can be missing. A form in its place then counts as an empty text or stream, or as no JSON. */
   bodyOptional?: boolean;
   /** Name of the JSON body in messages, as existing clients expect it. Default `body`. */

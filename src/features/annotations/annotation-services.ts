@@ -13,6 +13,7 @@ import { AnnotationLists } from './documents/lists/lists.js';
 import type { AnnotationParts } from './documents/annotation-parts.js';
 import { AnnotationWriter } from './documents/writer.js';
 import { AnnotationLifecycle } from './documents/lifecycle.js';
+import { TableImports } from './table-import/table-imports.js';
 import type { Items } from '../items/items.js';
 import type { OverlayImages } from './overlay-images.js';
 
@@ -30,6 +31,7 @@ export interface AnnotationServices {
   lists: AnnotationLists;
   cleanup: AnnotationCleanup;
   overlayImages: OverlayImages;
+  tableImports: TableImports;
   /** Name of the host's brand, which is part of the name of the item field of overlays. */
   brand: string;
 }
@@ -43,6 +45,8 @@ export function createAnnotationServices(
     brand,
     queues,
     own,
+    temporaryDirectory,
+    maxTableBytes,
     ...given
   }: Omit<AnnotationParts, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
     items: Items;
@@ -50,6 +54,9 @@ export function createAnnotationServices(
     brand: string;
     queues: Queues;
     own: OwnCollections;
+    temporaryDirectory: string;
+    /** Longest table that clients can send, in bytes. */
+    maxTableBytes: number;
   },
 ): AnnotationServices {
   const { store, records } = given;
@@ -60,6 +67,7 @@ export function createAnnotationServices(
   const options: AnnotationParts = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
   const writer = new AnnotationWriter(options);
   const lifecycle = new AnnotationLifecycle(options, writer);
+  const edits = new AnnotationEdits(options, writer, brand);
   return {
     store,
     reading: queues.elements,
@@ -67,11 +75,12 @@ export function createAnnotationServices(
     writer,
     lifecycle,
     many: new ManyAnnotations({ own, model: given.model, records, lifecycle, permissions, logger: given.logger }),
-    edits: new AnnotationEdits(options, writer, brand),
+    edits,
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),
     cleanup: new AnnotationCleanup(options),
     overlayImages,
+    tableImports: new TableImports({ store, edits, lifecycle, temporaryDirectory, maxBytes: maxTableBytes }),
     brand,
   };
 }

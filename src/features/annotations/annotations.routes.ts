@@ -6,12 +6,14 @@ import { annotationHistoryRoutes } from './history/history.routes.js';
 import { annotationItemRoutes } from './documents/item.routes.js';
 import { annotationListRoutes } from './documents/lists/lists.routes.js';
 import { annotationMetadataRoutes } from './documents/metadata.routes.js';
+import { patchTable } from './table-import/patch-table.routes.js';
 
 /** Documents, elements, access and versions of annotations. */
 export const annotationRoutes = [
   ...annotationListRoutes,
   ...annotationDocumentRoutes,
   ...annotationElementRoutes,
+  patchTable,
   ...annotationAccessRoutes,
   ...annotationHistoryRoutes,
   ...annotationMetadataRoutes,

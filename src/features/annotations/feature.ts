@@ -1,3 +1,4 @@
+import type { FileSettings } from '../../configuration-text/read-settings.js';
 import type { Core } from '../../core/core.js';
 import { ScheduleModel } from '../../core/database/schedule.js';
 import { bindRoutes } from '../../http/route.js';
@@ -22,6 +23,7 @@ import { OverlayImages } from './overlay-images.js';
 interface AnnotationNeeds {
   core: Core;
   options: InstallOptions;
+  fileSettings: FileSettings;
   settings: Settings;
   items: Items;
   images: Images;
@@ -40,8 +42,8 @@ const defaultCleanupMs = 60 * 60_000;
 
 /** Annotations of items: documents, millions of elements, versions, access. */
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
-  async open({ core, options, settings, items, images, jobs }, onClose) {
-    const { host, own, records, events, logger, brand, queues } = core;
+  async open({ core, options, fileSettings, settings, items, images, jobs }, onClose) {
+    const { host, own, records, events, logger, brand, queues, temporaryDirectory } = core;
     const overlayImages = new OverlayImages({ records, images, access: host.access });
     const store = new PackedElementStore({
       records: new MongoElementRecords(own),
@@ -65,7 +67,10 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       brand,
       queues,
       own,
+      temporaryDirectory,
+      maxTableBytes: fileSettings.max_annotation_input_file_length,
     });
+    onClose(() => annotations.tableImports.close());
     onClose(async () => {
       annotations.many.close();
       await annotations.cleanup.close();

@@ -91,12 +91,24 @@ function entries(parameters: Parameters | undefined): [string, Parameter<unknown
   return Object.entries(parameters ?? {}).map(([name, parameter]) => [name === '*' ? restName : name, parameter]);
 }
 
+const bytes = { type: 'string', format: 'binary' } as const;
+
+/** All media types of a body with their schemas: that of {@link bodySchema}, if it is not the general one, and those of files. */
+function bodyContent(
+  route: RouteOutline,
+  { type, schema }: { type: string; schema: unknown },
+): Record<string, { schema: unknown }> {
+  const { bodyTypes = [] } = route;
+  const files = Object.fromEntries(bodyTypes.map((each) => [each, { schema: bytes }]));
+  return bodyTypes.length > 0 && route.accepts === undefined ? files : { [type]: { schema }, ...files };
+}
+
 function bodySchema(route: RouteOutline, brand: string): { type: string; schema: Schema } | null {
   const body = route.body ?? 'none';
   if (body === 'none') return null;
   if (route.accepts !== undefined) return { type: 'application/json', schema: schemaOf(route.accepts, brand) };
   if (body === 'text') return { type: 'text/plain', schema: { type: 'string' } };
-  if (body === 'stream') return { type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } };
+  if (body === 'stream') return { type: 'application/octet-stream', schema: bytes };
   if (body === 'json-array') return { type: 'application/json', schema: { type: 'array', items: {} } };
   return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
@@ -136,7 +148,7 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
         },
         ...Object.fromEntries([...errorStatuses(route)].map(([status, description]) => [status, { description, schema: error }])),
       },
-      ...(body !== null && { consumes: [body.type] }),
+      ...(body !== null && { consumes: Object.keys(bodyContent(route, body)) }),
       security: security(route),
     };
     (paths[wirePath(route.path)] ??= {})[route.method] = operation;
@@ -234,7 +246,10 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
         ...entries(route.query).map(([name, parameter]) => parameter3(name, 'query', parameter)),
       ],
       ...(body !== null && {
-        requestBody: { required: !bodyIsOptional(route), content: { [body.type]: { schema: components.refer(body.schema) } } },
+        requestBody: {
+          required: !bodyIsOptional(route),
+          content: bodyContent(route, { ...body, schema: components.refer(body.schema) }),
+        },
       }),
       responses: {
         200: {

@@ -1,5 +1,5 @@
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import type { BodySource, ReceiveOptions } from '../elements/element-store.js';
+import type { BodySource, ElementSource, ReceiveOptions, StoredElements } from '../elements/element-store.js';
 import { UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from './annotation-record.js';
@@ -134,6 +134,29 @@ export class AnnotationLifecycle {
     }
     await this.writer.changed(current, result.annotation);
     return result;
+  }
+
+  /**
+   * Replaces all elements by others that are made from them, in one new version.
+   *
+   * @param elementsOf gives the new elements of the version that is replaced.
+   * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began; the errors of `elementsOf`.
+   */
+  async rewriteElements(
+    request: ChangeRequest,
+    elementsOf: (stored: StoredElements) => ElementSource,
+  ): Promise<AnnotationRecord> {
+    const { signal, caller } = request;
+    const current = await this.writer.loadForChange(request);
+    let annotation: AnnotationRecord;
+    try {
+      const write = await this.options.store.write(elementsOf(current.elements), { ...(signal && { signal }) });
+      annotation = await write.commit((elements) => this.writer.commit(current, { elements }, caller));
+    } catch (error) {
+      throw await this.writer.explain(error, request, current);
+    }
+    await this.writer.changed(current, annotation);
+    return annotation;
   }
 
   /** Marks an annotation as deleted, or removes it if no history is kept. Repeating this does nothing. */

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type * as Zstd from '@bokuweb/zstd-wasm';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from '../sample-order.js';
 import { ownThreadFunctions } from '../../registry/own-thread-functions.js';
 import { unpackBits } from '../packbits.js';
 import { zstdContentSize } from '../zstd-header.js';
+import { newZstd } from '../zstd-library.js';
 import { centre } from '../centred.js';
 import { joinComponents, selectComponents } from '../jpeg2000-components.js';
 import { resampleRows, type ResampleTask } from '../../render/resample.js';
@@ -117,14 +117,7 @@ const jpegXrLibrary = new Library(
   ({ module }) => memoryOf(module),
 );
 
-const zstdLibrary = new Library(async () => {
-  // The library keeps its state in its module. If it is initialized a second time, it returns wrong bytes, so its modules are
-  // reloaded.
-  for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
-  const { init, compress, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
-  await init();
-  return { compress, decompress };
-});
+const zstdLibrary = new Library(newZstd);
 
 function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
   return openJpeg.use((library) => {

@@ -1,0 +1,124 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { CompressionType, compressionRegistry, DataType, RecordBatchReader, Type, type Field, type Vector } from 'apache-arrow';
+import { BadParameterError } from '../../../errors.js';
+import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
+import { newZstd } from '../../../tilesource/codecs/zstd-library.js';
+import { geoColumns } from './coordinate-system.js';
+import { requireColumns, requireRows, type ImportColumn, type ImportRows, type IncomingTable } from './incoming-table.js';
+
+const chunkBytes = 1024 * 1024;
+/** Most bytes of one compressed buffer, when decompressed. */
+const maxBufferBytes = 1024 ** 3;
+/** Continuation mark and length zero, which end a stream. */
+const endMark = 'ffffffff00000000';
+
+function* chunksOf(file: number): Generator<Uint8Array, void, undefined> {
+  for (;;) {
+    const chunk = new Uint8Array(chunkBytes);
+    const length = readSync(file, chunk);
+    if (length === 0) return;
+    yield chunk.subarray(0, length);
+  }
+}
+
+function bytesAt(file: number, position: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  return bytes.subarray(0, readSync(file, bytes, 0, length, Math.max(0, position)));
+}
+
+/** Opens an Arrow stream. Batches compressed with Zstandard can be read; LZ4 frames are refused, because no kept library reads them. */
+export async function openArrow(path: string): Promise<IncomingTable> {
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    if (bytesAt(file, 0, 6).toString('latin1') === 'ARROW1')
+      throw new BadParameterError('This is an Arrow file (Feather). Send an Arrow stream, or Parquet.');
+    if (bytesAt(file, size - 8, 8).toString('hex') !== endMark)
+      throw new BadParameterError('The Arrow stream is incomplete: the mark at its end is missing.');
+    const { decompress } = await newZstd();
+    compressionRegistry.set(CompressionType.ZSTD, {
+      decode: (bytes) => {
+        const declared = zstdContentSize(bytes) ?? maxBufferBytes;
+        if (declared > maxBufferBytes) throw new BadParameterError(`The Arrow stream has a buffer of ${declared} bytes.`);
+        return decompress(bytes, { defaultHeapSize: declared });
+      },
+    });
+    compressionRegistry.set(CompressionType.LZ4_FRAME, {
+      decode: () => {
+        throw new BadParameterError(
+          'The Arrow stream is compressed with LZ4, which is not supported. Send it uncompressed or with ZSTD.',
+        );
+      },
+    });
+    const reader = RecordBatchReader.from(chunksOf(file)).open();
+    const { fields, metadata } = reader.schema;
+    const columns = fields.map(columnOf);
+    requireColumns(columns);
+    return {
+      columns,
+      ...shapesOf(fields, metadata),
+      rows: (wanted) => rowsOf(reader, wanted, fields),
+      close: async () => closeSync(file),
+    };
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+}
+
+function shapesOf(fields: readonly Field[], metadata: ReadonlyMap<string, string>): Pick<IncomingTable, 'shapes' | 'primary'> {
+  const named = geoColumns(metadata.get('geo'));
+  const shapes = new Map(named.shapes);
+  for (const { name, metadata: own } of fields) {
+    if (shapes.has(name) || own.get('ARROW:extension:name') !== 'geoarrow.wkb') continue;
+    // Without a coordinate system it is unknown, unlike in GeoParquet.
+    const { crs = null } = JSON.parse(own.get('ARROW:extension:metadata') || '{}') as { crs?: unknown };
+    shapes.set(name, { crs });
+  }
+  return { shapes, primary: named.primary ?? [...shapes.keys()][0] ?? null };
+}
+
+function columnOf({ name, type }: Field): ImportColumn {
+  const own: DataType = DataType.isDictionary(type) ? type.dictionary : type;
+  const isNumber = DataType.isInt(own) || DataType.isFloat(own);
+  const isValue =
+    isNumber ||
+    DataType.isBool(own) ||
+    DataType.isUtf8(own) ||
+    DataType.isLargeUtf8(own) ||
+    DataType.isDate(own) ||
+    DataType.isTimestamp(own) ||
+    DataType.isNull(own);
+  const isBinary = DataType.isBinary(own) || own.typeId === Type.LargeBinary;
+  return { name, kind: isValue ? 'value' : isBinary ? 'binary' : 'nested', isNumber };
+}
+
+async function* rowsOf(
+  reader: RecordBatchReader,
+  wanted: readonly number[],
+  fields: readonly Field[],
+): AsyncGenerator<ImportRows> {
+  const dates = new Set(wanted.filter((at) => isTime(fields[at]!.type)));
+  let rows = 0;
+  for (const batch of reader as Iterable<{ numRows: number; getChildAt(at: number): Vector | null }>) {
+    const count = batch.numRows;
+    rows += count;
+    requireRows(rows);
+    const columns = wanted.map((at) => {
+      const vector = batch.getChildAt(at)!;
+      if (vector.length !== count)
+        throw new BadParameterError('The Arrow stream is damaged: columns of a batch differ in length.');
+      const isDate = dates.has(at);
+      return Array.from({ length: count }, (_, row) => {
+        const value = vector.get(row) as unknown;
+        return isDate && typeof value === 'number' ? new Date(value) : value;
+      });
+    });
+    yield { count, columns };
+  }
+}
+
+function isTime(type: DataType): boolean {
+  const own: DataType = DataType.isDictionary(type) ? type.dictionary : type;
+  return DataType.isDate(own) || DataType.isTimestamp(own);
+}

@@ -1,0 +1,48 @@
+import { BadParameterError } from '../../../errors.js';
+import { quoted } from './incoming-table.js';
+
+type Json = Record<string, unknown>;
+
+/** The columns of shapes that the metadata of GeoParquet name. @throws BadParameterError for encodings other than WKB. */
+export function geoColumns(text: string | undefined): { shapes: Map<string, { crs: unknown }>; primary: string | null } {
+  const shapes = new Map<string, { crs: unknown }>();
+  if (text === undefined) return { shapes, primary: null };
+  const { columns = {}, primary_column: primary } = parsed(text);
+  for (const [name, column] of Object.entries(columns as Json)) {
+    const { encoding, crs, edges } = column as Json;
+    if (encoding !== 'WKB')
+      throw new BadParameterError(
+        `The shapes in ${quoted(name)} are encoded as ${quoted(String(encoding))}; only WKB can be read.`,
+      );
+    if (edges === 'spherical') throw new BadParameterError(`The shapes in ${quoted(name)} are on a sphere, not on an image.`);
+    shapes.set(name, { crs });
+  }
+  return { shapes, primary: typeof primary === 'string' ? primary : null };
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw new BadParameterError('The metadata `geo` of the table are not JSON.', { cause });
+  }
+}
+
+/**
+ * Accepts positions without a coordinate system, and those of an engineering system, which are local, such as pixels.
+ *
+ * @param crs `undefined`: the file does not say, which in GeoParquet means degrees.
+ * @throws BadParameterError
+ */
+export function requirePixels(crs: unknown, column: string): void {
+  if (crs === null) return;
+  const { type, name } = (typeof crs === 'object' ? crs : {}) as Json;
+  if (type === 'EngineeringCRS') return;
+  const system =
+    crs === undefined
+      ? 'degrees of longitude and latitude, the default of GeoParquet'
+      : quoted(typeof name === 'string' ? name : JSON.stringify(crs));
+  throw new BadParameterError(
+    `The shapes in ${quoted(column)} are in ${system}. Send pixels of the full resolution, with \`crs\` set to null.`,
+  );
+}

@@ -1,0 +1,161 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { parse } from 'csv-parse';
+import { BadParameterError } from '../../../errors.js';
+import { quoted, requireColumns, requireRows, type ImportRows, type IncomingTable } from './incoming-table.js';
+
+/** Longest row in bytes. */
+const maxRowBytes = 16 * 1024 * 1024;
+/** Rows that are handed over together. */
+const rowsAtOnce = 4096;
+
+type Row = (string | null)[];
+
+const numberForm = /^-?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+const truths = new Map([
+  ['true', true],
+  ['True', true],
+  ['TRUE', true],
+  ['false', false],
+  ['False', false],
+  ['FALSE', false],
+]);
+/** Texts that programs write for missing numbers, and for infinities. */
+const noNumbers = new Map([
+  ['NaN', NaN],
+  ['nan', NaN],
+  ['NA', NaN],
+  ['inf', Infinity],
+  ['Infinity', Infinity],
+  ['-inf', -Infinity],
+  ['-Infinity', -Infinity],
+]);
+
+/** A number, or `undefined` for a text that is not one, or that a double does not hold exactly, as long whole numbers. */
+function numberOf(text: string): number | undefined {
+  if (!numberForm.test(text)) return noNumbers.get(text);
+  const value = Number(text);
+  return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(value) ? undefined : value;
+}
+
+/** The values of a column have the most special type that all of them fit. */
+class ColumnType {
+  #isNumber: boolean;
+  #isTruth = true;
+  #hasNumbers = false;
+  #hasTruths = false;
+
+  /** @param mayBeNumber false for ids, some of which look like numbers with an exponent. */
+  constructor(mayBeNumber: boolean) {
+    this.#isNumber = mayBeNumber;
+  }
+
+  see(text: string | null): void {
+    if (text === null || text === '') {
+      if (text !== null) this.#isNumber = this.#isTruth = false;
+      return;
+    }
+    if (this.#isTruth && truths.has(text)) this.#hasTruths = true;
+    else this.#isTruth = false;
+    if (!this.#isNumber) return;
+    if (numberOf(text) === undefined) this.#isNumber = false;
+    else if (!noNumbers.has(text)) this.#hasNumbers = true;
+  }
+
+  get isNumber(): boolean {
+    return this.#isNumber && this.#hasNumbers;
+  }
+
+  get convert(): (text: string) => unknown {
+    if (this.isNumber) return numberOf;
+    return this.#isTruth && this.#hasTruths ? (text) => truths.get(text) : (text) => text;
+  }
+}
+
+/** The text of a file. @throws BadParameterError if it is not UTF-8. */
+async function* textOf(path: string): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
+      yield decoder.decode(chunk as Uint8Array, { stream: true });
+    }
+    yield decoder.decode();
+  } catch (error) {
+    throw error instanceof TypeError ? new BadParameterError('The table is not UTF-8 text.', { cause: error }) : error;
+  }
+}
+
+/** The rows of a file, the names of the columns first. An empty cell is `null`, an empty text is in quotes. */
+async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
+  const parser = parse({
+    record_delimiter: ['\r\n', '\n', '\r'],
+    skip_empty_lines: true,
+    max_record_size: maxRowBytes,
+    cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
+  });
+  const text = Readable.from(textOf(path));
+  text.on('error', (error) => parser.destroy(error));
+  text.pipe(parser);
+  try {
+    yield* parser as AsyncIterable<Row>;
+  } catch (error) {
+    const { code, message } = error as Error & { code?: unknown };
+    if (typeof code !== 'string' || !code.startsWith('CSV_')) throw error;
+    throw new BadParameterError(`The table cannot be read as CSV: ${message.slice(0, 300)}.`, { cause: error });
+  } finally {
+    text.destroy();
+    parser.destroy();
+  }
+}
+
+/** Opens comma-separated values. All values are looked at first, so that a column has values of one type. */
+export async function openCsv(path: string): Promise<IncomingTable> {
+  let names: string[] | null = null;
+  let types: ColumnType[] = [];
+  let count = 0;
+  for await (const row of rowsOf(path)) {
+    if (names === null) {
+      names = row.map((name) => name ?? '');
+      types = names.map((name) => new ColumnType(name !== 'id'));
+      requireColumns(names.map((name) => ({ name, kind: 'value', isNumber: false })));
+      continue;
+    }
+    count += 1;
+    requireRows(count);
+    for (const [at, text] of row.entries()) types[at]!.see(text);
+  }
+  if (names === null) throw new BadParameterError('The table is empty: its first line must name the columns.');
+  const unnamed = names.indexOf('');
+  if (unnamed >= 0)
+    throw new BadParameterError(`Column ${unnamed} has no name. The names are ${names.slice(0, 5).map(quoted).join(', ')}.`);
+  return {
+    columns: names.map((name, at) => ({ name, kind: 'value', isNumber: types[at]!.isNumber })),
+    shapes: new Map(),
+    primary: null,
+    rows: (wanted) => typedRows(path, wanted, types),
+    close: async () => {},
+  };
+}
+
+async function* typedRows(path: string, wanted: readonly number[], types: readonly ColumnType[]): AsyncGenerator<ImportRows> {
+  const converts = wanted.map((at) => types[at]!.convert);
+  let columns: unknown[][] = wanted.map(() => []);
+  let count = 0;
+  let isFirst = true;
+  for await (const row of rowsOf(path)) {
+    if (isFirst) {
+      isFirst = false;
+      continue;
+    }
+    for (const [i, at] of wanted.entries()) {
+      const text = row[at] ?? null;
+      columns[i]!.push(text === null ? null : converts[i]!(text));
+    }
+    count += 1;
+    if (count < rowsAtOnce) continue;
+    yield { count, columns };
+    columns = wanted.map(() => []);
+    count = 0;
+  }
+  if (count > 0) yield { count, columns };
+}

@@ -1,0 +1,35 @@
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import type { ImportCell } from './incoming-table.js';
+import { removeFromUser, setInUser, type ColumnTarget } from './user-columns.js';
+
+type Json = Record<string, unknown>;
+
+/** Sets the values of a row. Its `user` must not be used elsewhere. @param removes whether empty cells remove values. */
+export function setCells(element: Json, targets: readonly ColumnTarget[], cells: readonly ImportCell[], removes: boolean): void {
+  for (const [i, target] of targets.entries()) {
+    const value = cells[i] ?? null;
+    if (value === null && !removes) continue;
+    if ('field' in target) setField(element, target.field, value);
+    else if (value !== null) setInUser((element.user ??= {}) as Json, target, value);
+    else if (element.user !== undefined) removeFromUser(element.user as Json, target);
+  }
+}
+
+function setField(element: Json, field: string, value: ImportCell): void {
+  if (value === null) delete element[field];
+  else if (field === 'label') element.label = { ...(element.label as object | undefined), value: String(value) };
+  else element[field] = field === 'lineWidth' ? value : String(value);
+}
+
+/** An element with the values of a row. */
+export function patchedElement(
+  element: AnnotationElement,
+  targets: readonly ColumnTarget[],
+  cells: readonly ImportCell[],
+  removes: boolean,
+): AnnotationElement {
+  const patched: Json = { ...element };
+  setCells(patched, targets, cells, removes);
+  // The store checks it.
+  return patched as unknown as AnnotationElement;
+}

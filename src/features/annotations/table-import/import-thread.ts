@@ -1,0 +1,60 @@
+import { LargeImageError, type ErrorCode } from '../../../errors.js';
+import { isFullDisk } from '../../../core/full-disk.js';
+import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { openArrow } from './arrow-table.js';
+import { openCsv } from './csv-table.js';
+import { readError, type IncomingTable, type TableKind } from './incoming-table.js';
+import { openParquet } from './parquet-table.js';
+import { patchRows } from './patch-rows.js';
+
+/** A table that was refused: only the message of an error arrives from a thread. */
+export interface Refusal {
+  refused: string;
+  code: ErrorCode;
+}
+
+/** A table that was sent, in a temporary file. */
+export interface TableInput {
+  path: string;
+  kind: TableKind;
+}
+
+const openers = { csv: openCsv, parquet: openParquet, arrow: openArrow };
+
+/** Opens a table, and passes it on. Errors about the file become refusals. */
+async function withTable<Result>(
+  { path, kind }: TableInput,
+  read: (table: IncomingTable) => Promise<Result>,
+): Promise<Result | Refusal> {
+  try {
+    const opened = await openers[kind](path).catch((error: unknown) => {
+      throw readError(kind, error);
+    });
+    const rows: IncomingTable['rows'] = async function* (wanted) {
+      try {
+        yield* opened.rows(wanted);
+      } catch (error) {
+        throw readError(kind, error);
+      }
+    };
+    try {
+      return await read({ ...opened, rows });
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    if (error instanceof LargeImageError) return { refused: error.message, code: error.code };
+    if (!isFullDisk((error as { code?: unknown }).code)) throw error;
+    return { refused: 'There is no space left on the disk of the server.', code: 'storage-full' };
+  }
+}
+
+const functions = {
+  /** See {@link patchRows}. */
+  patchRows: ({ to, ...input }: TableInput & { to: string }) => withTable(input, (table) => patchRows(table, to)),
+};
+
+/** The functions of the threads that read tables. */
+export type ImportFunctions = typeof functions;
+
+export default threadFunctions(functions);

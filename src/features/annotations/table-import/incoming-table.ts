@@ -1,0 +1,125 @@
+import { BadParameterError, LargeImageError } from '../../../errors.js';
+import { describeValue } from '../../../annotation-format/messages.js';
+
+/** Formats of tables that can be read. */
+export type TableKind = 'csv' | 'parquet' | 'arrow';
+
+/** The formats as they are named in messages. */
+export const kindNames = { csv: 'CSV', parquet: 'Parquet', arrow: 'Arrow' } as const;
+
+/** Most columns of a table: those of a table of 1000 columns that was made here, and those of shapes. */
+const maxColumns = 1100;
+/** Most rows of a table. */
+export const maxRows = 10_000_000;
+/** Longest name of a column, as in tables that are sent. */
+const maxNameLength = 1100;
+/** Longest text of a cell in UTF-16 units. */
+const maxTextLength = 1024 * 1024;
+/** Longest part of a name or text that a message repeats. */
+const quotedLength = 100;
+
+/** A cell: `null` is no value. */
+export type ImportCell = string | number | boolean | null;
+
+/** A column of a table that was sent. */
+export interface ImportColumn {
+  name: string;
+  /** `nested`: lists, structures and types that have no value in JSON; `binary`: bytes, such as geometries. */
+  kind: 'value' | 'binary' | 'nested';
+  /** Whether all its values are numbers. */
+  isNumber: boolean;
+}
+
+/** Rows that follow each other. */
+export interface ImportRows {
+  count: number;
+  /** The values of the requested columns, column by column, see {@link cellOf}. */
+  columns: ArrayLike<unknown>[];
+}
+
+/** A table that was sent, as a file. */
+export interface IncomingTable {
+  columns: readonly ImportColumn[];
+  /** Coordinate systems of columns of shapes by name: `undefined` if the file is silent about it. */
+  shapes: ReadonlyMap<string, { crs: unknown }>;
+  /** The column of shapes that the file names first; `null`: none. */
+  primary: string | null;
+  /** Reads all rows once. @param wanted positions of columns. */
+  rows(wanted: readonly number[]): AsyncIterable<ImportRows>;
+  close(): Promise<void>;
+}
+
+/** A name or text as it is repeated in messages. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text);
+}
+
+/** @throws BadParameterError for too many columns, columns of the same name, and names that are too long. */
+export function requireColumns(columns: readonly ImportColumn[]): void {
+  if (columns.length > maxColumns)
+    throw new BadParameterError(`The table has ${columns.length} columns; at most ${maxColumns} are allowed.`);
+  const names = new Set<string>();
+  for (const { name } of columns) {
+    if (name.length > maxNameLength) throw new BadParameterError(`The name of the column ${quoted(name)} is too long.`);
+    if (names.has(name)) throw new BadParameterError(`The table has more than one column ${quoted(name)}.`);
+    names.add(name);
+  }
+}
+
+/** @throws LargeImageError `too-large` for too many rows. */
+export function requireRows(rows: number): void {
+  if (rows <= maxRows) return;
+  throw new LargeImageError('too-large', `The table has more than ${maxRows} rows.`);
+}
+
+function inCell(name: string, row: number): string {
+  return `The column ${quoted(name)} has in row ${row}`;
+}
+
+/** The value of a cell. @throws BadParameterError for values that JSON does not have, naming column and row. */
+export function cellOf(value: unknown, name: string, row: number): ImportCell {
+  switch (typeof value) {
+    case 'string':
+      if (value.length <= maxTextLength) return value;
+      throw new BadParameterError(
+        `${inCell(name, row)} a text of ${value.length} characters; at most ${maxTextLength} are allowed.`,
+      );
+    case 'boolean':
+      return value;
+    case 'number':
+      if (Number.isFinite(value)) return value;
+      // Programs for tables write a missing number as "not a number".
+      if (Number.isNaN(value)) return null;
+      throw new BadParameterError(`${inCell(name, row)} ${value}, which is not a finite number.`);
+    case 'bigint':
+      if (Number.isSafeInteger(Number(value))) return Number(value);
+      throw new BadParameterError(`${inCell(name, row)} ${value}, which a double cannot hold exactly.`);
+    case 'undefined':
+      throw new BadParameterError(`The table is damaged: ${inCell(name, row)} no value.`);
+    default:
+      if (value === null) return null;
+      if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString();
+      throw new BadParameterError(
+        `${inCell(name, row)} ${describeValue(value)}; only numbers, texts and truth values can be read.`,
+      );
+  }
+}
+
+/** The bytes of a cell, or `null`. */
+export function bytesOf(value: unknown, name: string, row: number): Uint8Array | null {
+  if (value === null || value instanceof Uint8Array) return value;
+  throw new BadParameterError(`${inCell(name, row)} ${describeValue(value)} in place of a shape in well-known binary.`);
+}
+
+/** Reading can fail with any error of a library when a file is damaged. Errors that are meant for the client stay as they are. */
+export function readError(kind: TableKind, error: unknown): unknown {
+  if (error instanceof LargeImageError || !(error instanceof Error) || hasSystemCode(error)) return error;
+  const detail = error.message.slice(0, 200).replace(/\.$/, '');
+  return new BadParameterError(`The table cannot be read: it is damaged or not ${kindNames[kind]} (${detail}).`, {
+    cause: error,
+  });
+}
+
+function hasSystemCode(error: Error): boolean {
+  return 'syscall' in error;
+}

@@ -1,0 +1,214 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import {
+  parquetMetadataAsync,
+  parquetRead,
+  parquetSchema,
+  type AsyncBuffer,
+  type ColumnMetaData,
+  type Compressors,
+  type FileMetaData,
+  type SchemaTree,
+} from 'hyparquet';
+import { deserializeTCompactProtocol } from 'hyparquet/src/thrift.js';
+import { BadParameterError, LargeImageError } from '../../../errors.js';
+import { zstdContentSize } from '../../../tilesource/codecs/zstd-header.js';
+import { newZstd } from '../../../tilesource/codecs/zstd-library.js';
+import { geoColumns } from './coordinate-system.js';
+import { quoted, requireColumns, requireRows, type ImportColumn, type ImportRows, type IncomingTable } from './incoming-table.js';
+
+/** Longest description at the end of a file, in bytes. */
+const maxFooterBytes = 64 * 1024 * 1024;
+/** Most bytes of a page when decompressed, and of a column of a row group as stored. */
+const maxPageBytes = 256 * 1024 * 1024;
+const maxChunkBytes = 1024 ** 3;
+/** Rows that are read together. */
+const rowsAtOnce = 65_536;
+
+const codecs = new Set(['UNCOMPRESSED', 'SNAPPY', 'GZIP', 'BROTLI', 'ZSTD']);
+
+/** A file whose parts are read when they are needed. */
+class FileBuffer implements AsyncBuffer {
+  constructor(
+    private readonly file: FileHandle,
+    readonly byteLength: number,
+  ) {}
+
+  async slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
+    const from = start < 0 ? this.byteLength + start : start;
+    const length = end - from;
+    if (from < 0 || length < 0 || end > this.byteLength) throw new Error('a part is outside of the file');
+    if (length > maxChunkBytes) throw new Error(`a part has ${length} bytes`);
+    const bytes = new Uint8Array(length);
+    for (let at = 0; at < length;) {
+      const { bytesRead } = await this.file.read(bytes, at, length - at, from + at);
+      if (bytesRead === 0) throw new Error('the file ends early');
+      at += bytesRead;
+    }
+    return bytes.buffer;
+  }
+}
+
+/** Opens a Parquet file. */
+export async function openParquet(path: string): Promise<IncomingTable> {
+  const handle = await open(path, 'r');
+  try {
+    const file = new FileBuffer(handle, (await handle.stat()).size);
+    await requireMarks(file);
+    const metadata = await parquetMetadataAsync(file, { geoparquet: false });
+    requireSound(metadata);
+    const columns = parquetSchema(metadata).children.map(columnOf);
+    requireColumns(columns);
+    return {
+      columns,
+      ...shapesOf(metadata),
+      rows: (wanted) =>
+        rowsOf(
+          file,
+          metadata,
+          wanted.map((at) => columns[at]!.name),
+        ),
+      close: () => handle.close(),
+    };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+async function requireMarks(file: FileBuffer): Promise<void> {
+  const text = async (start: number, end: number) => Buffer.from(await file.slice(start, end)).toString('latin1');
+  if (file.byteLength < 12 || (await text(0, 4)) !== 'PAR1') throw new BadParameterError('The table is not a Parquet file.');
+  const end = await file.slice(file.byteLength - 8, file.byteLength);
+  const mark = Buffer.from(end, 4).toString('latin1');
+  if (mark === 'PARE') throw new BadParameterError('The Parquet file is encrypted.');
+  const footer = new DataView(end).getUint32(0, true);
+  if (mark !== 'PAR1' || footer > file.byteLength - 12)
+    throw new BadParameterError('The Parquet file is incomplete: its end is missing.');
+  if (footer > maxFooterBytes)
+    throw new LargeImageError(
+      'too-large',
+      `The description in the Parquet file has ${footer} bytes; at most ${maxFooterBytes} are allowed.`,
+    );
+}
+
+function requireSound({ num_rows: all, row_groups: groups }: FileMetaData): void {
+  let rows = 0;
+  for (const { num_rows: count, columns } of groups) {
+    if (count < 0n) throw new BadParameterError('The Parquet file is damaged: a row group has a negative number of rows.');
+    rows += Number(count);
+    requireRows(rows);
+    for (const { meta_data: column } of columns) {
+      if (column === undefined) throw new BadParameterError('The Parquet file has columns in other files.');
+      if (codecs.has(column.codec)) continue;
+      const named = quoted(column.path_in_schema.join('.'));
+      throw new BadParameterError(
+        `The column ${named} is compressed with ${column.codec}, which is not supported. Use ${[...codecs].slice(1).join(', ')} or none.`,
+      );
+    }
+  }
+  if (BigInt(rows) !== all) throw new BadParameterError('The Parquet file is damaged: its numbers of rows differ.');
+}
+
+const textTypes: ReadonlySet<unknown> = new Set(['UTF8', 'ENUM', 'STRING']);
+const otherTypes: ReadonlySet<unknown> = new Set(['DECIMAL', 'FLOAT16', 'UUID']);
+
+function columnOf({ element, children }: SchemaTree): ImportColumn {
+  const { name, type, converted_type: converted, logical_type: logical, repetition_type: repetition } = element;
+  if (children.length > 0 || repetition === 'REPEATED' || type === undefined) return { name, kind: 'nested', isNumber: false };
+  const isBytes = type === 'BYTE_ARRAY' || type === 'FIXED_LEN_BYTE_ARRAY';
+  const hasValue = [converted, logical?.type].some((each) => textTypes.has(each) || otherTypes.has(each));
+  if (isBytes && !hasValue) return { name, kind: 'binary', isNumber: false };
+  const isTime = [converted, logical?.type].some((each) => /^(DATE|TIME)/.test(each ?? ''));
+  return { name, kind: 'value', isNumber: type !== 'BOOLEAN' && !isTime && !isBytes };
+}
+
+function shapesOf({ key_value_metadata: entries, schema }: FileMetaData): Pick<IncomingTable, 'shapes' | 'primary'> {
+  const named = geoColumns(entries?.find(({ key }) => key === 'geo')?.value);
+  const shapes = new Map(named.shapes);
+  for (const { name, logical_type: logical } of schema) {
+    if (logical?.type !== 'GEOMETRY' && logical?.type !== 'GEOGRAPHY') continue;
+    if (!shapes.has(name)) shapes.set(name, { crs: logical.crs });
+  }
+  return { shapes, primary: named.primary ?? [...shapes.keys()][0] ?? null };
+}
+
+/** Decompressors, whose pages are not longer than {@link checkPages} allows. */
+async function compressors(): Promise<Compressors> {
+  const { decompress } = await newZstd();
+  return {
+    GZIP: (bytes, size) => gunzipSync(bytes, { maxOutputLength: Math.max(1, size) }),
+    BROTLI: (bytes, size) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, size) }),
+    ZSTD: (bytes, size) => {
+      if ((zstdContentSize(bytes) ?? size) > size) throw new Error('a page is longer than declared');
+      return decompress(bytes, { defaultHeapSize: size });
+    },
+  };
+}
+
+/** A Parquet page header by the numbers of its fields. */
+interface PageHeader {
+  field_1: number;
+  field_2: number;
+  field_3: number;
+  field_5?: { field_1: number };
+  field_7?: { field_1: number };
+  field_8?: { field_1: number };
+}
+
+/**
+ * Checks the sizes that the pages of a column declare, because the library allocates them. @throws Error if they are too large or do
+ * not match the number of rows.
+ */
+async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }: ColumnMetaData, rows: number): Promise<void> {
+  const start = Number(column.dictionary_page_offset ?? column.data_page_offset);
+  const end = start + Number(column.total_compressed_size);
+  const reader = { view: new DataView(await file.slice(start, end)), offset: 0 };
+  const named = `a page of ${quoted(path.join('.'))}`;
+  let values = 0;
+  while (reader.offset < reader.view.byteLength - 1 && values < rows) {
+    const header = deserializeTCompactProtocol(reader) as unknown as PageHeader;
+    const { field_2: size, field_3: stored } = header;
+    if (!(size >= 0 && size <= maxPageBytes)) throw new Error(`${named} has ${size} bytes, more than ${maxPageBytes}`);
+    if (!(stored >= 0 && stored <= reader.view.byteLength - reader.offset)) throw new Error(`${named} is incomplete`);
+    const entries = header.field_7?.field_1 ?? 0;
+    if (entries > size) throw new Error(`${named} has more entries than bytes`);
+    const own = (header.field_5 ?? header.field_8)?.field_1 ?? 0;
+    if (own < 0) throw new Error(`${named} has ${own} values`);
+    values += own;
+    reader.offset += stored;
+  }
+  if (values !== rows) throw new Error(`${quoted(path.join('.'))} has ${values} values in ${rows} rows`);
+}
+
+async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]): AsyncGenerator<ImportRows> {
+  const wanted = new Set(names);
+  const decompressors = await compressors();
+  const raw = { geometryFromBytes: (bytes: Uint8Array) => bytes, geographyFromBytes: (bytes: Uint8Array) => bytes };
+  let groupStart = 0;
+  for (const { num_rows: count, columns: stored } of metadata.row_groups) {
+    const groupEnd = groupStart + Number(count);
+    for (const { meta_data: column } of stored) {
+      if (wanted.has(column!.path_in_schema[0]!)) await checkPages(file, column!, Number(count));
+    }
+    for (let rowStart = groupStart; rowStart < groupEnd; rowStart += rowsAtOnce) {
+      const rowEnd = Math.min(groupEnd, rowStart + rowsAtOnce);
+      let rows: unknown[][] = [];
+      await parquetRead({
+        file,
+        metadata,
+        columns: names,
+        rowStart,
+        rowEnd,
+        compressors: decompressors,
+        utf8: false,
+        geoparquet: false,
+        parsers: raw,
+        onComplete: (read) => (rows = read),
+      });
+      if (rows.length !== rowEnd - rowStart) throw new Error('rows are missing');
+      yield { count: rows.length, columns: names.map((_, at) => rows.map((row) => row[at] ?? null)) };
+    }
+    groupStart = groupEnd;
+  }
+}

@@ -1,0 +1,77 @@
+import { BadParameterError } from '../../../errors.js';
+import { cellOf, quoted, type IncomingTable } from './incoming-table.js';
+import { computedColumns, readColumns, type ReadColumn } from './columns.js';
+import { RowFile, type RowPlaces } from './row-file.js';
+import { IdList, type SortedIds } from './row-ids.js';
+import type { ColumnTarget } from './user-columns.js';
+
+/** Most ids that a message names. */
+export const mostNamedIds = 10;
+
+/** A table with values for elements, after it was read: the cells of each row are a JSON list in a file. */
+export interface PatchTable {
+  count: number;
+  targets: ColumnTarget[];
+  ids: SortedIds;
+  places: RowPlaces;
+}
+
+/** A row's cell of a column. @param columns the values of the positions in `wanted`. */
+export function cellAt(
+  { name, at, numbersAt }: Pick<ReadColumn, 'name' | 'at' | 'numbersAt'>,
+  valueAt: (position: number) => unknown,
+  row: number,
+): ReturnType<typeof cellOf> {
+  const number = numbersAt === null ? null : cellOf(valueAt(numbersAt), name, row);
+  return number ?? cellOf(valueAt(at), name, row);
+}
+
+function requirePatchColumns({ columns }: IncomingTable): ReadColumn[] {
+  if (!columns.some(({ name }) => name === 'id')) {
+    const names = columns.slice(0, 5).map(({ name }) => quoted(name));
+    throw new BadParameterError(`The table has no column "id", only ${names.join(', ')}${columns.length > 5 ? ', …' : ''}.`);
+  }
+  const computed = columns.filter(({ name }) => computedColumns.has(name)).map(({ name }) => quoted(name));
+  if (computed.length > 0) {
+    throw new BadParameterError(
+      `These columns follow from the shapes and cannot be set: ${computed.join(', ')}. Send \`id\` and the columns to change.`,
+    );
+  }
+  const read = readColumns(columns, new Set(['id']));
+  if (read.length === 0) throw new BadParameterError('The table has no columns besides `id`.');
+  return read;
+}
+
+/** Reads the ids and values of a table. @param to path of a new file for the values. @throws BadParameterError */
+export async function patchRows(table: IncomingTable, to: string): Promise<PatchTable> {
+  const read = requirePatchColumns(table);
+  const idColumn = table.columns.findIndex(({ name }) => name === 'id');
+  const wanted = [idColumn, ...read.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
+  const slots = new Map(wanted.map((at, slot) => [at, slot]));
+  const ids = new IdList();
+  const file = await RowFile.create(to);
+  try {
+    for await (const { count, columns } of table.rows(wanted)) {
+      for (let i = 0; i < count; i += 1) {
+        const row = ids.count;
+        const valueAt = (at: number) => columns[slots.get(at)!]![i];
+        ids.add(idOf(valueAt(idColumn), row));
+        await file.add(JSON.stringify(read.map((column) => cellAt(column, valueAt, row))));
+      }
+    }
+    if (ids.count === 0) throw new BadParameterError('The table has no rows.');
+    const { words, rows, repeated } = ids.sorted(mostNamedIds);
+    if (repeated.length > 0) throw new BadParameterError(`These ids are in more than one row: ${repeated.join(', ')}.`);
+    const targets = read.map(({ target }) => target);
+    return { count: ids.count, targets, ids: { words, rows }, places: await file.places() };
+  } finally {
+    await file.close();
+  }
+}
+
+function idOf(value: unknown, row: number): string {
+  const id = typeof value === 'string' ? value.toLowerCase() : '';
+  if (/^[0-9a-f]{24}$/.test(id)) return id;
+  const named = value === null ? 'no id' : `the id ${quoted(String(cellOf(value, 'id', row)))}`;
+  throw new BadParameterError(`Row ${row} has ${named}; ids of elements have 24 hexadecimal digits.`);
+}

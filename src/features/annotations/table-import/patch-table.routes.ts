@@ -1,0 +1,75 @@
+import { LargeImageError } from '../../../errors.js';
+import { oneOf, withDefault } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { anyInteger, component, objectOf } from '../../../http/schemas.js';
+import { scopes } from '../../../http/scopes.js';
+import { mayChange } from '../access/authorize.js';
+import { defineRoute } from '../context.js';
+import { annotationPath } from '../parameters.js';
+import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
+import { tableKindOf } from './table-imports.js';
+
+/** The answer to changed values. */
+const patchedSchema = component(
+  'AnnotationTableChange',
+  objectOf({
+    changed: { ...anyInteger, description: 'Number of elements with new values.' },
+    _version: anyInteger,
+  }),
+);
+
+/** The route that sets values of elements. */
+export const patchTable = defineRoute({
+  method: 'patch',
+  path: '/annotation/:id/table',
+  summary: 'Set values of elements from a table with their ids: CSV, Parquet, or an Arrow stream.',
+  description:
+    'The table has a column `id` and the columns to change. `group`, `label`, `fillColor`, `lineColor` and `lineWidth` are those of elements; others are members of `user`, named by JSON pointers or by a plain name. Shapes stay as they are, and so do elements without a row. All rows or none, in one new version. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; otherwise 412.',
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  query: {
+    empty: withDefault(
+      oneOf(['keep', 'remove'], { description: 'Whether an empty cell keeps the value of the element, or removes it.' }),
+      'keep',
+    ),
+  },
+  body: 'stream',
+  bodyTypes: ['text/csv', 'application/vnd.apache.parquet', 'application/vnd.apache.arrow.stream'],
+  returns: { schema: patchedSchema },
+  errors: [
+    'bad-parameter',
+    'bad-value',
+    'invalid',
+    'unknown-id',
+    'not-found',
+    'access-denied',
+    'forbidden',
+    'conflict',
+    'precondition-failed',
+    'too-large',
+    'unsupported-encoding',
+    'busy',
+    'storage-full',
+  ],
+  authorize: mayChange,
+  async handle({ params, query, granted, body, caller, headers, signal }, { annotations }) {
+    const precondition = preconditionOf(headers);
+    precondition?.(granted);
+    const kind = tableKindOf(headers['content-type']);
+    if (kind === null) {
+      throw new LargeImageError(
+        'unsupported-encoding',
+        'Send a table with the Content-Type text/csv, application/vnd.apache.parquet or application/vnd.apache.arrow.stream.',
+      );
+    }
+    const request = { id: params.id, caller, signal, precondition };
+    const table = { body, kind, removes: query.empty === 'remove' };
+    const { annotation, changed } = await annotations.tableImports.patch(request, table);
+    const level = await annotations.permissions.shownLevel(annotation, caller);
+    return Reply.json(
+      { changed, _version: annotation.version },
+      { headers: annotationHeaders(annotationTag(annotation, level)) },
+    );
+  },
+});

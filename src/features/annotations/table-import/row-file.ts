@@ -1,0 +1,93 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { LargeImageError } from '../../../errors.js';
+
+/** Most bytes of the texts of all rows. */
+const maxBytes = 4 * 1024 ** 3;
+const flushBytes = 1024 * 1024;
+/** Texts that are farther apart than this, or more bytes than this together, are read separately. */
+const maxGapBytes = 8 * 1024;
+const maxReadBytes = 4 * 1024 * 1024;
+
+/** Where the texts of rows are in a file. */
+export interface RowPlaces {
+  starts: Float64Array;
+  lengths: Uint32Array;
+}
+
+/** Writes the texts of rows to a new file, one after the other. */
+export class RowFile {
+  readonly #starts: number[] = [];
+  readonly #lengths: number[] = [];
+  #pending: string[] = [];
+  #pendingBytes = 0;
+  #bytes = 0;
+
+  private constructor(private readonly file: FileHandle) {}
+
+  static async create(path: string): Promise<RowFile> {
+    return new RowFile(await open(path, 'wx', 0o600));
+  }
+
+  /** Number of rows. */
+  get count(): number {
+    return this.#starts.length;
+  }
+
+  /** Adds a row. @param between is written before it. */
+  async add(text: string, between = ''): Promise<void> {
+    await this.write(between);
+    this.#starts.push(this.#bytes);
+    const length = Buffer.byteLength(text);
+    this.#lengths.push(length);
+    await this.#write(text, length);
+  }
+
+  /** Writes text that is no row. */
+  async write(text: string): Promise<void> {
+    if (text !== '') await this.#write(text, Buffer.byteLength(text));
+  }
+
+  async #write(text: string, length: number): Promise<void> {
+    this.#pending.push(text);
+    this.#pendingBytes += length;
+    this.#bytes += length;
+    if (this.#bytes > maxBytes)
+      throw new LargeImageError('too-large', `The values of the table take more than ${maxBytes} bytes.`);
+    if (this.#pendingBytes >= flushBytes) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const text = this.#pending.join('');
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    await this.file.writeFile(text);
+  }
+
+  async places(): Promise<RowPlaces> {
+    await this.#flush();
+    return { starts: Float64Array.from(this.#starts), lengths: Uint32Array.from(this.#lengths) };
+  }
+
+  close(): Promise<void> {
+    return this.file.close();
+  }
+}
+
+/** The texts of some rows of a file, in the order of the rows. Texts near each other are read together. */
+export async function textsOfRows(file: FileHandle, { starts, lengths }: RowPlaces, rows: ArrayLike<number>): Promise<string[]> {
+  const texts = Array.from<string>({ length: rows.length });
+  const order = Uint32Array.from(rows, (_, i) => i).sort((a, b) => starts[rows[a]!]! - starts[rows[b]!]!);
+  const startOf = (i: number) => starts[rows[order[i]!]!]!;
+  const endOf = (i: number) => startOf(i) + lengths[rows[order[i]!]!]!;
+  for (let from = 0, to = 0; from < order.length; from = to) {
+    const start = startOf(from);
+    let end = endOf(from);
+    const isNear = (i: number) => startOf(i) - end < maxGapBytes && endOf(i) - start < maxReadBytes;
+    for (to = from + 1; to < order.length && isNear(to); to += 1) end = endOf(to);
+    const bytes = Buffer.allocUnsafe(end - start);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, start);
+    if (bytesRead < bytes.length) throw new Error('a temporary file ends early');
+    for (let i = from; i < to; i += 1) texts[order[i]!] = bytes.toString('utf8', startOf(i) - start, endOf(i) - start);
+  }
+  return texts;
+}

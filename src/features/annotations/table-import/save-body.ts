@@ -1,0 +1,30 @@
+import { createWriteStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { BadParameterError, LargeImageError } from '../../../errors.js';
+import { isFullDisk } from '../../../core/full-disk.js';
+import { bodyChunks } from '../replies.js';
+
+/** Saves a body as a new file. @throws BadParameterError, LargeImageError `too-large`, `storage-full` */
+export async function saveBody(body: Readable, path: string, maxBytes: number, signal: AbortSignal): Promise<void> {
+  let bytes = 0;
+  const limited = async function* () {
+    for await (const chunk of bodyChunks(body)) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new LargeImageError('too-large', `The table has more than ${maxBytes} bytes.`);
+      yield chunk;
+    }
+  };
+  try {
+    await pipeline(limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof LargeImageError) throw cause;
+    const { code, syscall } = cause as { code?: unknown; syscall?: unknown };
+    if (isFullDisk(code))
+      throw new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause });
+    if (syscall === 'write' || syscall === 'open') throw cause;
+    throw new BadParameterError('The request body is incomplete.', { cause });
+  }
+  if (bytes === 0) throw new BadParameterError('The request has no body.');
+}

@@ -1,0 +1,216 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { programOf } from '../../../core/concurrency/program.js';
+import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import { temporaryDirectory } from '../../../core/temporary-files.js';
+import { BadParameterError, LargeImageError } from '../../../errors.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import type { ChangeRequest } from '../documents/annotation-parts.js';
+import type { AnnotationEdits } from '../documents/edits.js';
+import type { AnnotationLifecycle } from '../documents/lifecycle.js';
+import type { ElementStore, StoredElements } from '../elements/element-store.js';
+import { patchedElement } from './element-patch.js';
+import type { ImportFunctions, Refusal, TableInput } from './import-thread.js';
+import type { ImportCell, TableKind } from './incoming-table.js';
+import { mostNamedIds, type PatchTable } from './patch-rows.js';
+import { textsOfRows } from './row-file.js';
+import { findId, idAt } from './row-ids.js';
+import { saveBody } from './save-body.js';
+
+const timeoutMs = 30 * 60_000;
+const memoryMiB = 2048;
+/** Tables that wait for a thread. */
+const waiting = 16;
+/** Up to this many elements are changed in their packs; for more, all packs are written again. */
+const mostEdited = 2000;
+/** Elements that get their values together. */
+const elementsAtOnce = 4096;
+const what = 'The table';
+
+/** Media types of tables. */
+const kinds: ReadonlyMap<string, TableKind> = new Map([
+  ['text/csv', 'csv'],
+  ['application/vnd.apache.parquet', 'parquet'],
+  ['application/vnd.apache.arrow.stream', 'arrow'],
+]);
+
+/** The format that a `Content-Type` names; `null`: none of tables. */
+export function tableKindOf(contentType: string | undefined): TableKind | null {
+  return kinds.get((contentType ?? '').split(';')[0]!.trim().toLowerCase()) ?? null;
+}
+
+/** Options of {@link TableImports}. */
+export interface TableImportsOptions {
+  store: ElementStore;
+  edits: AnnotationEdits;
+  lifecycle: AnnotationLifecycle;
+  temporaryDirectory: string;
+  /** Longest table, in bytes. */
+  maxBytes: number;
+}
+
+/** Reads tables that clients send. Each is saved as a temporary file first, and read in a thread. */
+export class TableImports {
+  readonly #threads = new ThreadPool<ImportFunctions>({
+    program: programOf(import.meta.url, { source: './import-thread.ts', built: 'table-import-thread' }),
+    name: 'tables',
+    timeoutMs,
+    memoryMiB,
+    waiting,
+  });
+
+  constructor(private readonly options: TableImportsOptions) {}
+
+  close(): Promise<void> {
+    return this.#threads.close();
+  }
+
+  /**
+   * Sets values of elements, in one new version.
+   *
+   * @param removes whether empty cells remove values.
+   * @throws BadParameterError that names ids which no element has.
+   */
+  async patch(
+    request: ChangeRequest & { signal: AbortSignal },
+    { body, kind, removes }: { body: Readable; kind: TableKind; removes: boolean },
+  ): Promise<{ annotation: AnnotationRecord; changed: number }> {
+    const { signal } = request;
+    return this.#withBody(body, kind, signal, async (input, directory) => {
+      const to = join(directory, 'rows');
+      const table = accepted(await this.#threads.run('patchRows', { ...input, to }, { what, signal }));
+      const file = await open(to, 'r');
+      try {
+        const patch = new Patch(table, file, removes, signal);
+        const annotation = table.count <= mostEdited ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
+        return { annotation, changed: table.count };
+      } finally {
+        await file.close();
+      }
+    });
+  }
+
+  async #edit(request: ChangeRequest, patch: Patch): Promise<AnnotationRecord> {
+    const { ids } = patch;
+    const cells = await patch.cellsOf(ids.map((_, i) => i));
+    const { annotation } = await this.options.edits.changeElements(request, {
+      ids,
+      changes: async (stored, editing) => {
+        const found = await editing.find(stored, ids, request);
+        const unknown = ids.filter((id) => !found.has(id));
+        if (unknown.length > 0) throw unknownIds(unknown, unknown.length);
+        return { put: ids.map((id, i) => patch.apply(found.get(id)!, cells[i]!)) };
+      },
+    });
+    return annotation;
+  }
+
+  #rewrite({ current: _before, ...request }: ChangeRequest, patch: Patch): Promise<AnnotationRecord> {
+    return this.options.lifecycle.rewriteElements(request, (stored) => patch.elements(this.options.store, stored));
+  }
+
+  async #withBody<Result>(
+    body: Readable,
+    kind: TableKind,
+    signal: AbortSignal,
+    read: (input: TableInput, directory: string) => Promise<Result>,
+  ): Promise<Result> {
+    const directory = await temporaryDirectory(this.options.temporaryDirectory);
+    try {
+      const path = join(directory.path, 'body');
+      await saveBody(body, path, this.options.maxBytes, signal);
+      return await read({ path, kind }, directory.path);
+    } finally {
+      await directory.remove();
+    }
+  }
+}
+
+function accepted<Result extends object>(result: Result | Refusal): Result {
+  if ('refused' in result) throw new LargeImageError(result.code, result.refused);
+  return result;
+}
+
+function unknownIds(ids: readonly string[], count: number): BadParameterError {
+  const named = ids.slice(0, mostNamedIds);
+  const rest = count - named.length;
+  const more = rest > 0 ? ` and ${rest} more` : '';
+  return new BadParameterError(`The annotation has no elements with these ids: ${named.join(', ')}${more}. Nothing was changed.`);
+}
+
+/** Values for elements, in a file. */
+class Patch {
+  readonly #rowAt: Uint32Array;
+
+  constructor(
+    private readonly table: PatchTable,
+    private readonly file: FileHandle,
+    private readonly removes: boolean,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#rowAt = table.ids.rows;
+  }
+
+  /** All ids, sorted. */
+  get ids(): string[] {
+    return Array.from({ length: this.table.count }, (_, i) => idAt(this.table.ids.words, i));
+  }
+
+  /** The cells of rows. @param positions of sorted ids. */
+  async cellsOf(positions: readonly number[]): Promise<ImportCell[][]> {
+    const texts = await textsOfRows(
+      this.file,
+      this.table.places,
+      positions.map((at) => this.#rowAt[at]!),
+    );
+    const cells: ImportCell[][] = [];
+    for (const text of texts) {
+      cells.push(JSON.parse(text) as ImportCell[]);
+      if (isSliceOver()) await nextSlice(this.signal);
+    }
+    return cells;
+  }
+
+  apply(element: AnnotationElement, cells: readonly ImportCell[]): AnnotationElement {
+    return patchedElement(element, this.table.targets, cells, this.removes);
+  }
+
+  /** All elements of a version, with these values. @throws BadParameterError after the last one if there are further ids. */
+  async *elements(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
+    const { ids, count } = this.table;
+    const isFound = new Uint8Array(count);
+    let found = 0;
+    let batch: AnnotationElement[] = [];
+    const patched = async function* (this: Patch) {
+      const positions: number[] = [];
+      const places: number[] = [];
+      for (const element of batch) {
+        const at = findId(ids, element.id!);
+        places.push(at);
+        if (at < 0) continue;
+        positions.push(at);
+        isFound[at] = 1;
+        found += 1;
+      }
+      const cells = await this.cellsOf(positions);
+      let next = 0;
+      for (const [i, element] of batch.entries()) {
+        yield places[i]! < 0 ? element : this.apply(element, cells[next++]!);
+        if (isSliceOver()) await nextSlice(this.signal);
+      }
+      batch = [];
+    }.bind(this);
+    for await (const { element } of store.scan(stored, { signal: this.signal })) {
+      batch.push(element);
+      if (batch.length === elementsAtOnce) yield* patched();
+    }
+    yield* patched();
+    if (found === count) return;
+    const unknown: string[] = [];
+    for (let i = 0; i < count && unknown.length < mostNamedIds; i += 1) if (isFound[i] === 0) unknown.push(idAt(ids.words, i));
+    throw unknownIds(unknown, count - found);
+  }
+}

@@ -1,0 +1,101 @@
+import { BadParameterError } from '../../../errors.js';
+import { quoted, type ImportCell } from './incoming-table.js';
+
+/** A step of a path in `user`. */
+interface Step {
+  key: string;
+  /** Whether a list is made at this place if there is nothing: all columns below it have the numbers from 0 as names. */
+  isList: boolean;
+}
+
+/** Where the values of a column go. */
+export type ColumnTarget =
+  | { field: 'group' | 'label' | 'fillColor' | 'lineColor' | 'lineWidth' }
+  | { steps: Step[]; name: string };
+
+/** Deepest place in `user`, as in tables that are sent. */
+const maxDepth = 16;
+/** Longest list that values are put into. */
+const maxListLength = 10_000;
+
+type Json = Record<string, unknown>;
+
+const listIndex = /^(0|[1-9]\d{0,5})$/;
+
+/** The keys of a name: a JSON pointer, or the name of a member of `user`. @throws BadParameterError */
+function keysOf(name: string): string[] {
+  const keys = name.startsWith('/') ? name.slice(1).split('/') : [name];
+  if (keys.length > maxDepth) throw new BadParameterError(`The column ${quoted(name)} is more than ${maxDepth} levels deep.`);
+  return keys.map((key) => {
+    const own = name.startsWith('/') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key;
+    if (own === '__proto__') throw new BadParameterError(`The column ${quoted(name)} has a name that is not allowed.`);
+    return own;
+  });
+}
+
+/** The places in `user` that columns are named after. */
+export function userTargets(names: readonly string[]): { steps: Step[]; name: string }[] {
+  const paths = names.map(keysOf);
+  const below = new Map<string, Set<string>>();
+  const placeOf = (keys: readonly string[]) => JSON.stringify(keys);
+  for (const keys of paths) {
+    for (let depth = 1; depth < keys.length; depth += 1) {
+      const place = placeOf(keys.slice(0, depth));
+      const known = below.get(place);
+      if (known === undefined) below.set(place, new Set([keys[depth]!]));
+      else known.add(keys[depth]!);
+    }
+  }
+  const isList = (keys: readonly string[]) => {
+    const own = below.get(placeOf(keys));
+    return own !== undefined && [...own].every((key) => listIndex.test(key) && Number(key) < own.size);
+  };
+  return paths.map((keys, i) => ({
+    name: names[i]!,
+    steps: keys.map((key, depth) => ({ key, isList: isList(keys.slice(0, depth + 1)) })),
+  }));
+}
+
+/** Sets a value in `user`. @throws BadParameterError if a value is in the way. */
+export function setInUser(user: Json, { steps, name }: { steps: readonly Step[]; name: string }, value: ImportCell): void {
+  let at: Json | unknown[] = user;
+  for (const [depth, { key, isList }] of steps.entries()) {
+    if (depth === steps.length - 1) return put(at, key, value, name);
+    let next: unknown = ownValue(at, key);
+    if (next === undefined || next === null) {
+      next = isList ? [] : {};
+      put(at, key, next, name);
+    }
+    if (typeof next !== 'object')
+      throw new BadParameterError(`The column ${quoted(name)} does not fit: ${quoted(key)} has a value already.`);
+    at = next as Json | unknown[];
+  }
+}
+
+/** Removes a value from `user`, if it is there. In lists `null` takes its place. */
+export function removeFromUser(user: Json, { steps }: { steps: readonly Step[] }): void {
+  let at: unknown = user;
+  for (const { key } of steps.slice(0, -1)) at = typeof at === 'object' && at !== null ? ownValue(at as Json, key) : undefined;
+  if (typeof at !== 'object' || at === null) return;
+  const { key } = steps.at(-1)!;
+  if (!Object.hasOwn(at, key)) return;
+  if (Array.isArray(at)) {
+    if (listIndex.test(key)) at[Number(key)] = null;
+  } else delete (at as Json)[key];
+}
+
+function ownValue(at: Json | unknown[], key: string): unknown {
+  return Object.hasOwn(at, key) ? (at as Json)[key] : undefined;
+}
+
+function put(at: Json | unknown[], key: string, value: unknown, name: string): void {
+  if (!Array.isArray(at)) {
+    at[key] = value;
+    return;
+  }
+  const index = listIndex.test(key) ? Number(key) : maxListLength;
+  if (index >= maxListLength)
+    throw new BadParameterError(`The column ${quoted(name)} does not fit: ${quoted(key)} is no place in a list.`);
+  while (at.length < index) at.push(null);
+  at[index] = value;
+}

@@ -1,0 +1,15 @@
+import { createRequire } from 'node:module';
+import type * as Zstd from '@bokuweb/zstd-wasm';
+
+const require = createRequire(import.meta.url);
+
+/**
+ * A new copy of the library for Zstandard. The library keeps its state in its module, and returns wrong bytes if it is initialized a
+ * second time, so its modules are reloaded. A copy that has read a damaged frame should not be used again.
+ */
+export async function newZstd(): Promise<Pick<typeof Zstd, 'compress' | 'decompress'>> {
+  for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
+  const { init, compress, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
+  await init();
+  return { compress, decompress };
+}
