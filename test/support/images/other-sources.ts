@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module';
 import { TileSourceRegistry } from '../../../src/tilesource/registry/registry.js';
 import type { Raster, SampleType } from '../../../src/tilesource/raster.js';
 import { cziSource } from '../../../src/tilesource/sources/czi/czi-source.js';
 import { dicomSource } from '../../../src/tilesource/sources/dicom/dicom-source.js';
+import { jpeg2000Source } from '../../../src/tilesource/sources/jpeg2000/jpeg2000-source.js';
 import { multiSource } from '../../../src/tilesource/sources/multi/multi-source.js';
 import { zarrSource } from '../../../src/tilesource/sources/zarr/zarr-source.js';
 import type { TileSource, TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
@@ -114,6 +116,42 @@ async function zarr(raster: Raster): Promise<TileSource | null> {
   return zarrSource.open(memoryInput(writeZip(files).file, 'a.zarr.zip'));
 }
 
+interface Encoder {
+  getDecodedBuffer(info: {
+    width: number;
+    height: number;
+    bitsPerSample: number;
+    componentCount: number;
+    isSigned: boolean;
+  }): Uint8Array;
+  setQuality(isLossless: boolean, rate: number): void;
+  setDecompositions(count: number): void;
+  encode(): void;
+  getEncodedBuffer(): Uint8Array;
+  delete(): void;
+}
+const openjpeg = createRequire(import.meta.url)('@cornerstonejs/codec-openjpeg') as () => Promise<{
+  J2KEncoder: new () => Encoder;
+}>;
+
+/** Few kinds of samples, because the encoder makes no tiles: all of it is decoded for each tile of a picture. */
+const jpeg2000Kinds = ['uint8/3', 'uint16/1', 'int16/1'];
+
+/** A codestream without smaller sizes. */
+async function jpeg2000({ data, width, height, bands, dtype }: Raster): Promise<TileSource | null> {
+  if (!jpeg2000Kinds.includes(`${dtype}/${bands}`)) return null;
+  const bitsPerSample = data.BYTES_PER_ELEMENT * 8;
+  const encoder = new (await openjpeg()).J2KEncoder();
+  const input = { width, height, bitsPerSample, componentCount: bands, isSigned: dtype.startsWith('int') };
+  encoder.getDecodedBuffer(input).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  encoder.setQuality(true, 0);
+  encoder.setDecompositions(0);
+  encoder.encode();
+  const file = Buffer.from(encoder.getEncodedBuffer());
+  encoder.delete();
+  return jpeg2000Source.open(memoryInput(file, 'a.j2k'));
+}
+
 /** The left and the right part as two images, next to each other. */
 async function multi(raster: Raster): Promise<TileSource> {
   const split = 4 * tileSide;
@@ -146,11 +184,12 @@ async function multi(raster: Raster): Promise<TileSource> {
   return multiSource.open(memoryFolder(files, registry).input('multi.yaml'));
 }
 
-/** A raster as CZI, DICOM and Zarr, as far as these can hold it, and as an image made of two others. */
+/** A raster as CZI, DICOM, JPEG 2000 and Zarr, as far as these can hold it, and as an image made of two others. */
 export async function otherSources(raster: Raster): Promise<[string, TileSource][]> {
   const made: [string, TileSource | null][] = [
     ['CZI', await czi(raster)],
     ['DICOM', await dicom(raster)],
+    ['JPEG 2000', await jpeg2000(raster)],
     ['Zarr', await zarr(raster)],
     ['two images', await multi(raster)],
   ];
