@@ -88,11 +88,20 @@ describe('wrong passwords', () => {
       expect(await statuses(9, () => signIn('user', 'wrong', address))).toEqual({ 401: 9 });
       expect((await signIn('user', 'user.password', address)).status).toBe(200);
     }
-    await set({ 'core.sign_in_window': 2 });
-    const locked = fresh();
-    await statuses(12, () => signIn('user', 'wrong', locked));
-    const refused = await signIn('user', 'user.password', locked);
-    expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, expect.stringMatching(/^[12]$/)]);
+    let window = 2;
+    let locked = '';
+    let refused = await signIn('user', 'user.password', address);
+    // On a busy machine, a short window ends before there were enough guesses.
+    for (; refused.status !== 429 && window <= 128; window *= 4) {
+      await set({ 'core.sign_in_window': window });
+      locked = fresh();
+      await statuses(12, () => signIn('user', 'wrong', locked));
+      refused = await signIn('user', 'user.password', locked);
+    }
+    expect(refused.status).toBe(429);
+    const seconds = Number(refused.headers.get('Retry-After'));
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(window / 4);
     await until('the right password is taken', async () => (await signIn('user', 'user.password', locked)).status === 200);
   });
 
