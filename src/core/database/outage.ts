@@ -33,6 +33,18 @@ const postgresAway =
  */
 const writtenTooLate = 'This socket has been ended by the other party';
 
+/**
+ * Codes of connections that end while the driver waits until it can write more: it passes the error of the socket on unchanged. Other
+ * libraries wrap such errors, so only an error that is no cause of another one is taken for the database's.
+ */
+const lostConnection: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+
+function isLostConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return lostConnection.has(code) && (syscall === 'read' || syscall === 'write');
+}
+
 const diskMessages: Readonly<Record<string, string>> = {
   EROFS: 'The server cannot write its files: their disk is read-only.',
   EACCES: 'The server has no permission to read or write one of its files.',
@@ -85,6 +97,7 @@ export function outageOf(error: unknown): LargeImageError | null {
 
 /** Whether something failed because the database cannot be reached, and may work later. */
 export function isDatabaseOutage(error: unknown): boolean {
+  if (isLostConnection(error)) return true;
   return chainOf(error).some((cause) => {
     if (unreachable.has(cause.name)) return true;
     if ((cause as { code?: unknown }).code === 'EPIPE' && cause.message === writtenTooLate) return true;

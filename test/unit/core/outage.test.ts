@@ -36,6 +36,17 @@ describe('temporary failures', () => {
   });
 
   it.each([
+    ['ECONNRESET', 'read'],
+    ['EPIPE', 'write'],
+    ['ETIMEDOUT', 'read'],
+  ])('are the database when a socket of the driver ends with %s, but not as the cause of another error', (code, syscall) => {
+    const error = Object.assign(withCode(code), { syscall });
+    expect(isDatabaseOutage(error)).toBe(true);
+    expect(isDatabaseOutage(wrapped(error))).toBe(false);
+    expect(isDatabaseOutage(withCode(code))).toBe(false);
+  });
+
+  it.each([
     ['ENOSPC', 'storage-full'],
     ['EDQUOT', 'storage-full'],
     ['EROFS', 'unavailable'],
