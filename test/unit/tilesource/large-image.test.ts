@@ -348,10 +348,10 @@ describe('thumbnails', () => {
     expect(picture.facts.chromaSubsampling).toBe('4:4:4');
   });
 
-  it('refuses boxes of less than two pixels', () => {
+  it('refuses boxes of less than two pixels', async () => {
     const image = openLargeImage(rasterSource(photo).source);
     for (const request of [{ width: 1 }, { height: -1 }, { width: 0 }]) {
-      expect(() => image.thumbnail(request)).toThrow('Value Error: Invalid width or height.  Minimum value is 2.');
+      await expect(image.thumbnail(request)).rejects.toThrow('Value Error: Invalid width or height.  Minimum value is 2.');
     }
   });
 });
