@@ -43,7 +43,16 @@ interface Slide {
   levels: string[];
 }
 const fixtures = probe.status === 0 ? writeFixtures<Slide[]>('dicomweb_slides.py', ['tifffile', 'imagecodecs', 'numpy']) : null;
-afterAll(() => fixtures?.remove());
+interface Written {
+  name: string;
+  frames: { raw: string }[];
+  companions?: string[];
+}
+const dicom = probe.status === 0 ? writeFixtures<Written[]>('dicom.py', ['pydicom', 'imagecodecs', 'numpy']) : null;
+afterAll(() => {
+  fixtures?.remove();
+  dicom?.remove();
+});
 
 describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
   let started: TestHost;
@@ -134,6 +143,20 @@ describe.skipIf(fixtures === null)('clients of DICOMweb', () => {
     const item = await uploadItem(admin, folder, name, await readFile(path));
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Shapes', elements } });
     expect(await failures({ annotations: [{ name: 'Shapes', item, shapes }] })).toEqual([]);
+  });
+
+  it('get files of DICOM as they are: JPEG, JPEG 2000, JPEG-LS, RLE and native, with and without tables of offsets, in several series', async () => {
+    const files = [];
+    for (const { name, frames, companions = [] } of dicom!.manifest) {
+      const path = (file: string) => join(dicom!.folder, file);
+      const item = await uploadItem(admin, await newFolder(admin, name), name, await readFile(path(name)));
+      for (const other of companions) {
+        const body = await readFile(path(other));
+        await admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name: other, size: body.length }, body });
+      }
+      files.push({ name, item, paths: [name, ...companions].map(path), samples: path(frames[0]!.raw) });
+    }
+    expect(await failures({ files })).toEqual([]);
   });
 
   const svs = sampleFile('CMU-1-Small-Region.svs');

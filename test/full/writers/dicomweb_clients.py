@@ -181,6 +181,44 @@ def check_slide(slide):
         read_by_wsidicom(slide, study, levels, finest)
 
 
+def check_files(name, item, paths, samples):
+    """Files of DICOM come as they are: file, attributes and frames. The decoded samples of the first file are those that were written."""
+    study = session.get(f'{root}/item/{item}/dicomweb').json()['studyInstanceUID']
+    files = [dcmread(path) for path in paths]
+    rows = client.search_for_instances(study)
+    found = {row['00080018']['Value'][0]: row['0020000E']['Value'][0] for row in rows}
+    # Other items may have files of the same study.
+    assert found.items() >= {str(file.SOPInstanceUID): str(file.SeriesInstanceUID) for file in files}.items(), found
+    for path, file in zip(paths, files):
+        uids = (study, str(file.SeriesInstanceUID), str(file.SOPInstanceUID))
+        with open(path, 'rb') as content:
+            assert fetched(uids).content == content.read(), f'{path}: other bytes'
+        attributes = Dataset.from_json(client.retrieve_instance_metadata(*uids), bulk_data_uri_handler=bulk_value)
+        for element in file:
+            if element.tag.group != 0x7FE0:
+                assert attributes[element.tag] == element, f'{path}: {attributes[element.tag]} instead of {element}'
+        syntax, count = str(file.file_meta.TransferSyntaxUID), int(file.NumberOfFrames)
+        if 'PixelData' not in file or not file.file_meta.TransferSyntaxUID.is_encapsulated:
+            continue
+        accept = {'Accept': f'multipart/related; type="application/octet-stream"; transfer-syntax={syntax}'}
+        address = f'{root}/dicomweb/studies/{study}/series/{uids[1]}/instances/{uids[2]}/frames'
+        answer = session.get(f'{address}/{",".join(str(number + 1) for number in range(count))}', headers=accept)
+        assert answer.status_code == 200, f'{path}: {answer.status_code} {answer.text[:200]}'
+        boundary = answer.headers['Content-Type'].split('boundary=')[1].strip('"').encode()
+        parts = [part.split(b'\r\n\r\n', 1)[1][:-2] for part in answer.content.split(b'--' + boundary)[1:-1]]
+        inside = list(generate_frames(file.PixelData, number_of_frames=count))
+        assert parts == inside, f'{path}: other frames'
+    first = files[0]
+    # Those of native files are as stored, whatever they are shown as.
+    if int(first.NumberOfFrames) == 1 and first.file_meta.TransferSyntaxUID.is_encapsulated:
+        uids = (study, str(first.SeriesInstanceUID), str(first.SOPInstanceUID))
+        native = session.get(
+            f'{root}/dicomweb/studies/{study}/series/{uids[1]}/instances/{uids[2]}/frames/1', headers={'Accept': 'application/octet-stream'}
+        )
+        with open(samples, 'rb') as content:
+            assert native.content == content.read(), f'{name}: other samples'
+
+
 def bulk_value(tag, vr, uri):
     answer = session.get(f'{root}/dicomweb/{uri.split("/dicomweb/", 1)[1]}')
     answer.raise_for_status()
@@ -223,6 +261,12 @@ for given_annotation in given.get('annotations', []):
         result[given_annotation['name']] = 'ok'
     except Exception:
         result[given_annotation['name']] = traceback.format_exc()
+for given_files in given.get('files', []):
+    try:
+        check_files(**given_files)
+        result[given_files['name']] = 'ok'
+    except Exception:
+        result[given_files['name']] = traceback.format_exc()
 for slide in given.get('slides', []):
     try:
         check_slide(slide)
