@@ -80,7 +80,7 @@ export function createAnnotationServices(
     lists: new AnnotationLists(options, access),
     cleanup: new AnnotationCleanup(options),
     overlayImages,
-    tableImports: new TableImports({ store, edits, lifecycle, temporaryDirectory, maxBytes: maxTableBytes }),
+    tableImports: new TableImports({ store, edits, lifecycle, brand, temporaryDirectory, maxBytes: maxTableBytes }),
     brand,
   };
 }

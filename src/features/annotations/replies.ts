@@ -35,7 +35,8 @@ export async function replyWithElements(
 
 /** Headers of answers to GeoJSON. */
 export const skippedHeaders = {
-  'Large-Image-Skipped-Features': 'Number of GeoJSON features without a shape, which gave no element, if there are any.',
+  'Large-Image-Skipped-Features':
+    'Number of GeoJSON features or rows of a table without a shape, which gave no element, if there are any.',
 };
 
 /** Header with the number of GeoJSON features that gave no element, if there are any. */

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { elementId, startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
+import { elementId, elementsOf, startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
+
+type Json = Record<string, unknown>;
 
 const run = promisify(execFile);
 const python = process.env.PYTHON ?? 'python3';
@@ -106,5 +108,77 @@ describe.runIf(hasClients())('clients of tables', () => {
       [null, inGroup(0)],
     ]);
     expect([...(found.filtered as number[])].sort((one, other) => one - other)).toEqual([98, 98.5, 99, 99.5]);
+  });
+
+  it('write tables that set values and make elements', async () => {
+    const made = await at.annotate({ name: 'cells', elements });
+    const script = fileURLToPath(new URL('table_writers.py', import.meta.url));
+    const api = `${at.host.url}/api/v1`;
+    const { stdout } = await run(python, ['-W', 'ignore', script, api, at.admin.token!, made._id, at.item, folder], {
+      maxBuffer: 1 << 28,
+    });
+    const found = JSON.parse(stdout) as Record<string, unknown> & { answers: Record<string, Json> };
+    const refused = ['lz4 in Parquet', 'arrow lz4'];
+    for (const [name, answer] of Object.entries(found.answers)) {
+      if (!refused.includes(name)) expect(answer, name).toMatchObject({ changed: elements.length });
+      else expect(answer, name).toMatchObject({ status: 400, message: expect.stringContaining('LZ4') });
+    }
+    const after = elementsOf(await at.admin.ok('GET', `/annotation/${made._id}`));
+    const own = (i: number) => ({
+      small: i % 100,
+      single: i / 4,
+      text: `ä${i % 5}`,
+      truth: i % 2 === 0,
+      day: '1970-01-01T00:00:00.000Z',
+    });
+    for (const [i, element] of after.entries()) {
+      const { user, group, ...rest } = element as Json & { user: Json };
+      const { user: before = {}, group: _group, ...shape } = elements[i] as Json;
+      expect(rest).toEqual(shape);
+      expect(group).toBe(i % 2 === 1 ? 'odd' : 'even');
+      const values = { ...(i % 3 > 0 && { pandas: i / 7 }), duckdb: 'duck' };
+      const names = ['none', 'snappy', 'gzip', 'brotli', 'zstd', 'arrow None', 'arrow zstd'];
+      expect(user).toEqual({ ...(before as Json), ...values, ...Object.fromEntries(names.map((name) => [name, own(i)])) });
+    }
+    const bare = (list: unknown) => (list as Json[]).map(({ id: _id, ...element }) => element);
+    const box = (x: number) => [
+      [x + 1, x, 0],
+      [x + 1, x + 1, 0],
+      [x, x + 1, 0],
+      [x, x, 0],
+    ];
+    expect(bare(found.created)).toEqual([
+      {
+        type: 'polyline',
+        closed: true,
+        user: { cell_id: 7, score: 0.25, kind: 'a' },
+        points: [
+          [0, 0, 0],
+          [10, 0, 0],
+          [10, 10, 0],
+          [0, 10, 0],
+        ],
+        holes: [
+          [
+            [2, 2, 0],
+            [2, 4, 0],
+            [4, 4, 0],
+            [4, 2, 0],
+          ],
+        ],
+      },
+      { type: 'polyline', closed: true, points: box(0), user: { cell_id: 8, kind: 'b' } },
+      { type: 'polyline', closed: true, points: box(5), user: { cell_id: 8, kind: 'b' } },
+      { type: 'point', center: [1.5, 2, 0], user: { cell_id: 9, score: 1, kind: 'a' } },
+    ]);
+    expect(found.degrees).toMatchObject({ status: 400, message: expect.stringContaining('WGS 84') });
+    // The heat map has no shape. The table was read before values were set.
+    expect(found.again).toEqual(elements.slice(0, -1));
+    expect(bare(found.streamed).map(({ type, user }) => [type, user])).toEqual([
+      ['polyline', { score: 0.25 }],
+      ['polyline', undefined],
+      ['polyline', undefined],
+      ['point', { score: 1 }],
+    ]);
   });
 });

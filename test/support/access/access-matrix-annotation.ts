@@ -10,6 +10,7 @@ const point = { type: 'point', center: [1, 2, 0] };
 const access = ({ user }: { user: string }) => ({
   query: { access: JSON.stringify({ users: user === 'None' ? [] : [{ id: user, level: 2 }], groups: [] }) },
 });
+const table = { body: `id,a\n${elementId(1)},1\n`, headers: { 'Content-Type': 'text/csv' } };
 const params = { format: 'geojson', elementId: elementId(1) };
 
 /** Who may use the routes below /annotation. The annotation of the tests has one element and the access of its folder. */
@@ -33,6 +34,7 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /annotation/:id/table/histogram': { ...read, sending: { query: { x: 'area' } } },
   'GET /annotation/:id/table/summary': read,
   'POST /annotation/:id/table/ids': { ...read, sending: { json: {} } },
+  'PATCH /annotation/:id/table': { ...write, sending: table },
   'GET /annotation/:id/table.csv': read,
   'GET /annotation/:id/table.arrow': read,
   'GET /annotation/:id/table.parquet': read,

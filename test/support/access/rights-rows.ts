@@ -330,6 +330,9 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /annotation/:id/table/histogram': read('annotation', { sending: { query: { x: 'area' } } }),
   'GET /annotation/:id/table/summary': read('annotation'),
   'POST /annotation/:id/table/ids': read('annotation', { sending: { json: {} } }),
+  'PATCH /annotation/:id/table': write('annotation', {
+    sending: { body: 'no table', headers: { 'Content-Type': 'text/csv' } },
+  }),
   'GET /annotation/:id/table.csv': read('annotation'),
   'GET /annotation/:id/table.arrow': read('annotation'),
   'GET /annotation/:id/table.parquet': read('annotation'),

@@ -25,6 +25,7 @@ import {
   skippedHeader,
   skippedHeaders,
 } from '../replies.js';
+import { tableKindOf } from '../table-import/table-imports.js';
 import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
@@ -60,17 +61,35 @@ const create = defineRoute({
   path: '/annotation',
   summary: 'Create an annotation on an item.',
   description:
-    'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored while it arrives. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
+    'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored while it arrives, or a table of shapes as GeoParquet or an Arrow stream, by its Content-Type. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
   access: 'user',
   scope: scopes.write,
   query: { itemId: targetItem },
   body: 'stream',
+  bodyTypes: ['application/vnd.apache.parquet', 'application/vnd.apache.arrow.stream'],
   accepts: creationSchema,
   returns: { schema: annotationSchema },
   headers: skippedHeaders,
-  errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
+  errors: [
+    'bad-parameter',
+    'bad-value',
+    'invalid',
+    'unknown-id',
+    'access-denied',
+    'forbidden',
+    'too-large',
+    'busy',
+    'storage-full',
+  ],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
-  async handle({ granted: item, body, caller, signal }, { annotations }) {
+  async handle({ granted: item, body, caller, headers, signal }, services) {
+    const { annotations } = services;
+    const kind = tableKindOf(headers['content-type']);
+    if (kind === 'parquet' || kind === 'arrow') {
+      const admit = () => mayAnnotate(item.id, caller, services);
+      const { annotation, skipped } = await annotations.tableImports.create({ body, kind }, { admit, caller, signal });
+      return replyWithElements(annotations, { annotation, caller, signal }, skippedHeader(skipped));
+    }
     const { created, skipped } = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });
     return replyWithElements(annotations, { annotation: created[0]!, caller, signal }, skippedHeader(skipped));
   },

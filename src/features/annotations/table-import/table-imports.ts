@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -7,6 +8,8 @@ import { programOf } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { temporaryDirectory } from '../../../core/temporary-files.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import type { ChangeRequest } from '../documents/annotation-parts.js';
 import type { AnnotationEdits } from '../documents/edits.js';
@@ -28,6 +31,8 @@ const waiting = 16;
 const mostEdited = 2000;
 /** Elements that get their values together. */
 const elementsAtOnce = 4096;
+/** Bytes of a document that are read at a time. */
+const readBytes = 256 * 1024;
 const what = 'The table';
 
 /** Media types of tables. */
@@ -47,6 +52,7 @@ export interface TableImportsOptions {
   store: ElementStore;
   edits: AnnotationEdits;
   lifecycle: AnnotationLifecycle;
+  brand: string;
   temporaryDirectory: string;
   /** Longest table, in bytes. */
   maxBytes: number;
@@ -90,6 +96,24 @@ export class TableImports {
       } finally {
         await file.close();
       }
+    });
+  }
+
+  /**
+   * Makes an annotation of a table of shapes.
+   *
+   * @param admit checks after the table was read that the caller may still annotate the item, and gives it.
+   */
+  async create(
+    { body, kind }: { body: Readable; kind: TableKind },
+    { admit, caller, signal }: { admit: () => Promise<ItemRecord>; caller: Caller | null; signal: AbortSignal },
+  ): Promise<{ annotation: AnnotationRecord; skipped: number }> {
+    return this.#withBody(body, kind, signal, async (input, directory) => {
+      const { brand } = this.options;
+      const made = accepted(await this.#threads.run('elementRows', { ...input, directory, brand }, { what, signal }));
+      const document = createReadStream(join(directory, made.file), { highWaterMark: readBytes });
+      const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
+      return { annotation: created[0]!, skipped: made.skipped };
     });
   }
 

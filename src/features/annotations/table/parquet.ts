@@ -27,9 +27,10 @@ function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
     return { name, type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional };
   });
   return [
-    { name: 'schema', num_children: own.length + shapeNumbers.length + 2 },
+    { name: 'schema', num_children: own.length + shapeNumbers.length + 3 },
     ...fields,
     ...shapeNumbers.map((name): SchemaElement => ({ name, type: 'DOUBLE', ...optional })),
+    { name: 'properties', type: 'BYTE_ARRAY', converted_type: 'UTF8', ...optional },
     { name: 'bbox', num_children: boxColumns.length, ...optional },
     ...boxColumns.map((name): SchemaElement => ({ name, type: 'DOUBLE', repetition_type: 'REQUIRED' })),
     { name: 'geometry', type: 'BYTE_ARRAY', ...optional },
@@ -62,6 +63,7 @@ export function writeRowGroup({
     .filter(({ name }) => !isBoxColumn(name))
     .map((column) => ({ name: column.name, data: valuesOf(block.cells(column, rows), column) }));
   for (const name of shapeNumbers) data.push({ name, data: taken.map((row) => shapes[row]!.numbers?.[name] ?? null) });
+  data.push({ name: 'properties', data: taken.map((row) => shapes[row]!.properties) });
   data.push({ name: 'bbox', data: taken.map(boxAt) }, { name: 'geometry', data: taken.map((row) => shapes[row]!.wkb) });
   const writer = new ByteWriter(1024 * 1024);
   const file = new ParquetWriter({ writer, schema: schemaOf(columns) });

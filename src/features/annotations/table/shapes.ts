@@ -11,12 +11,35 @@ export interface Shape {
   /** Well-known binary; `null` for heat maps, grids and images. */
   wkb: Uint8Array | null;
   numbers: Partial<Record<(typeof shapeNumbers)[number], number>> | null;
+  /** Members that no other column has, such as colors, as JSON; `null`: none, or no shape. */
+  properties: string | null;
 }
 
 /** The shape of an element. */
 export function shapeOf(element: AnnotationElement): Shape {
   const geometry = outlineOf(element);
-  return { wkb: geometry === null ? null : geojsonToWkb(flat(geometry)), numbers: numbersOf(element) };
+  if (geometry === null) return { wkb: null, numbers: null, properties: null };
+  return { wkb: geojsonToWkb(flat(geometry)), numbers: numbersOf(element), properties: propertiesOf(element, geometry) };
+}
+
+/** Members that other columns have. */
+const inColumns: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', 'points', 'center', 'radius', 'width', 'height']);
+
+function propertiesOf(element: AnnotationElement, { type }: Geometry): string | null {
+  const properties: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(element)) if (!inColumns.has(name)) properties[name] = value;
+  const { label, rotation, holes } = properties;
+  if (label !== undefined) {
+    const { value: _text, ...style } = label as object & { value: unknown };
+    if (Object.keys(style).length === 0) delete properties.label;
+    else properties.label = style;
+  }
+  if (rotation !== 0) delete properties.rotation;
+  if (type === 'Polygon') {
+    delete properties.closed;
+    if ((holes as unknown[] | undefined)?.length !== 0) delete properties.holes;
+  }
+  return Object.keys(properties).length === 0 ? null : JSON.stringify(properties);
 }
 
 function outlineOf(element: AnnotationElement): Geometry | null {

@@ -1,0 +1,252 @@
+import { open } from 'node:fs/promises';
+import { wkbToGeojson } from 'hyparquet/src/wkb.js';
+import {
+  createGeoJsonReader,
+  type GeoJsonReader,
+  type ImportedElement,
+} from '../../../annotation-format/formats/geojson-import.js';
+import { BadParameterError } from '../../../errors.js';
+import { computedColumns, readColumns, type ReadColumn } from './columns.js';
+import { requirePixels } from './coordinate-system.js';
+import { setCells } from './element-patch.js';
+import { bytesOf, cellOf, quoted, type ImportCell, type IncomingTable } from './incoming-table.js';
+import { cellAt } from './patch-rows.js';
+import { RowFile, textsOfRows } from './row-file.js';
+
+type Json = Record<string, unknown>;
+
+/** A table of shapes, after it was read: an annotation document with their elements in a file. */
+export interface ElementTable {
+  /** Name of the file in the directory. */
+  file: string;
+  rows: number;
+  /** Rows without a shape, which gave no element. */
+  skipped: number;
+}
+
+/** Rows whose texts are put in order together. */
+const rowsAtOnce = 16_384;
+const beginning = '{"elements":[';
+const end = ']}';
+
+const boxTypes: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
+/** Members that are made from other columns. */
+const ownMembers: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', 'points', 'center', 'radius', 'width', 'height']);
+
+/** Positions of the columns that make a shape; -1: the table does not have it. */
+class ShapeColumns {
+  readonly geometry: number;
+  readonly id: number;
+  readonly order: number;
+  /** Whether the table has the columns of a table that was sent from here. */
+  readonly isOwn: boolean;
+  readonly values: ReadColumn[];
+  readonly #positions: ReadonlyMap<string, number>;
+
+  constructor({ columns, shapes, primary }: IncomingTable) {
+    this.#positions = new Map(columns.map(({ name }, at) => [name, at]));
+    const geometry = primary ?? 'geometry';
+    this.geometry = this.at(geometry);
+    this.id = this.at('id');
+    this.order = columns.findIndex(({ name, isNumber }) => name === 'order' && isNumber);
+    this.isOwn = this.id >= 0 && this.order >= 0 && this.at('type') >= 0;
+    if (this.geometry < 0 || columns[this.geometry]!.kind !== 'binary') {
+      throw new BadParameterError(`The table has no shapes: no column ${quoted(geometry)} with well-known binary (WKB).`);
+    }
+    const shape = shapes.get(geometry);
+    if (shape !== undefined) requirePixels(shape.crs, geometry);
+    const skipped = new Set(['id', 'bbox', geometry]);
+    if (this.order >= 0) skipped.add('order');
+    if (this.isOwn) for (const name of computedColumns) skipped.add(name);
+    this.values = readColumns(columns, skipped);
+  }
+
+  at(name: string): number {
+    return this.#positions.get(name) ?? -1;
+  }
+
+  /** Positions of all columns that are read. */
+  wanted(): number[] {
+    const own = this.isOwn ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties'] : [];
+    const named = [this.geometry, this.id, this.order, ...own.map((name) => this.at(name))].filter((at) => at >= 0);
+    const values = this.values.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]));
+    return [...new Set([...named, ...values])];
+  }
+}
+
+/** The cells of one row. */
+class RowCells {
+  constructor(
+    readonly row: number,
+    private readonly columns: ShapeColumns,
+    private readonly valueAt: (position: number) => unknown,
+  ) {}
+
+  cell(name: string): ImportCell {
+    const at = this.columns.at(name);
+    return at < 0 ? null : cellOf(this.valueAt(at), name, this.row);
+  }
+
+  number(name: string): number | null {
+    const value = this.cell(name);
+    if (value === null || typeof value === 'number') return value;
+    throw new BadParameterError(`Row ${this.row}: ${quoted(name)} must be a number.`);
+  }
+
+  values(): ImportCell[] {
+    return this.columns.values.map((column) => cellAt(column, this.valueAt, this.row));
+  }
+
+  geometry(): unknown {
+    const bytes = bytesOf(this.valueAt(this.columns.geometry) ?? null, 'geometry', this.row);
+    if (bytes === null) return null;
+    try {
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      return wkbToGeojson({ view, offset: 0 });
+    } catch (cause) {
+      throw new BadParameterError(`Row ${this.row}: the shape is not well-known binary (WKB) that can be read.`, { cause });
+    }
+  }
+
+  /** The members that no other column has. */
+  properties(): Json {
+    const text = this.cell('properties');
+    if (text === null) return {};
+    try {
+      const parsed: unknown = JSON.parse(String(text));
+      if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Json;
+    } catch {
+      // The error is the same for all other values.
+    }
+    throw new BadParameterError(`Row ${this.row}: "properties" must be a JSON object.`);
+  }
+}
+
+/** The elements of a row: none without a shape, several for shapes with parts. @throws BadParameterError that names the row. */
+function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReader): Json[] {
+  const type = columns.isOwn ? cells.cell('type') : null;
+  const geometry = cells.geometry();
+  const shapes = boxOf(type, cells, geometry) ?? shapesOf(type, geometry, cells.row, reader);
+  if (!columns.isOwn) return shapes;
+  const properties = cells.properties();
+  for (const shape of shapes) {
+    // Whether an open line says that it is open is among the properties.
+    if (shape.type === 'polyline' && shape.closed === false) delete shape.closed;
+    for (const [name, value] of Object.entries(properties)) if (!ownMembers.has(name)) shape[name] = value;
+  }
+  return shapes;
+}
+
+/** A circle, ellipse or rectangle from columns with its numbers; `null` if it is none. */
+function boxOf(type: ImportCell, cells: RowCells, geometry: unknown): Json[] | null {
+  if (type !== 'circle' && !boxTypes.has(type)) return null;
+  const [x, y] = [cells.number('center_x'), cells.number('center_y')];
+  const names = type === 'circle' ? ['radius'] : ['width', 'height'];
+  const numbers = names.map((name) => [name, cells.number(name)] as const);
+  if (x === null || y === null || numbers.some(([, value]) => value === null)) return null;
+  const center = [x, y, firstZ(geometry)];
+  const rotation = type === 'circle' ? null : cells.number('rotation');
+  return [{ type, center, ...Object.fromEntries(numbers), ...(rotation !== null && rotation !== 0 && { rotation }) }];
+}
+
+/** The z of the first position of a polygon. */
+function firstZ(geometry: unknown): number {
+  const { coordinates } = (geometry ?? {}) as { coordinates?: number[][][] };
+  return coordinates?.[0]?.[0]?.[2] ?? 0;
+}
+
+function shapesOf(type: ImportCell, geometry: unknown, row: number, reader: GeoJsonReader): ImportedElement[] {
+  // Circles without their numbers are polygons.
+  const properties = type === 'arrow' || type === 'point' || type === 'polyline' ? { type } : {};
+  try {
+    return reader.read({ type: 'Feature', geometry, properties }, row);
+  } catch (error) {
+    if (!(error instanceof BadParameterError)) throw error;
+    throw new BadParameterError(error.message.replace(/^GeoJSON feature \d+: /, `Row ${row}: `), { cause: error });
+  }
+}
+
+/** Makes an annotation document of a table. @param directory where its file is written. @throws BadParameterError */
+export async function elementRows(table: IncomingTable, directory: string, brand: string): Promise<ElementTable> {
+  const columns = new ShapeColumns(table);
+  const wanted = columns.wanted();
+  const slots = new Map(wanted.map((at, slot) => [at, slot]));
+  const reader = createGeoJsonReader(brand);
+  const orders: number[] = [];
+  const file = await RowFile.create(`${directory}/elements`);
+  let rows = 0;
+  let isSorted = true;
+  let places;
+  try {
+    await file.write(beginning);
+    for await (const { count, columns: values } of table.rows(wanted)) {
+      for (let i = 0; i < count; i += 1) {
+        const row = rows + i;
+        const valueAt = (at: number) => values[slots.get(at)!]![i];
+        const cells = new RowCells(row, columns, valueAt);
+        const elements = elementsOf(cells, columns, reader);
+        if (elements.length === 0) continue;
+        const own = cells.values();
+        const id = columns.id < 0 ? null : cellOf(valueAt(columns.id), 'id', row);
+        for (const [part, element] of elements.entries()) {
+          setCells(
+            element,
+            columns.values.map(({ target }) => target),
+            own,
+            false,
+          );
+          setId(element, id, part === 0);
+        }
+        const order = columns.order < 0 ? row : (cellOf(valueAt(columns.order), 'order', row) as number | null);
+        const previous = orders.at(-1) ?? -Infinity;
+        // Rows without a number come last.
+        orders.push(order ?? Infinity);
+        if ((order ?? Infinity) < previous) isSorted = false;
+        await file.add(elements.map((element) => JSON.stringify(element)).join(), file.count === 0 ? '' : ',');
+      }
+      rows += count;
+    }
+    await file.write(end);
+    places = await file.places();
+  } finally {
+    await file.close();
+  }
+  const shaped = places.starts.length;
+  if (shaped === 0)
+    throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
+  const found = { rows, skipped: rows - shaped };
+  if (isSorted) return { file: 'elements', ...found };
+  await sortRows(directory, places, orders);
+  return { file: 'sorted', ...found };
+}
+
+/** Elements of another program have ids of another form, which are measurements. */
+function setId(element: Json, id: ImportCell, isFirst: boolean): void {
+  if (id === null) return;
+  const text = typeof id === 'string' ? id.toLowerCase() : '';
+  if (!/^[0-9a-f]{24}$/.test(text)) element.user = { ...(element.user as object | undefined), id };
+  // Parts of one shape cannot share its id.
+  else if (isFirst) element.id = text;
+}
+
+/** Writes the elements once more, in the order of numbers. Rows with equal ones stay in their order. */
+async function sortRows(
+  directory: string,
+  places: Awaited<ReturnType<RowFile['places']>>,
+  orders: readonly number[],
+): Promise<void> {
+  const order = Uint32Array.from(orders, (_, i) => i).sort((a, b) => orders[a]! - orders[b]! || a - b);
+  const from = await open(`${directory}/elements`, 'r');
+  const to = await RowFile.create(`${directory}/sorted`);
+  try {
+    await to.write(beginning);
+    for (let start = 0; start < order.length; start += rowsAtOnce) {
+      const texts = await textsOfRows(from, places, order.subarray(start, start + rowsAtOnce));
+      await to.write(`${start === 0 ? '' : ','}${texts.join()}`);
+    }
+    await to.write(end);
+    await to.places();
+  } finally {
+    await Promise.all([from.close(), to.close()]);
+  }
+}
