@@ -87,22 +87,31 @@ export class CorruptTiles {
     else if (pointsOf(made.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#good += 1;
   }
 
-  /** The rows of a rectangle in pixels of full resolution, from 0, that no hole touches. */
-  intactRows({ left, top, width, height }: Box): { from: number; to: number }[] {
-    const boxes = [...this.#found.values()].flatMap(({ parts }) => parts.map(({ box }) => box));
-    const holes = boxes
-      .filter((box) => box.left < left + width && box.left + box.width > left)
-      .map((box) => ({ from: Math.floor(box.top - top), to: Math.ceil(box.top + box.height - top) }))
-      .filter(({ from, to }) => from < height && to > 0)
-      .toSorted((a, b) => a.from - b.from);
-    const rows: { from: number; to: number }[] = [];
-    let next = 0;
-    for (const { from, to } of holes) {
-      if (from > next) rows.push({ from: next, to: from });
-      next = Math.max(next, to);
+  /** The parts of a rectangle in pixels of full resolution that no hole touches, from its corner. */
+  intactBoxes({ left, top, width, height }: Box): Box[] {
+    const holes = [...this.#found.values()]
+      .flatMap(({ parts }) => parts.map(({ box }) => box))
+      .map((box) => ({
+        left: Math.max(0, Math.floor(box.left - left)),
+        top: Math.max(0, Math.floor(box.top - top)),
+        right: Math.min(width, Math.ceil(box.left + box.width - left)),
+        bottom: Math.min(height, Math.ceil(box.top + box.height - top)),
+      }))
+      .filter((hole) => hole.left < hole.right && hole.top < hole.bottom)
+      .toSorted((a, b) => a.left - b.left);
+    const edges = [...new Set([0, height, ...holes.flatMap((hole) => [hole.top, hole.bottom])])].toSorted((a, b) => a - b);
+    const boxes: Box[] = [];
+    for (const [at, from] of edges.slice(0, -1).entries()) {
+      const rows = edges[at + 1]! - from;
+      let next = 0;
+      for (const hole of holes) {
+        if (hole.top > from || hole.bottom <= from) continue;
+        if (hole.left > next) boxes.push({ left: next, top: from, width: hole.left - next, height: rows });
+        next = Math.max(next, hole.right);
+      }
+      if (next < width) boxes.push({ left: next, top: from, width: width - next, height: rows });
     }
-    if (next < height) rows.push({ from: next, to: height });
-    return rows;
+    return boxes;
   }
 
   /** @throws the first error, if there is nothing to be shown next to the corrupt tiles. */

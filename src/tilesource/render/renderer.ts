@@ -13,7 +13,7 @@ import { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, toPicture, type Picture } from './pixels.js';
 import type { Rgba } from '../color.js';
-import type { Raster } from '../raster.js';
+import { createRaster, type Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionOutput } from '../requests.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { SharedWork } from '../process/shared-work.js';
@@ -348,7 +348,7 @@ export class Renderer {
       const tiles = await mapConcurrently(tileBoxes(this.metadata, box), factsConcurrency, async (tile) => {
         const part = await read(tile);
         return part instanceof CorruptTileError
-          ? this.#intactRows({ level, frame, box: tile }, appearance, part, signal)
+          ? this.#intactParts({ level, frame, box: tile }, appearance, part, signal)
           : [part];
       });
       return tiles.flat();
@@ -359,8 +359,8 @@ export class Renderer {
     return rasters;
   }
 
-  /** The rows of a tile beside its corrupt parts; the error where there are none. */
-  async #intactRows(
+  /** The parts of a tile that are not corrupt, and the error. */
+  async #intactParts(
     where: LevelBox & { box: Box },
     appearance: Appearance,
     error: CorruptTileError,
@@ -370,11 +370,12 @@ export class Renderer {
     const raster = await (appearance.style
       ? this.box({ ...where, corrupt }, appearance, signal)
       : this.samples({ ...where, corrupt }, appearance, signal));
-    const length = raster.width * raster.bands;
-    const rows = corrupt.intactRows(where.box).map(({ from, to }): Raster => {
-      return { ...raster, height: to - from, data: raster.data.subarray(from * length, to * length) };
+    const parts = corrupt.intactBoxes(where.box).map((box): Raster => {
+      const part = { ...raster, ...createRaster({ ...raster, width: box.width, height: box.height }) };
+      blit(part, raster, { left: 0, top: 0 }, box);
+      return part;
     });
-    return [...rows, error];
+    return [...parts, error];
   }
 
   /** Statistics of a frame that determine ranges of styles; measured once. */

@@ -80,8 +80,7 @@ describe('a corrupt strip', () => {
         expect(small.corruptTiles).toBe(1);
         expect(await holeIn(small)).toEqual(Object.fromEntries(Object.entries(hole).map(([edge, value]) => [edge, value / 4])));
       }
-      // Facts are of whole rows, of which a hole of the full height leaves none.
-      if (orientation < 5) expect((await image.bands({}))['1']).toMatchObject({ min: 100, max: 100 });
+      expect((await image.bands({}))['1']).toMatchObject({ min: 100, max: 100 });
       await expect(image.region({ encoding: 'TILED' })).rejects.toMatchObject({ code: 'corrupt-tile' });
       const { corruptTiles } = await image.internalMetadata();
       expect(corruptTiles).toContainEqual(expect.objectContaining({ x: 0, y: 0, frame: 0 }));
