@@ -24,6 +24,7 @@ import { crop, pad, toPicture, withAlpha, type Picture } from './render/pixels.j
 import { pictureDefaults } from './picture-parameters.js';
 import { quadInfo } from './quad-info.js';
 import { returnBytes } from './style/reused-bytes.js';
+import { rawEncoding, rawRegion } from './render/raw-samples.js';
 import { RegionMaker, withCorrupt } from './render/region.js';
 import { scalePicture } from './render/scale.js';
 import { backgroundOf, Renderer } from './render/renderer.js';
@@ -86,7 +87,12 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       const stacks = projectedFor(asked);
       if (stacks) return stacks.region(withoutZ(asked));
       const { projection, ...request } = asked;
-      return projection === undefined ? regions.region(request) : inProjection(projection).image.region(request);
+      if (projection !== undefined) return inProjection(projection).image.region(request);
+      if (request.encoding === rawEncoding) return rawRegion(renderer, request, options);
+      if (request.frameList !== undefined) {
+        throw new BadValueError(`frameList is for encoding=${rawEncoding}. A picture of a region shows one frame.`);
+      }
+      return regions.region(request);
     },
     async thumbnail(asked) {
       const stacks = projectedFor(asked);

@@ -38,7 +38,8 @@ export const pictureParameters = {
   encoding: {
     kind: 'text',
     default: 'JPEG',
-    description: 'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED. Upper case.',
+    description:
+      'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED; regions also OMETIFF, samples as stored. Upper case.',
   },
   jpegQuality: { kind: 'integer', default: 95, description: '0 to 100, default 95.' },
   jpegSubsampling: {
@@ -46,7 +47,11 @@ export const pictureParameters = {
     default: 0,
     description: '0 is 4:4:4 (default), 2 is 4:2:0; 1, which means 4:2:2, is written as 4:2:0.',
   },
-  tiffCompression: { kind: 'text', description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' },
+  tiffCompression: {
+    kind: 'text',
+    description:
+      'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp and zstd; OMETIFF the lossless ones, default deflate.',
+  },
   frame: { kind: 'integer', default: 0, description: 'Plane of a multi-frame image, from 0 (the default).' },
   style: { kind: 'style', default: '', description: 'JSON object that says how bands become colors.' },
   zProject: {

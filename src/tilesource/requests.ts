@@ -39,7 +39,10 @@ export type RegionOutput = RequestOf<'width' | 'height' | 'magnification' | 'mm_
 type RegionPlace = RequestOf<'left' | 'top' | 'right' | 'bottom' | 'regionWidth' | 'regionHeight' | 'units' | 'unitsWH'>;
 
 /** A rectangle of the image at a scale. */
-export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput, RequestOf<'fill'> {}
+export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput, RequestOf<'fill'> {
+  /** Only for `encoding=OMETIFF`: the frames to return. Default: the channels of the frame. */
+  frameList?: readonly number[];
+}
 
 /** The whole image in a box of at most `width` by `height`; 256 by 256 if neither is given. */
 export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill'> {}

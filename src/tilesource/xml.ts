@@ -73,3 +73,10 @@ export function plainElement(element: XmlElement, lists: ReadonlySet<string>): R
   });
   return Object.fromEntries(members);
 }
+
+/** A text as it is written in an attribute or element of XML. */
+export function escapeXml(text: string): string {
+  // eslint-disable-next-line no-control-regex -- XML has no way to write these
+  const plain = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|\p{Surrogate}/gu, '\ufffd');
+  return plain.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
+}

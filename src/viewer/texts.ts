@@ -235,6 +235,7 @@ export const uploadTexts = {
 /** Texts of an open image and its panels. */
 export const imageTexts = {
   about: 'About this image',
+  allChannels: 'OME-TIFF, all channels',
   asInFile: 'As in the file',
   associated: 'Associated images',
   automatic: 'Automatic',
@@ -283,10 +284,12 @@ export const imageTexts = {
   projections: { max: 'Maximum', mean: 'Mean', min: 'Minimum' },
   saveFailed: 'The picture could not be created.',
   saveImage: (width: number, height: number) => `Image only, ${width} × ${height} pixels at full resolution:`,
+  saveSamples: 'Samples as stored in the file, without colors and contrast, for measurements:',
   saveScreen: 'Picture of the screen, with annotations and a scale bar:',
   saveTooLarge: (side: number) => `This region is too large. Zoom in to at most ${side} pixels per side.`,
   saveView: 'Save this view',
   scaleBar: 'Scale bar',
+  shownChannels: 'OME-TIFF, visible channels',
   technical: 'Technical metadata',
   turn: 'Rotate by 90°',
   unknown: 'unknown',

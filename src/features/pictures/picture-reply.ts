@@ -102,23 +102,39 @@ export async function replyFreshlyMade(
 /** File name extensions by encoding. An encoding that is missing here has its own name in lower case as extension. */
 const extensions: Readonly<Record<string, string>> = { JPEG: 'jpg', JFIF: 'jpg', PNG: 'png', TIFF: 'tiff', TILED: 'tiff' };
 
+/** The parameters on which the name of a download depends. */
+interface Disposition {
+  contentDisposition?: string | undefined;
+  contentDispositionFilename?: string | undefined;
+  encoding?: string | undefined;
+}
+
 /**
  * The header `Content-Disposition`, with a file name, if the request has `contentDisposition` with `inline` or `attachment`. Other
  * values are ignored.
  */
-export function dispositionHeader(
-  item: ItemRecord,
-  suffix: string,
-  query: {
-    contentDisposition?: string | undefined;
-    contentDispositionFilename?: string | undefined;
-    encoding?: string | undefined;
-  },
-): ReplyHeaders {
+export function dispositionHeader(item: ItemRecord, suffix: string, query: Disposition): ReplyHeaders {
   const type = query.contentDisposition;
   if (type !== 'inline' && type !== 'attachment') return {};
   const encoding = query.encoding ?? pictureDefaults.encoding;
   const extension = extensions[encoding] ?? encoding.toLowerCase();
   const name = query.contentDispositionFilename ?? `${item.name.replace(/\.[^.]*$/, '')}-${suffix}.${extension}`;
   return { 'Content-Disposition': contentDisposition(name, { type }) };
+}
+
+/** File name extensions of regions, where they differ from those above. */
+const regionExtensions: Readonly<Record<string, string>> = { TIFF: 'tif', TILED: 'tif', OMETIFF: 'ome.tif' };
+
+/** {@link dispositionHeader} of a region, whose file name says where it is: `slide_region_4000_3000.tif`. */
+export function regionDisposition(
+  item: ItemRecord,
+  query: Disposition & { left?: number | undefined; top?: number | undefined },
+): ReplyHeaders {
+  const { left = 0, top = 0, encoding = pictureDefaults.encoding } = query;
+  const extension = regionExtensions[encoding] ?? extensions[encoding] ?? encoding.toLowerCase();
+  const name = `${item.name.replace(/(\.ome)?\.[^.]*$/i, '')}_region_${left}_${top}.${extension}`;
+  return dispositionHeader(item, 'region', {
+    ...query,
+    contentDispositionFilename: query.contentDispositionFilename ?? name,
+  });
 }

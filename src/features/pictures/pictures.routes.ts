@@ -11,7 +11,7 @@ import {
   routeParameters,
   zParameters,
 } from '../images/picture-parameters.js';
-import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
+import { dispositionHeader, regionDisposition, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
 import { pictureHeaders, pictureTypes, shared } from './picture-route.js';
 
@@ -43,14 +43,20 @@ const region = defineRoute({
   path: '/item/:itemId/tiles/region',
   summary: 'Get a rectangle of the image at a size or scale.',
   description:
-    'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
-  query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
+    'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size, ' +
+    '`encoding=OMETIFF` the samples as stored, of several frames, with pixel size and names of channels.',
+  query: {
+    ...regionParameters,
+    ...renderParameters,
+    frameList: integerList('For OMETIFF: the frames to return; by default the channels of the frame.'),
+    ...dispositionParameters,
+  },
   returns: { types: pictureTypes },
   headers: pictureHeaders,
   async handle(asked, services) {
     const { query, granted: item } = asked;
     const request = pictureRequest(query);
-    const extraHeaders = dispositionHeader(item, 'region', query);
+    const extraHeaders = regionDisposition(item, query);
     const route = { item, kind: 'region', request, asked, extraHeaders };
     return replyFreshlyMade(services, route, (image, signal) => image.region({ ...request, signal }));
   },

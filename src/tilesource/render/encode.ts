@@ -81,7 +81,11 @@ export function parseEncoding(request: EncodingRequest): EncodingOptions {
   const wanted = request.encoding ?? pictureDefaults.encoding;
   const encoding = encodings.find((name) => name === wanted);
   if (encoding === undefined) {
-    const hint = wanted.startsWith('pickle') ? ': serialized objects are not supported; use TILED to get samples' : '';
+    const hint = wanted.startsWith('pickle')
+      ? ': serialized objects are not supported; use TILED or OMETIFF to get samples'
+      : wanted === 'OMETIFF'
+        ? ': for regions only'
+        : '';
     throw new BadValueError(`Invalid encoding "${wanted}"${hint}`);
   }
   const { jpegQuality = pictureDefaults.jpegQuality, jpegSubsampling = pictureDefaults.jpegSubsampling } = request;

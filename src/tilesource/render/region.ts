@@ -8,14 +8,12 @@ import {
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import { levelScale, neededLevel, preferredLevel, sameSize, type Box, type Size, type Window } from '../geometry.js';
+import { levelScale, neededLevel, preferredLevel, sameSize, type Box, type Size } from '../geometry.js';
 import type { RegionPlan } from '../region-plan.js';
 import { pictureDefaults } from '../picture-parameters.js';
-import type { Raster } from '../raster.js';
 import type { Kernel, Scale } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
-import { completeBlock, isShown, resizeNearest, withColor, type Picture } from './pixels.js';
-import type { LevelBox } from './compose.js';
+import { completeBlock, isShown, withColor, type Picture } from './pixels.js';
 import { CorruptTiles } from './corrupt-tiles.js';
 import { backgroundOf, isPicked, type Appearance, type Renderer } from './renderer.js';
 import {
@@ -27,6 +25,7 @@ import {
   type StreamedPicture,
   type ThumbnailRequest,
 } from '../requests.js';
+import { blockOf, pickedSamples, placed, type Drawing } from './picked-samples.js';
 import { streamTiledTiff } from './tiled-tiff.js';
 
 const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
@@ -280,7 +279,7 @@ export class RegionMaker {
     const corner = { ...placed(prepared), box: { left, top, width: 1, height: 1 } };
     if (keepsSamples) {
       const { bands, dtype } = await this.#renderer.samples(corner, appearance, signal);
-      const read = (box: Box) => this.#pickedSamples(prepared, box, signal);
+      const read = (box: Box) => pickedSamples(this.#renderer, prepared, box, signal);
       return streamTiledTiff({ ...canvas, bands, dtype, read, ...scale }, streaming);
     }
     // Without a style, the picture has the samples of the image, among which no holes may be drawn.
@@ -325,45 +324,18 @@ export class RegionMaker {
     corrupt: CorruptTiles | undefined,
     signal?: AbortSignal,
   ): Promise<Picture> {
-    const drawing = { ...prepared, scaling: this.#partOf(prepared, block) };
+    const drawing = { ...prepared, scaling: blockOf(this.#renderer.metadata, prepared, block) };
     if (corrupt === undefined) return this.#scaled(drawing, undefined, signal);
     const own = new CorruptTiles();
     const picture = await this.#drawn(drawing, own, signal);
     corrupt.merge(own);
     return picture;
   }
-
-  /** A block of the region with the samples of the source, each pixel the nearest one. */
-  async #pickedSamples(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Raster> {
-    const partial = this.#partOf(prepared, block);
-    const samples = await this.#renderer.samples(placed({ ...prepared, scaling: partial }), prepared.appearance, signal);
-    return sameSize(samples, block) ? samples : resizeNearest(samples, block, partial.window);
-  }
-
-  #partOf({ level, scaling }: PreparedRegion, block: Box): Scaling {
-    const { box, window, output, kernel } = scaling;
-    const [x, y] = [window.width / output.width, window.height / output.height];
-    const part: Window = {
-      left: box.left + window.left + block.left * x,
-      top: box.top + window.top + block.top * y,
-      width: block.width * x,
-      height: block.height * y,
-    };
-    const isPart = x !== 1 || y !== 1;
-    return planScaling(this.#renderer.metadata, level, part, { output: block, kernel, isPart });
-  }
 }
 
 /** The member of a picture that counts its holes. */
 export function withCorrupt({ count }: CorruptTiles): { corruptTiles?: number } {
   return count > 0 ? { corruptTiles: count } : {};
-}
-
-/** The part of a level to draw. */
-type Drawing = Pick<PreparedRegion, 'level' | 'frame' | 'appearance' | 'scaling'>;
-
-function placed({ level, frame, scaling: { box, kernel } }: Drawing): LevelBox {
-  return { level, frame, box, ...(kernel === 'nearest' && { nearest: true }) };
 }
 
 /** Whether an encoding can contain samples of more than a byte. */

@@ -9,8 +9,7 @@ import type { StreamedPicture } from '../requests.js';
 import { temporaryPath, unlinkOpenFile } from '../../core/temporary-files.js';
 
 /** Side of a tile, and of the block that is read and reduced at once, in pixels. */
-const tileSide = 256;
-const blockSide = 1024;
+export const [tileSide, blockSide] = [256, 1024];
 
 /** Maximum number of pixels of a pyramid, to protect the disk; far above any image. */
 const maxPixels = 2 ** 37;
@@ -22,8 +21,7 @@ export interface BlockPicture extends BlockImage {
 }
 
 /**
- * Writes a pyramid of tiles as a BigTIFF into a temporary file and streams it. The file has no name any more when the stream starts
- * (if the system allows that), so nothing is left behind whatever happens.
+ * Writes a pyramid of tiles as a BigTIFF and streams it.
  *
  * @throws BadValueError if the picture is larger than the limit.
  */
@@ -36,14 +34,27 @@ export async function streamTiledTiff(
       `Output of ${picture.width} x ${picture.height} pixels is larger than the limit of ${maxPixels} pixels`,
     );
   }
+  return streamTiff((container) => writePyramid(container, picture, options), options);
+}
+
+/**
+ * Streams a TIFF that is written into a temporary file first. The file has no name any more when the stream starts (if the system
+ * allows that), so nothing is left behind whatever happens.
+ *
+ * @param write writes the TIFF. @returns its length in bytes.
+ */
+export async function streamTiff(
+  write: (container: TiffContainer) => Promise<number>,
+  options: { directory?: string },
+): Promise<StreamedPicture> {
   const path = temporaryPath(options.directory ?? tmpdir(), '.tiff');
   const file = await open(path, 'wx+', 0o600);
   const discard = await unlinkOpenFile(path);
   try {
-    const size = await writePyramid(new TiffContainer(file), picture, options);
+    const size = await write(new TiffContainer(file));
     const stream = file.createReadStream({ start: 0, highWaterMark: 65_536 });
     stream.once('close', () => void discard());
-    return { kind: 'stream', stream, type: options.encoding.type, size };
+    return { kind: 'stream', stream, type: 'image/tiff', size };
   } catch (error) {
     await file.close();
     await discard();

@@ -86,7 +86,9 @@ export async function openImage(options: {
   });
   const lights = lightControls(light, shine);
   append(element, [
-    stageButtons(stage, element, () => saveView({ item, metadata, stage, drawing, shown: () => ({ frame, ...look() }) })),
+    stageButtons(stage, element, () =>
+      saveView({ item, metadata, stage, drawing, shown: () => ({ frame, ...look(), some: someFrames() }) }),
+    ),
     h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
     problem.element,
   ]);
@@ -144,6 +146,12 @@ export async function openImage(options: {
 
   function frameOf({ source }: Channel) {
     return frame + ('framedelta' in source ? source.framedelta : 0);
+  }
+
+  /** The frames of the visible channels; `null` if these are all or none, or are no frames. */
+  function someFrames() {
+    const shown = channels.filter(({ on }) => on);
+    return isMixed && shown.length > 0 && shown.length < channels.length ? shown.map(frameOf) : null;
   }
 
   function shownFrame() {

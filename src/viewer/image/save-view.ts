@@ -16,8 +16,8 @@ export function saveView(options: {
   metadata: ImageMetadata;
   stage: Stage;
   drawing: HTMLElement;
-  /** the frame of the view, and how it is shown */
-  shown: () => Look & { frame: number };
+  /** the frame of the view, how it is shown, and the frames of the channels that are shown if there are others */
+  shown: () => Look & { frame: number; some: number[] | null };
 }) {
   const { item, metadata, stage, drawing, shown } = options;
   const { sizeX, sizeY } = metadata;
@@ -25,18 +25,13 @@ export function saveView(options: {
   const left = Math.max(0, Math.floor(seen.left));
   const top = Math.max(0, Math.floor(seen.top));
   const size = { width: Math.min(sizeX, Math.ceil(seen.right)) - left, height: Math.min(sizeY, Math.ceil(seen.bottom)) - top };
-  const name = item.name.replace(/\.\w+$/, '');
-  const { frame, style, projection } = shown();
-  const region = {
-    left,
-    top,
-    regionWidth: size.width,
-    regionHeight: size.height,
-    frame: frame || null,
-    style: style || null,
-    ...projectionQuery(projection),
-    encoding: 'TILED',
-  };
+  const name = item.name.replace(/(\.ome)?\.\w+$/i, '');
+  const { frame, style, projection, some } = shown();
+  const channels = some?.join(',');
+  const place = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
+  const region = { ...place, frame: frame || null, style: style || null, encoding: 'TILED' };
+  const raw = { ...place, frame: frame || null, encoding: 'OMETIFF' };
+  const placed = `${name}_region_${left}_${top}`;
   const isTooLarge = Math.max(size.width, size.height) > maxSide;
   const said = outcome();
   const dialog = plainDialog(
@@ -44,11 +39,23 @@ export function saveView(options: {
     h('p', imageTexts.saveScreen),
     action('PNG', async () => save(await pictureOf(stage, metadata, drawing), `${name}.png`)),
     h('p', imageTexts.saveImage(size.width, size.height)),
-    isTooLarge
-      ? h('p.quiet-text', imageTexts.saveTooLarge(maxSide))
-      : action('TIFF', () => save(apiUrl(`item/${item._id}/tiles/region`, region), `${name}.tif`)),
+    ...(isTooLarge ? [h('p.quiet-text', imageTexts.saveTooLarge(maxSide))] : files()),
     said.element,
   );
+
+  function files() {
+    const samples = `${placed}.ome.tif`;
+    return [
+      action('TIFF', () => save(address(region), `${placed}.tif`)),
+      h('p', imageTexts.saveSamples),
+      action(channels ? imageTexts.allChannels : 'OME-TIFF', () => save(address(raw), samples)),
+      channels ? action(imageTexts.shownChannels, () => save(address({ ...raw, frameList: channels }), samples)) : null,
+    ];
+  }
+
+  function address(query: Record<string, string | number | null>) {
+    return apiUrl(`item/${item._id}/tiles/region`, query);
+  }
 
   function action(label: string, save: () => Promise<void>) {
     return said.button(label, () => save().then(() => dialog.close()));

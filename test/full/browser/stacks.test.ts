@@ -83,6 +83,19 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     expect(await page.getByRole('slider', { name: 'Z', exact: true }).isVisible()).toBe(true);
   });
 
+  it('saves the samples of the view, of all or of the visible channels', async () => {
+    await open('?frame=8&channels=1:ff0000');
+    const saved = async (button: string) => {
+      await page.getByRole('button', { name: 'Save this view' }).click();
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: button }).click()]);
+      expect(download.suggestedFilename()).toBe('stack_region_0_0.ome.tif');
+      const { searchParams } = asked.findLast(({ pathname }) => pathname.endsWith('/tiles/region'))!;
+      return ['encoding', 'frame', 'frameList', 'style'].map((name) => searchParams.get(name));
+    };
+    expect(await saved('OME-TIFF, all channels')).toEqual(['OMETIFF', '8', null, null]);
+    expect(await saved('OME-TIFF, visible channels')).toEqual(['OMETIFF', '8', '9', null]);
+  });
+
   it('has no violations that axe finds', async () => {
     await open('?project=min:0~2');
     await page.evaluate(axe.source);

@@ -64,6 +64,8 @@ describe('an image of which one tile is corrupt', () => {
     expect([own.status, own.body]).toEqual([404, expect.objectContaining(tile)]);
     const raw = await get('region', { encoding: 'TILED' });
     expect([raw.status, raw.body]).toEqual([422, expect.objectContaining(tile)]);
+    const stored = await get('region', { encoding: 'OMETIFF' });
+    expect([stored.status, stored.body]).toEqual([422, expect.objectContaining(tile)]);
   });
 
   it('counts no hole in histograms and bands, and lists the tile', async () => {

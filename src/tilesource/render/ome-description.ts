@@ -1,0 +1,86 @@
+import { wireMetadata } from '../metadata.js';
+import type { Size } from '../geometry.js';
+import type { SampleType } from '../raster.js';
+import type { ImageMetadata } from '../tile-source.js';
+import { escapeXml } from '../xml.js';
+
+/** A document of OME-XML with these elements. */
+export function omeDocument(content: string): string {
+  const schema = 'http://www.openmicroscopy.org/Schemas/OME/2016-06';
+  return (
+    '<?xml version="1.0" encoding="UTF-8"?>\n' +
+    `<OME xmlns="${schema}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="${schema} ${schema}/ome.xsd">` +
+    `${content}</OME>\n`
+  );
+}
+
+/** The name of a sample type in OME-XML. */
+export function omePixelType(dtype: SampleType): string {
+  return { float32: 'float', float64: 'double' }[dtype as string] ?? dtype;
+}
+
+/** The frames of an OME-TIFF: their order in the file, and the lengths of its axes. The first axis changes fastest. */
+export interface PlaneOrder {
+  frames: number[];
+  lengths: { c: number; z: number; t: number };
+}
+
+/**
+ * Orders frames by channel, z and time. If they do not fill such a grid, or also differ in another axis, each of them is a channel.
+ */
+export function planeOrder({ frames: known = [] }: ImageMetadata, wanted: readonly number[]): PlaneOrder {
+  const axes = wanted.map((frame) => ({ frame, ...known[frame]?.axes }) as { frame: number } & Record<string, number>);
+  const values = (axis: string) => [...new Set(axes.map((each) => each[axis] ?? 0))].toSorted((a, b) => a - b);
+  const [c, z, t] = [values('C'), values('Z'), values('T')];
+  const others = Object.keys(Object.assign({}, ...axes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
+  const places = new Set(axes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
+  const isGrid = places.size === wanted.length && c.length * z.length * t.length === wanted.length;
+  if (!isGrid || others.some((name) => values(name).length > 1)) {
+    return { frames: [...wanted], lengths: { c: wanted.length, z: 1, t: 1 } };
+  }
+  const place = (each: Record<string, number>) =>
+    (t.indexOf(each.T ?? 0) * z.length + z.indexOf(each.Z ?? 0)) * c.length + c.indexOf(each.C ?? 0);
+  const frames = axes.toSorted((one, other) => place(one) - place(other)).map(({ frame }) => frame);
+  return { frames, lengths: { c: c.length, z: z.length, t: t.length } };
+}
+
+/** The OME-XML of a TIFF with the samples of a region, a directory for each frame. @param region in pixels of full resolution */
+export function describeRegion(
+  metadata: ImageMetadata,
+  { frames, lengths }: PlaneOrder,
+  { region, output }: { region: Size & { left: number; top: number }; output: Size },
+): string {
+  const { dtype, bandCount, mmX, mmY, sampleBits, frames: axes = [] } = metadata;
+  const wire = wireMetadata(metadata);
+  const size = (axis: string, mm: number | null, scale: number) =>
+    mm === null ? '' : ` PhysicalSize${axis}="${mm * 1000 * scale}"`;
+  const channels = Array.from({ length: lengths.c }, (_, index) => {
+    const frame = frames[index]!;
+    const { Channel: name, ChannelColor: color }: Record<string, unknown> = wire.frames?.[frame] ?? {};
+    // Frames that are no grid are told apart by their axes.
+    const place = Object.entries(axes[frame]?.axes ?? {}).map(([axis, value]) => `${axis}${value}`);
+    const text = typeof name === 'string' ? name : lengths.c === 1 ? '' : place.join(' ');
+    const attributes = (text && ` Name="${escapeXml(text)}"`) + (typeof color === 'string' ? omeColor(color) : '');
+    return `<Channel ID="Channel:0:${index}" SamplesPerPixel="${bandCount}"${attributes}/>`;
+  });
+  const planes = frames.map((_, index) => {
+    const [c, z, t] = [index % lengths.c, Math.floor(index / lengths.c) % lengths.z, Math.floor(index / lengths.c / lengths.z)];
+    return `<TiffData FirstC="${c * bandCount}" FirstZ="${z}" FirstT="${t}" IFD="${index}" PlaneCount="1"/>`;
+  });
+  const { left, top, width, height } = region;
+  const text = `Left ${left}, top ${top}, width ${width}, height ${height} in pixels of full resolution; frames ${frames.join(', ')}.`;
+  return omeDocument(
+    `<Image ID="Image:0" Name="Region ${left}, ${top}"><Description>${text}</Description>` +
+      `<Pixels ID="Pixels:0" DimensionOrder="XYCZT" Type="${omePixelType(dtype)}" BigEndian="false" Interleaved="${bandCount > 1}" ` +
+      `${sampleBits === undefined ? '' : `SignificantBits="${sampleBits}" `}` +
+      `SizeX="${output.width}" SizeY="${output.height}" SizeZ="${lengths.z}" SizeC="${lengths.c * bandCount}" SizeT="${lengths.t}"` +
+      `${size('X', mmX, width / output.width)}${size('Y', mmY, height / output.height)}>${channels.join('')}${planes.join('')}` +
+      '</Pixels></Image>',
+  );
+}
+
+/** A color as OME-XML has it: red, green, blue and alpha in a signed number of 32 bits. */
+function omeColor(color: string): string {
+  const found = /^#([0-9a-f]{6})$/i.exec(color);
+  return found ? ` Color="${(Number.parseInt(`${found[1]}ff`, 16) | 0).toString()}"` : '';
+}

@@ -1,0 +1,40 @@
+import { sameSize, type Box, type Window } from '../geometry.js';
+import type { ImageMetadata } from '../tile-source.js';
+import type { Raster } from '../raster.js';
+import type { LevelBox } from './compose.js';
+import { resizeNearest } from './pixels.js';
+import type { Appearance, Renderer } from './renderer.js';
+import { planScaling, type Scaling } from './scale.js';
+
+/** The part of a level to draw. */
+export interface Drawing {
+  level: number;
+  frame: number;
+  appearance: Appearance;
+  scaling: Scaling;
+}
+
+/** The rectangle that is read for a drawing. */
+export function placed({ level, frame, scaling: { box, kernel } }: Omit<Drawing, 'appearance'>): LevelBox {
+  return { level, frame, box, ...(kernel === 'nearest' && { nearest: true }) };
+}
+
+/** How a block of a scaled region is read and scaled. */
+export function blockOf(metadata: ImageMetadata, { level, scaling }: Pick<Drawing, 'level' | 'scaling'>, block: Box): Scaling {
+  const { box, window, output, kernel } = scaling;
+  const [x, y] = [window.width / output.width, window.height / output.height];
+  const part: Window = {
+    left: box.left + window.left + block.left * x,
+    top: box.top + window.top + block.top * y,
+    width: block.width * x,
+    height: block.height * y,
+  };
+  return planScaling(metadata, level, part, { output: block, kernel, isPart: x !== 1 || y !== 1 });
+}
+
+/** A block of a region with the samples of the source, each pixel the nearest one. */
+export async function pickedSamples(renderer: Renderer, drawing: Drawing, block: Box, signal?: AbortSignal): Promise<Raster> {
+  const scaling = blockOf(renderer.metadata, drawing, block);
+  const samples = await renderer.samples(placed({ ...drawing, scaling }), drawing.appearance, signal);
+  return sameSize(samples, block) ? samples : resizeNearest(samples, block, scaling.window);
+}

@@ -1,0 +1,140 @@
+import { BadValueError, TileSourceError } from '../../errors.js';
+import { PyramidWriter } from '../pyramid/blocks.js';
+import { tagOf, type DirectoryPlan, type TiffContainer } from '../pyramid/container.js';
+import { packingTags, packTile, type TilePacking } from '../pyramid/tiles.js';
+import { pictureDefaults } from '../picture-parameters.js';
+import { sampleBytes } from '../raster.js';
+import type { EncodedPicture, LargeImageOptions, RegionRequest, StreamedPicture } from '../requests.js';
+import { parseEncoding } from './encode.js';
+import { describeRegion, planeOrder } from './ome-description.js';
+import { pickedSamples } from './picked-samples.js';
+import { asStored, type Renderer } from './renderer.js';
+import { planScaling, windowAtLevel } from './scale.js';
+import { blockSide, streamTiff, tileSide } from './tiled-tiff.js';
+
+/** Maximum number of bytes of the samples of one request, and of frames. */
+const maxBytes = 2 ** 32;
+const maxFrames = 16_384;
+
+/** Maximum number of pixels of a reduced region whose samples are picked at full resolution. */
+const pickedPixels = 2 ** 24;
+
+/** The encoding of {@link rawRegion} in requests. */
+export const rawEncoding = 'OMETIFF';
+
+/**
+ * The samples of a region as stored in the file, without colors, color correction and holes: an OME-TIFF with a directory for each frame.
+ * If the region is scaled, each pixel is the nearest one.
+ *
+ * @throws BadValueError for requests that would change samples, or that are too large; CorruptTileError for a corrupt tile.
+ */
+export async function rawRegion(
+  renderer: Renderer,
+  request: RegionRequest,
+  { temporaryDirectory }: LargeImageOptions,
+): Promise<EncodedPicture | StreamedPicture> {
+  const { signal, frame = pictureDefaults.frame } = request;
+  const packing = packingOf(request);
+  const frames = framesOf(renderer, frame, request.frameList);
+  const plan = renderer.plan(request);
+  if (plan === null) return { kind: 'bytes', bytes: new Uint8Array(0), type: 'image/tiff' };
+  const { metadata } = renderer;
+  const { base, output } = plan;
+  const { bandCount: bands, dtype } = metadata;
+  const bytes = output.width * output.height * bands * sampleBytes(dtype) * frames.length;
+  if (bytes > maxBytes) {
+    throw new BadValueError(
+      `The samples of ${output.width} x ${output.height} pixels in ${frames.length} frames have ${bytes} bytes; ` +
+        `at most ${maxBytes} are allowed. Choose a smaller region or fewer frames, or convert the image.`,
+    );
+  }
+  const isFinest = base.width * base.height <= pickedPixels;
+  const level = isFinest ? metadata.levels - 1 : plan.level;
+  const window = windowAtLevel(metadata, base, level);
+  const scaling = planScaling(metadata, level, window, { output, kernel: 'nearest' });
+  const order = planeOrder(metadata, frames);
+  const perCm = {
+    x: metadata.mmX && (10 * output.width) / base.width / metadata.mmX,
+    y: metadata.mmY && (10 * output.height) / base.height / metadata.mmY,
+  };
+  const described = packingTags({ bands, dtype }, packing);
+
+  const writeFrame = async (container: TiffContainer, number: number, index: number): Promise<DirectoryPlan> => {
+    const drawing = { level, frame: number, appearance: asStored, scaling };
+    const image = {
+      ...output,
+      bands,
+      dtype,
+      read: (box: Parameters<typeof pickedSamples>[2]) => pickedSamples(renderer, drawing, box, signal),
+    };
+    const writer = new PyramidWriter(container, image, {
+      tileSide,
+      blockSide,
+      nearest: true,
+      encode: (tile) => packTile(tile, packing),
+      signal,
+    });
+    const levels = (await writer.write()).map((each, reduced): DirectoryPlan => {
+      const scale = 2 ** reduced;
+      const resolution =
+        perCm.x && perCm.y
+          ? [tagOf.rational(282, perCm.x / scale), tagOf.rational(283, perCm.y / scale), tagOf.short(296, 3)]
+          : [];
+      return { ...each, tags: [...each.tags, ...described, ...resolution] };
+    });
+    const profile = renderer.profileFor(number, { style: null, correct: true });
+    const own = [
+      ...(profile === null ? [] : [tagOf.bytes(34_675, profile)]),
+      ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region: base, output }))] : []),
+    ];
+    return { ...levels[0]!, tags: [...levels[0]!.tags, ...own], sub: levels.slice(1) };
+  };
+  return streamTiff(
+    async (container) => {
+      const directories: DirectoryPlan[] = [];
+      for (const [index, number] of order.frames.entries()) directories.push(await writeFrame(container, number, index));
+      return container.finish(directories, { big: 'when needed' });
+    },
+    temporaryDirectory === undefined ? {} : { directory: temporaryDirectory },
+  );
+}
+
+/** @throws BadValueError for parameters that would change samples. */
+function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking {
+  if (style !== undefined && style !== '') {
+    throw new BadValueError(`A style changes samples, so it cannot be combined with encoding=${rawEncoding}.`);
+  }
+  if (fill !== undefined && fill.toLowerCase() !== 'none') {
+    throw new BadValueError(`fill adds pixels, so it cannot be combined with encoding=${rawEncoding}.`);
+  }
+  // Every reader of TIFF reads deflate.
+  const { compression } = parseEncoding({ encoding: 'TILED', tiffCompression: tiffCompression || 'deflate' });
+  if (compression === 'jpeg' || compression === 'webp') {
+    throw new BadValueError(
+      `Invalid tiffCompression '${compression}': ${rawEncoding} keeps samples, with none, lzw, deflate, packbits or zstd.`,
+    );
+  }
+  return { compression, quality: 0, halfColor: false, predictor: true, level: null };
+}
+
+/** The frames of a request: those in its list, or the channels of its frame. @throws BadValueError, TileSourceError */
+function framesOf(renderer: Renderer, frame: number, list: readonly number[] | undefined): number[] {
+  renderer.checkFrame(frame);
+  const { frames: known = [] } = renderer.metadata;
+  if (list !== undefined && list.length > 0) {
+    if (list.length > maxFrames)
+      throw new BadValueError(`frameList has ${list.length} entries; at most ${maxFrames} are allowed.`);
+    for (const number of list) renderer.checkFrame(number);
+    return [...new Set(list)];
+  }
+  const { C: _channel, ...place } = known[frame]?.axes ?? {};
+  const names = Object.keys(place);
+  const channels = known.flatMap(({ axes }, number) => {
+    const isThere = names.every((name) => axes[name] === place[name]);
+    return isThere && Object.keys(axes).every((name) => name === 'C' || place[name] !== undefined) ? [number] : [];
+  });
+  if (channels.length > maxFrames) {
+    throw new TileSourceError(`The image has ${channels.length} channels; choose at most ${maxFrames} of them with frameList.`);
+  }
+  return channels.length > 0 ? channels : [frame];
+}
