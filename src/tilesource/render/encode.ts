@@ -82,7 +82,7 @@ export function parseEncoding(request: EncodingRequest): EncodingOptions {
   const encoding = encodings.find((name) => name === wanted);
   if (encoding === undefined) {
     const hint = wanted.startsWith('pickle')
-      ? ': serialized objects are not supported; use TILED or OMETIFF to get samples'
+      ? ': serialized objects are not supported; use TILED to get samples'
       : wanted === 'OMETIFF'
         ? ': for regions only'
         : '';
