@@ -65,6 +65,7 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'DELETE /annotation/item/:id': { kind: 'annotationClear', scope: 'core.data.write' },
   'GET /annotation/folder/:id': everybody,
   'GET /annotation/folder/:id/present': everybody,
+  'GET /annotation/folder/:id/table/summary': { kind: 'read', scope: 'core.data.read' },
   'GET /annotation/folder/:id/create': { kind: 'userRead', scope: 'core.data.read' },
   'PUT /annotation/folder/:id/access': { kind: 'user', scope: 'core.data.own', sending: access },
   'DELETE /annotation/folder/:id': { kind: 'user', scope: 'core.data.write' },

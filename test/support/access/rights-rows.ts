@@ -367,6 +367,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /annotation/folder/:id/present': open(),
   'PUT /annotation/folder/:id/access': open({ sending: listOf, params: ({ bare }) => ({ id: bare }) }),
   'DELETE /annotation/folder/:id': open({ params: ({ bare }) => ({ id: bare }) }),
+  'GET /annotation/folder/:id/table/summary': read('folder'),
   'GET /annotation/folder/:id/create': read('folder'),
 };
 

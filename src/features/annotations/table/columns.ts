@@ -86,6 +86,13 @@ export class ColumnNames {
     throw new BadParameterError(`The column ${JSON.stringify(name)} does not hold numbers.`);
   }
 
+  /** @throws BadParameterError also for numbers and ids, which are not categories. */
+  findCategories(name: string): TableColumn {
+    const column = this.find(name);
+    if (column.type === 'text' || column.type === 'boolean') return column;
+    throw new BadParameterError(`The column ${JSON.stringify(name)} does not hold categories.`);
+  }
+
   /** The columns of a list of names. @throws BadParameterError for one that is not a list of names of columns. */
   findAll(names: readonly unknown[]): TableColumn[] {
     return names.map((name) => {

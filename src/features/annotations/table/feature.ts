@@ -4,6 +4,7 @@ import type { Items } from '../../items/items.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { TableBlocks, tableThreads } from './blocks.js';
 import { TableFiles } from './files.js';
+import { folderSummary } from './folder-summary.routes.js';
 import { annotationTableRoutes } from './table.routes.js';
 import { Tables } from './tables.js';
 
@@ -15,6 +16,9 @@ export const tableFeature: Feature<{ items: Items; annotations: AnnotationServic
     const blocks = new TableBlocks(annotations.store, threads);
     const tables = new Tables(threads);
     const files = new TableFiles(threads);
-    return { offers: null, routes: bindRoutes(annotationTableRoutes, { annotations, items, blocks, tables, files }) };
+    return {
+      offers: null,
+      routes: bindRoutes([...annotationTableRoutes, folderSummary], { annotations, items, blocks, tables, files }),
+    };
   },
 };

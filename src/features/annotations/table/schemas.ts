@@ -82,6 +82,26 @@ const columnSummary = objectOf({
   max: orNull(anyNumber),
 });
 
+/** Sums of columns of the images of a folder. */
+export const folderSummarySchema = component(
+  'FolderTableSummary',
+  objectOf({
+    total: { ...anyInteger, description: 'Number of images with annotations that you can read.' },
+    offset: anyInteger,
+    by: orNull(anyText),
+    images: listOf(
+      objectOf({
+        itemId: anyText,
+        name: anyText,
+        annotations: { ...anyInteger, description: 'Number of annotations that were summed up together.' },
+        isCut: { ...truth, description: 'Whether the image has more annotations.' },
+        count: { ...anyInteger, description: 'Number of elements that the filter takes.' },
+        categories: listOf(objectOf({ value: cell, count: anyInteger, columns: mapOf(columnSummary) })),
+      }),
+    ),
+  }),
+);
+
 /** Sums of columns, by category. */
 export const summarySchema = component(
   'AnnotationTableSummary',

@@ -23,7 +23,7 @@ import type { Axis } from './statistics.js';
 import { limitsOf, type TableQuestion, type Tables } from './tables.js';
 
 /** The context of the routes of tables. */
-interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
+export interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
   blocks: TableBlocks;
   tables: Tables;
   files: TableFiles;
@@ -104,10 +104,6 @@ function columnsOf(names: ColumnNames, listed: readonly unknown[] | undefined): 
   return listed === undefined ? [...names.columns] : names.findAll(listed);
 }
 
-function columnOrNull(names: ColumnNames, name: string | undefined): TableColumn | null {
-  return name === undefined ? null : names.find(name);
-}
-
 const describe = defineRoute({
   ...reading,
   method: 'get',
@@ -177,8 +173,7 @@ const histogram = defineRoute({
       const { bins = 50, ybins = bins } = query;
       const x = axisOf(table, query.x, { bins, low: query.low, high: query.high });
       const y = query.y === undefined ? null : axisOf(table, query.y, { bins: ybins, low: query.ylow, high: query.yhigh });
-      const by = columnOrNull(table.names, query.by);
-      requireCategories(by);
+      const by = query.by === undefined ? null : table.names.findCategories(query.by);
       const all = bins * (y === null ? 1 : ybins);
       const most = by === null ? maxBins : maxBinsOfCategory;
       if (all > most)
@@ -191,12 +186,6 @@ const histogram = defineRoute({
       return { x: shownAxis(x), y: y === null ? null : shownAxis(y), by: by?.name ?? null, categories: shown };
     }),
 });
-
-/** Numbers and ids are not categories. */
-function requireCategories(by: TableColumn | null): void {
-  if (by === null || by.type === 'text' || by.type === 'boolean') return;
-  throw new BadParameterError(`The column ${JSON.stringify(by.name)} does not hold categories.`);
-}
 
 function shownAxis({ column, low, high, bins }: Axis): object {
   return { column: column.name, low, high, bins };
@@ -242,8 +231,7 @@ const summary = defineRoute({
     answer('table/summary', input, context, async (table) => {
       const { query, signal } = input;
       const columns = summedColumns(table.names, query.columns);
-      const by = columnOrNull(table.names, query.by);
-      requireCategories(by);
+      const by = query.by === undefined ? null : table.names.findCategories(query.by);
       const categories = await context.tables.summarize(question(table, query.filter, signal), columns, by);
       return { by: by?.name ?? null, categories };
     }),

@@ -138,29 +138,14 @@ export class Tables {
   }
 
   /** Sums up columns, by category. */
-  async summarize(
-    question: TableQuestion,
-    columns: readonly TableColumn[],
-    by: TableColumn | null,
-  ): Promise<{ value: Cell; count: number; columns: Record<string, ColumnSummary> }[]> {
+  async summarize(question: TableQuestion, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategorySummary[]> {
+    return summaries(await this.moments(question, columns, by), columns);
+  }
+
+  /** Sums up columns, by category, so that the results for several tables can be merged. */
+  async moments(question: TableQuestion, columns: readonly TableColumn[], by: TableColumn | null): Promise<CategoryMoments[]> {
     const { results } = await this.#each('summarize', question, [...columns, ...(by === null ? [] : [by])], { columns, by });
-    const merged = new Map<Cell, CategoryMoments>();
-    for (const part of results.flat()) {
-      const into = merged.get(part.value);
-      if (into === undefined) merged.set(part.value, part);
-      else {
-        into.count += part.count;
-        into.columns = into.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
-      }
-    }
-    requireFew(merged.size, by);
-    return [...merged.values()]
-      .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))
-      .map(({ value, count, columns: all }) => ({
-        value,
-        count,
-        columns: Object.fromEntries(all.map((moments, i) => [columns[i]!.name, summaryOf(moments)])),
-      }));
+    return mergeCategories(results.flat(), by);
   }
 
   /** The ids of elements, at most so many: texts that joined by commas are the entries of a JSON list. */
@@ -176,6 +161,39 @@ export class Tables {
     }
     return { count: results.reduce((sum, { count }) => sum + count, 0), texts };
   }
+}
+
+/** The elements of a category, summed up. */
+export interface CategorySummary {
+  value: Cell;
+  count: number;
+  columns: Record<string, ColumnSummary>;
+}
+
+/** Merges the results of several blocks or tables. @throws BadParameterError for too many categories. */
+export function mergeCategories(parts: readonly CategoryMoments[], by: TableColumn | null): CategoryMoments[] {
+  const merged = new Map<Cell, CategoryMoments>();
+  for (const part of parts) {
+    const into = merged.get(part.value);
+    if (into === undefined) merged.set(part.value, part);
+    else {
+      into.count += part.count;
+      into.columns = into.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
+    }
+  }
+  requireFew(merged.size, by);
+  return [...merged.values()];
+}
+
+/** What clients see of categories, the most frequent first. */
+export function summaries(categories: CategoryMoments[], columns: readonly TableColumn[]): CategorySummary[] {
+  return categories
+    .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))
+    .map(({ value, count, columns: all }) => ({
+      value,
+      count,
+      columns: Object.fromEntries(all.map((moments, i) => [columns[i]!.name, summaryOf(moments)])),
+    }));
 }
 
 /** A page of rows. */

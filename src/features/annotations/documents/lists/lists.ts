@@ -143,6 +143,21 @@ export class AnnotationLists {
     return { items, total };
   }
 
+  /** Ids of the items of a folder with active annotations that the caller may read, in ascending order. */
+  async imagesIn({ folderId, recurse, caller }: FolderSearch): Promise<string[]> {
+    const { model, permissions, records } = this.options;
+    const permitted = await permissions.permitted(caller, 0);
+    const filter = await this.access.filter(caller, 'item', 0);
+    const found: string[] = [];
+    for await (const itemIds of records.itemIdsIn(folderId, { recurse })) {
+      const counts = await model.countByItem({ ...permitted, itemIds });
+      for (const part of batches([...counts.keys()])) {
+        for (const { id } of await records.findItems(part, filter)) found.push(id);
+      }
+    }
+    return found.sort();
+  }
+
   /** The conditions of a folder's list as plain data, which can be stored and evaluated again later. */
   async selectionOf({ folderId, recurse, caller }: FolderSearch) {
     return { folderId, recurse, ...(await this.options.permissions.permitted(caller, 2, { byListOnly: true })) };

@@ -1,0 +1,63 @@
+import { BadParameterError } from '../../../errors.js';
+import { boolean, integer, json, text, withDefault } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { routeDefiner } from '../../../http/route.js';
+import { scopes } from '../../../http/scopes.js';
+import { folderPath } from '../parameters.js';
+import { privately } from '../views.js';
+import { FolderSummaries } from './folder-summary.js';
+import { folderSummarySchema } from './schemas.js';
+import type { TableContext } from './table.routes.js';
+
+const defineRoute = routeDefiner<TableContext>();
+
+/** Most images of an answer, and most columns. */
+const maxImages = 100;
+const maxColumns = 50;
+
+function columnsOf(listed: readonly unknown[] | undefined): string[] {
+  const names = listed ?? ['area', 'length'];
+  if (names.length > maxColumns) throw new BadParameterError(`columns must have at most ${maxColumns} names.`);
+  return names.map((name) => {
+    if (typeof name === 'string') return name;
+    throw new BadParameterError('columns must be a list of names of columns.');
+  });
+}
+
+/** The route that sums up the images of a folder. */
+export const folderSummary = defineRoute({
+  method: 'get',
+  path: '/annotation/folder/:id/table/summary',
+  summary: 'Get counts, means and standard deviations of columns for each image of a folder, by category.',
+  description:
+    'A page of the images that have annotations which you can read, in the order of their ids. All annotations of an image are summed up together. A column that an annotation lacks has no values there.',
+  access: 'public',
+  scope: scopes.read,
+  params: folderPath,
+  query: {
+    recurse: withDefault(boolean({ description: 'Whether to include the folders below.' }), false),
+    filter: json({ kind: 'object', description: 'Elements to take, as a condition. Default: all.' }),
+    columns: json({
+      kind: 'array',
+      description: `Columns of numbers, as a JSON list, up to ${maxColumns}. Default: area and length.`,
+    }),
+    by: text({ description: 'Column whose values are summed up separately, such as `group`.' }),
+    limit: integer({ minimum: 0, maximum: maxImages, description: 'Most images. Default: 20.' }),
+    offset: integer({ minimum: 0, description: 'Images to skip. Default: 0.' }),
+  },
+  returns: { schema: folderSummarySchema },
+  errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'not-implemented', 'unavailable', 'busy'],
+  authorize: ({ params, caller }, { items }) => items.loadFolder(params.id, 0, caller),
+  async handle({ granted: folder, query, caller, signal }, { annotations, items, blocks, tables }) {
+    const { recurse, filter, by, limit = 20, offset = 0 } = query;
+    const question = { columns: columnsOf(query.columns), by, filter, caller, signal };
+    const found = await annotations.lists.imagesIn({ folderId: folder.id, recurse, caller });
+    const summed = new FolderSummaries(annotations, blocks, tables);
+    const images: object[] = [];
+    for (const itemId of found.slice(offset, offset + limit)) {
+      const { name } = await items.load(itemId, 0, caller);
+      images.push({ itemId, name, ...(await summed.ofImage(itemId, question)) });
+    }
+    return Reply.json({ total: found.length, offset, by: by ?? null, images }, { headers: privately });
+  },
+});

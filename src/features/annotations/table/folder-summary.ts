@@ -1,0 +1,105 @@
+import { callerName } from '../../../core/concurrency/queues.js';
+import type { Caller } from '../../../host.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import type { TableBlocks } from './blocks.js';
+import { ColumnNames, type TableColumn } from './columns.js';
+import { parseFilter } from './filter.js';
+import type { CategoryMoments } from './statistics.js';
+import { mergeCategories, summaries, type CategorySummary, type Tables } from './tables.js';
+
+/** Annotations of one image that are summed up. */
+const maxAnnotations = 100;
+/** How deep a filter is searched for columns. `parseFilter` refuses deeper ones. */
+const maxDepth = 10;
+
+/** What to sum up. */
+export interface SummaryQuestion {
+  columns: readonly string[];
+  by: string | undefined;
+  filter: unknown;
+  caller: Caller | null;
+  signal: AbortSignal;
+}
+
+/** All annotations of one image, summed up. */
+export interface ImageSummary {
+  annotations: number;
+  isCut: boolean;
+  count: number;
+  categories: CategorySummary[];
+}
+
+type Json = Record<string, unknown>;
+
+/** The columns that a condition names, with the type that it needs. */
+function* columnsIn(condition: unknown, depth = maxDepth): Generator<[name: string, type: TableColumn['type']]> {
+  if (typeof condition !== 'object' || condition === null || depth === 0) return;
+  const { column, in: listed, and, or, not } = condition as Json;
+  if (typeof column === 'string') {
+    const first: unknown = Array.isArray(listed) ? listed[0] : undefined;
+    yield [column, typeof first === 'string' ? 'text' : typeof first === 'boolean' ? 'boolean' : 'number'];
+  }
+  for (const parts of [and, or]) {
+    if (Array.isArray(parts)) for (const part of parts as unknown[]) yield* columnsIn(part, depth - 1);
+  }
+  yield* columnsIn(not, depth - 1);
+}
+
+/** The columns of a table, and those that other tables of the question have. Nothing has a value in these. */
+function namesOf(names: ColumnNames, { columns, by, filter }: SummaryQuestion): ColumnNames {
+  const known = new Map(names.columns.map((column) => [column.name, column]));
+  const add = (name: string, type: TableColumn['type']) => {
+    if (!known.has(name)) known.set(name, { name, type, source: name, isMixed: false });
+  };
+  for (const name of columns) add(name, 'number');
+  if (by !== undefined) add(by, 'text');
+  for (const [name, type] of columnsIn(filter)) add(name, type);
+  return new ColumnNames([...known.values()]);
+}
+
+/** Sums up the tables of images, one annotation after the other. */
+export class FolderSummaries {
+  constructor(
+    private readonly annotations: AnnotationServices,
+    private readonly blocks: TableBlocks,
+    private readonly tables: Tables,
+  ) {}
+
+  /** Sums up the annotations of an image that the caller may read. @throws BadParameterError for columns of another type. */
+  async ofImage(itemId: string, question: SummaryQuestion): Promise<ImageSummary> {
+    const { caller, signal, by } = question;
+    const found: CategoryMoments[] = [];
+    let columns: TableColumn[] = [];
+    let annotations = 0;
+    let isCut = false;
+    for await (const annotation of this.annotations.lists.ofItem(itemId, caller)) {
+      signal.throwIfAborted();
+      isCut = annotations === maxAnnotations;
+      if (isCut) break;
+      annotations += 1;
+      const work = () => this.#ofAnnotation(annotation, question);
+      const one = await this.annotations.reading.run(work, { signal, caller: callerName(caller), patient: annotations > 1 });
+      ({ columns } = one);
+      found.push(...one.categories);
+    }
+    const merged = mergeCategories(found, by === undefined ? null : { name: by, type: 'text', source: by, isMixed: false });
+    const count = merged.reduce((sum, each) => sum + each.count, 0);
+    return { annotations, isCut, count, categories: summaries(merged, columns) };
+  }
+
+  async #ofAnnotation({ elements }: AnnotationRecord, question: SummaryQuestion) {
+    const { signal, by } = question;
+    const opened = await this.blocks.open(elements, signal);
+    const names = namesOf(opened.names, question);
+    const columns = question.columns.map((name) => names.findNumbers(name));
+    const filter = parseFilter(question.filter, names);
+    const table = { ...opened, names };
+    const categories = await this.tables.moments(
+      { table, filter, signal },
+      columns,
+      by === undefined ? null : names.findCategories(by),
+    );
+    return { columns, categories };
+  }
+}
