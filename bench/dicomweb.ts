@@ -84,6 +84,7 @@ async function measureSearch(
   const item = await items.findOne({ _id: new mongoose.Types.ObjectId(itemId) });
   const record = await records.findOne({ _id: itemId });
   if (item === null || record === null) throw new Error('The image has no record.');
+  const begun = performance.now();
   // The others share the file of the first one. Searches do not examine files.
   for (let first = 0; first < images; first += atOnce) {
     const ids = Array.from({ length: atOnce }, () => new mongoose.Types.ObjectId());
@@ -104,6 +105,7 @@ async function measureSearch(
       records.insertMany(made),
     ]);
   }
+  console.log(`made ${images} images in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
   const find = () => records.find({ 'keys.PatientID': { $gte: 'P-0000', $lt: 'P-0001' } }, { limit: pageSize }).toArray();
   const search = async (query: string): Promise<number> => {
     const answer = await send('GET', `${url}/api/v1/dicomweb/studies?${query}&limit=${pageSize}`, {}, headers['Girder-Token']);
@@ -155,6 +157,7 @@ async function measureAnnotation(): Promise<void> {
     const path = join(directory, 'polygons.json');
     await writePolygons(path, polygons);
     const created = await call('POST', '/annotation', { itemId }, createReadStream(path));
+    console.log(`made ${polygons} polygons in ${(created.ms / 1000).toFixed(0)} s`);
     const id = /"_id":"([\da-f]{24})"/.exec(created.text)?.[1];
     const study = read<{ studyInstanceUID: string }>(await call('GET', `/item/${itemId}/dicomweb`)).studyInstanceUID;
     type Row = Record<string, { Value: [string] }>;

@@ -101,6 +101,33 @@ describe('DICOMweb', () => {
     }
   });
 
+  it('gives every result once on pages of any size, and says whether there are more', async () => {
+    const others = [];
+    for (const seed of [11, 12, 13]) others.push(await uploadItem(admin, folder, `page ${seed}.tif`, await slide({ seed })));
+    const tags = { studies: '0020000D', series: '0020000E', instances: '00080018' };
+    for (const [level, tag] of Object.entries(tags)) {
+      const all = (await rows(`/${level}`)).map((row) => text(row, tag));
+      expect(all).toHaveLength(level === 'instances' ? 12 : 4);
+      for (const limit of [1, 2, 3]) {
+        const paged: unknown[] = [];
+        for (let offset = 0; offset < all.length; offset += limit) {
+          const page = await get(`/${level}?limit=${limit}&offset=${offset}`, admin, 'application/dicom+json');
+          paged.push(...(page.body as unknown as Row[]).map((row) => text(row, tag)));
+          expect([level, limit, offset, page.headers.has('warning')]).toEqual([
+            level,
+            limit,
+            offset,
+            offset + limit < all.length,
+          ]);
+        }
+        expect(paged).toEqual(all);
+      }
+      expect(await rows(`/${level}?offset=1000000`)).toEqual([]);
+    }
+    expect(await rows('/studies?PatientID=P-17&offset=1')).toEqual([]);
+    for (const id of others) await admin.ok('DELETE', `/item/${id}`);
+  });
+
   it('lists the instances from the finest level to the thumbnail, with what clients need to choose', async () => {
     const shown = instances.map((row) => [
       row['00080008']?.Value?.[2],

@@ -32,11 +32,18 @@ export const transferSyntaxes = {
 const dependent: Readonly<Record<string, string>> = { xs: 'US', ox: 'OW' };
 const numeric: ReadonlySet<string> = new Set(['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD']);
 
+/** The attributes that were looked up, by their keywords. */
+const attributes = new Map<string, { tag: string; vr: string }>();
+
 /** Tag, as eight hexadecimal digits, and value representation of an attribute; `null` for unknown keywords. */
 export function attributeOf(keyword: string): { tag: string; vr: string } | null {
+  const known = attributes.get(keyword);
+  if (known !== undefined) return known;
   const entry = Object.hasOwn(DicomMetaDictionary.nameMap, keyword) ? DicomMetaDictionary.nameMap[keyword] : undefined;
   if (entry === undefined || !/^\([\dA-F]{4},[\dA-F]{4}\)$/i.test(entry.tag)) return null;
-  return { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };
+  const found = { tag: entry.tag.replace(/[(),]/g, '').toUpperCase(), vr: dependent[entry.vr] ?? entry.vr };
+  attributes.set(keyword, found);
+  return found;
 }
 
 /** The same by its tag. */

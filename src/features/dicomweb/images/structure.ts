@@ -113,25 +113,29 @@ export function fixedRange({
 
 /** The series of an image, and the instances of each. Associated images belong to the first. */
 export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
-  const levels = levelInstances(facts);
-  const ofFirst = [...levels, ...associatedInstances(facts)];
-  const shownByOthers = levels.map(({ shown }) => shown);
+  // Searches need the plans of few images, but the number of instances of many.
+  let levels: Plan[] | null = null;
+  const associated = associatedInstances(facts);
+  const shownByAll = shownLevels(facts);
+  const shownByFirst = [...shownByAll, ...associated.map(({ shown }) => shown)];
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
     let made: readonly InstancePlan[] | null = null;
-    const make = () =>
-      (position === 0 ? ofFirst : levels).map((plan, index) => ({
+    const make = () => {
+      levels ??= shownByAll.map((shown) => levelInstance(facts, shown));
+      return [...levels, ...(position === 0 ? associated : [])].map((plan, index) => ({
         ...plan,
         uid: uidOf(base, 'instance', position, plan.ordinal),
         seriesUid: uid,
         number: index + 1,
         position,
       }));
+    };
     return {
       uid,
       number: position + 1,
       label,
-      shown: position === 0 ? ofFirst.map(({ shown }) => shown) : shownByOthers,
+      shown: position === 0 ? shownByFirst : shownByAll,
       get instances() {
         return (made ??= make());
       },
@@ -146,44 +150,52 @@ type Plan = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
 const firstAssociated = 2048;
 const thumbnailNumber = 4095;
 
-function levelInstances(facts: ImageFacts): Plan[] {
-  const paths = opticalPaths(facts).map((_, path) => path);
-  const samples = isColour(facts) ? 3 : 1;
-  // The coarsest level is used as the thumbnail if it is one frame of exactly its size.
-  const isLast = facts.levels > 1 && paths.length === 1;
-  const plans: Plan[] = [];
-  for (let level = facts.levels - 1; level >= (isLast ? 1 : 0); level--) {
-    const { width, height } = levelSize(facts, level);
-    const { columns, rows } = tileGrid(facts, level);
-    const stored = facts.stored[level] ?? null;
-    const shape = {
-      columns: facts.tileWidth,
-      rows: facts.tileHeight,
-      matrixColumns: width,
-      matrixRows: height,
-      tiles: columns * rows,
-      paths,
-      samples,
-    } as const;
-    plans.push({
-      ...shape,
-      ordinal: level,
-      shown: { kind: 'level', level, isThumbnail: false },
-      stored,
-      lossy: stored === null ? lossOf(facts) : lossOfStored(facts, level),
-      syntaxes: syntaxesOf(facts, stored, frameBytes(facts, shape) * columns * rows * paths.length),
-    });
-  }
-  plans.push(thumbnail(facts, isLast ? 0 : -1));
-  return plans;
+type ShownLevel = Extract<Shown, { kind: 'level' }>;
+
+/**
+ * The levels that are instances, from the finest to the thumbnail. The coarsest level is used as the thumbnail if it is one frame of
+ * exactly its size; else the thumbnail is level -1, which is half of the coarsest.
+ */
+function shownLevels(facts: ImageFacts): ShownLevel[] {
+  const isLast = facts.levels > 1 && opticalPaths(facts).length === 1;
+  const coarsest = isLast ? 1 : 0;
+  const shown: ShownLevel[] = [];
+  for (let level = facts.levels - 1; level >= coarsest; level--) shown.push({ kind: 'level', level, isThumbnail: false });
+  return [...shown, { kind: 'level', level: coarsest - 1, isThumbnail: true }];
 }
 
-/** The thumbnail: a level that is one frame. Level -1 is half of the coarsest. */
-function thumbnail(facts: ImageFacts, level: number): Plan {
+function levelInstance(facts: ImageFacts, shown: ShownLevel): Plan {
+  const { level } = shown;
+  if (shown.isThumbnail) return thumbnail(facts, shown);
+  const paths = opticalPaths(facts).map((_, path) => path);
   const { width, height } = levelSize(facts, level);
+  const { columns, rows } = tileGrid(facts, level);
+  const stored = facts.stored[level] ?? null;
+  const shape = {
+    columns: facts.tileWidth,
+    rows: facts.tileHeight,
+    matrixColumns: width,
+    matrixRows: height,
+    tiles: columns * rows,
+    paths,
+    samples: isColour(facts) ? 3 : 1,
+  } as const;
+  return {
+    ...shape,
+    ordinal: level,
+    shown,
+    stored,
+    lossy: stored === null ? lossOf(facts) : lossOfStored(facts, level),
+    syntaxes: syntaxesOf(facts, stored, frameBytes(facts, shape) * columns * rows * paths.length),
+  };
+}
+
+/** The thumbnail: a level that is one frame. */
+function thumbnail(facts: ImageFacts, shown: ShownLevel): Plan {
+  const { width, height } = levelSize(facts, shown.level);
   return {
     ordinal: thumbnailNumber,
-    shown: { kind: 'level', level, isThumbnail: true },
+    shown,
     columns: width,
     rows: height,
     matrixColumns: width,
