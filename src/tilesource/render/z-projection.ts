@@ -13,7 +13,7 @@ import { CorruptTiles, partOfTile, tileKey } from './corrupt-tiles.js';
 import { asStored, type Renderer } from './renderer.js';
 
 /** Maximum number of planes that a projection combines. */
-export const maxProjectedPlanes = 256;
+const maxProjectedPlanes = 256;
 
 /** Planes of a stack that are read at the same time. */
 const planesAtOnce = 4;

@@ -5,12 +5,12 @@ import { describeValue } from '../../../annotation-format/messages.js';
 export type TableKind = 'csv' | 'parquet' | 'arrow';
 
 /** The formats as they are named in messages. */
-export const kindNames = { csv: 'CSV', parquet: 'Parquet', arrow: 'Arrow' } as const;
+const kindNames = { csv: 'CSV', parquet: 'Parquet', arrow: 'Arrow' } as const;
 
 /** Most columns of a table: those of a table of 1000 columns that was made here, and those of shapes. */
 const maxColumns = 1100;
 /** Most rows of a table. */
-export const maxRows = 10_000_000;
+const maxRows = 10_000_000;
 /** Longest name of a column, as in tables that are sent. */
 const maxNameLength = 1100;
 /** Longest text of a cell in UTF-16 units. */

@@ -34,7 +34,7 @@ export interface TableQuestion {
 }
 
 /** Counts, mean and standard deviation of the values of a column. */
-export interface ColumnSummary {
+interface ColumnSummary {
   count: number;
   mean: number | null;
   /** Standard deviation of a sample (divided by n - 1); `null` if there are fewer than two values. */
