@@ -5,6 +5,7 @@ import { required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { chooseForm } from './answers/frame-forms.js';
 import { uidsOf } from './answers/instances.js';
+import { frameName } from './images/image-record.js';
 import { multipart, multipartType, singlePart, type Part } from './answers/multipart.js';
 import { acceptedBy } from './answers/replies.js';
 import { streamOf } from './answers/streamed-file.js';
@@ -41,13 +42,13 @@ const frames = defineRoute({
   returns: { types: ['multipart/related', 'image/jpeg', 'image/jp2', 'image/x-dicom-rle', 'application/octet-stream'] },
   errors: retrieveErrors,
   authorize: mayRetrieve,
-  async handle(asked, { instances, images }) {
+  async handle(asked, { instances }) {
     const [instance] = asked.granted;
     const forms = await instances.forms(instance!, asked);
     const numbers = parseFrames(asked.params.frames, forms.frameCount);
     const form = chooseForm(acceptedBy(asked), forms.frames, numbers.length === 1);
     const uids = uidsOf(instance!);
-    const name = await images.pictureKey(instance!.item, 'dicom', { uid: uids.instance, numbers, ...form });
+    const name = frameName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
     const tag = entityTag(name);
     const headers = cacheHeaders(tag);
     const unchanged = answerConditional(asked.headers, tag, headers);

@@ -9,6 +9,7 @@ import type { Images } from '../../images/images.js';
 import { toJson, transferSyntaxes } from '../format/dataset.js';
 import type { SlideInstance } from '../images/locator.js';
 import type { ImageRecordModel } from '../images/image-record.model.js';
+import { frameName } from '../images/image-record.js';
 import { slideAttributes, slideClass, type SlideDetails } from '../images/slide-dataset.js';
 import { bitsOf, fixedRange, frameBytes, frameSyntaxes, maxNativeBytes, opticalPaths } from '../images/structure.js';
 import { part10 } from './part10.js';
@@ -50,7 +51,7 @@ export class Slides {
   async frame(instance: SlideInstance, number: number, syntax: string, asked: Asked): Promise<Uint8Array> {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
-    const key = await images.pictureKey(item, 'dicom', { uid: plan.uid, number, syntax });
+    const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
     const ranges = await this.#ranges(instance, asked);
     const made = await images.made(
       key,

@@ -1,3 +1,4 @@
+import { rendering } from '../../../tilesource/requests.js';
 import type { DicomFacts, ImageFacts } from './image-facts.js';
 import type { MappedAttribute } from './mapping.js';
 
@@ -25,6 +26,14 @@ export const indexedTags: Readonly<Record<IndexedKey, string>> = {
   ReferringPhysicianName: '00080090',
   PatientBirthDate: '00100030',
 };
+
+/**
+ * Names frames of an image exactly, like the names of other pictures, from a record that is known to be current. It begins with the id
+ * of the file.
+ */
+export function frameName({ state }: Pick<ImageRecord, 'state'>, frames: string): string {
+  return `${state}/dicom/${rendering.version}?${frames}`;
+}
 
 /** The stored data of each image, so that searches need neither items nor files. */
 export interface ImageRecord {
