@@ -6,6 +6,7 @@ export type ErrorType = 'rest' | 'validation' | 'access' | 'internal';
  * 401 (`http/serving/respond.ts`).
  */
 export const errorReplies = {
+  'malformed-request': { status: 400, type: 'rest' },
   'bad-parameter': { status: 400, type: 'rest' },
   'bad-value': { status: 400, type: 'rest' },
   invalid: { status: 400, type: 'validation' },
@@ -19,19 +20,22 @@ export const errorReplies = {
   'not-found': { status: 404, type: 'rest' },
   'not-acceptable': { status: 406, type: 'rest' },
   'tile-outside': { status: 404, type: 'rest' },
+  'request-timeout': { status: 408, type: 'rest' },
   conflict: { status: 409, type: 'rest' },
   'precondition-failed': { status: 412, type: 'rest' },
   'too-large': { status: 413, type: 'rest' },
   'unsupported-encoding': { status: 415, type: 'rest' },
   'unsatisfiable-range': { status: 416, type: 'rest' },
   'too-often': { status: 429, type: 'rest' },
+  'headers-too-large': { status: 431, type: 'rest' },
+  internal: { status: 500, type: 'internal' },
   'not-implemented': { status: 501, type: 'rest' },
   unavailable: { status: 503, type: 'rest' },
   busy: { status: 503, type: 'rest' },
   'storage-full': { status: 507, type: 'rest' },
 } as const satisfies Record<string, { status: number; type: ErrorType }>;
 
-/** Stable names of the errors that this package raises on purpose. */
+/** Stable names of errors: the member `code` of their replies, and the header `Large-Image-Error`. */
 export type ErrorCode = keyof typeof errorReplies;
 
 /** Base of every error raised on purpose: its message is written for the caller and safe to send. */
@@ -53,6 +57,11 @@ export class LargeImageError extends Error {
     this.details = options.details ?? {};
     this.retryAfterSeconds = options.retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(options.retryAfterSeconds));
   }
+}
+
+/** The body of an error reply. Existing clients know `message` and `type`; `code` never changes, while sentences may. */
+export function errorBody({ code, message, details }: Pick<LargeImageError, 'code' | 'message' | 'details'>) {
+  return { message, type: errorReplies[code].type, code, ...details };
 }
 
 /** A request parameter or body that cannot be understood. */
@@ -104,7 +113,7 @@ export class LevelDeniedError extends AccessDeniedError {
     subject: string,
     userId: string | null | undefined,
   ) {
-    super(`${levelNames[level]} access denied for ${subject} (user ${userId ?? 'None'}).`);
+    super(`${levelNames[level]} access denied for ${subject} (user ${userId ?? 'None'}).`, { details: { level } });
   }
 }
 

@@ -46,6 +46,7 @@ export { step } from './core/steps.js';
 export {
   BadParameterError,
   BadValueError,
+  errorBody,
   errorReplies,
   InvalidError,
   LevelDeniedError,

@@ -17,14 +17,19 @@ export interface ApiInfo {
 
 type Json = Record<string, unknown>;
 
-const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type)), 'internal'];
+const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type))];
 
 /** The schema of an error. */
 const errorSchema = component('Error', {
   ...objectOf(
-    { message: { type: 'string', description: 'For people.' }, type: { type: 'string', enum: [...new Set(errorTypes)] } },
+    {
+      message: { type: 'string', description: 'For people.' },
+      type: { type: 'string', enum: errorTypes },
+      code: { type: 'string', enum: Object.keys(errorReplies), description: 'Stable name of the error, for programs.' },
+    },
     {
       field: { type: 'string', description: 'Name of the wrong parameter or member.' },
+      level: { type: 'integer', description: 'With access-denied: the permission that is missing: 0 read, 1 write, 2 admin.' },
       uid: { type: 'string', description: 'Identifies the request in the log of the server.' },
       extra: anyObject,
     },

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { errorReplies, LargeImageError, LevelDeniedError, UnsatisfiableRangeError, type ErrorCode } from '../../errors.js';
+import {
+  errorBody,
+  errorReplies,
+  LargeImageError,
+  LevelDeniedError,
+  UnsatisfiableRangeError,
+  type ErrorCode,
+} from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { requestId } from '../../core/request-id.js';
 import { outageOf } from '../../core/database/outage.js';
@@ -127,12 +134,12 @@ export function errorReply(
   const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
   const retryAfter = error.retryAfterSeconds ?? (status === 503 ? defaultPauseSeconds : null);
   const headers: ReplyHeaders = {
-    // For programs. The message is for people, and the members of the body are those that existing clients know.
+    // For programs that do not read the body, which has the same code.
     'Large-Image-Error': error instanceof LevelDeniedError ? `${error.code}; level=${error.level}` : error.code,
     ...(retryAfter !== null && { 'Retry-After': retryAfter }),
     ...(error instanceof UnsatisfiableRangeError && { 'Content-Range': `bytes */${error.size}` }),
   };
-  return Reply.json({ message: error.message, type: entry.type, ...error.details }, { status, headers });
+  return Reply.json(errorBody(error), { status, headers });
 }
 
 /**
@@ -162,8 +169,8 @@ export async function respondWithError(
     // Requests to routes already have an id, which is used as `uid`.
     const uid = requestId() ?? randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
-    const body = { message: 'An unexpected error occurred on the server.', type: 'internal', uid };
-    reply = Reply.json(body, { status: 500 });
+    const message = 'An unexpected error occurred on the server.';
+    reply = errorReply(new LargeImageError('internal', message, { details: { uid } }), { anonymous: options.anonymous });
   }
   if (response.headersSent) {
     response.destroy();

@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+import { errorBody } from '../../larger-host.js';
 
 /** Time in milliseconds that a client has to receive its last answer. */
 const lastMs = 1000;
@@ -62,9 +63,10 @@ function refuse(reply: ServerResponse): void {
   for (const name of reply.getHeaderNames()) if (/^(content-|etag$|set-cookie$)/.test(name)) reply.removeHeader(name);
   reply.writeHead(503, {
     'Content-Type': 'application/json',
+    'Large-Image-Error': 'unavailable',
     'Cache-Control': 'no-cache',
     'Retry-After': 2,
     Connection: 'close',
   });
-  reply.end(JSON.stringify({ message, type: 'rest' }));
+  reply.end(JSON.stringify(errorBody({ code: 'unavailable', message, details: {} })));
 }

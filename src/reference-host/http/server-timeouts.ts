@@ -1,5 +1,6 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { Socket } from 'node:net';
+import { errorBody, errorReplies } from '../../larger-host.js';
 
 /** How long a server waits for clients, in milliseconds. */
 export interface Patience {
@@ -89,25 +90,33 @@ export function createPatientServer(listener: RequestListener, patience: Partial
   return server;
 }
 
+/** The error that answers a request. */
+interface Refusal {
+  code: 'headers-too-large' | 'request-timeout' | 'malformed-request';
+  message: string;
+}
+
 /** Answers to requests that cannot be read, by the error code of Node's parser. */
-const unreadable: Readonly<Record<string, { status: number; message: string }>> = {
+const unreadable: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: {
-    status: 431,
+    code: 'headers-too-large',
     message: `Address and headers of a request may have ${maxHeadBytes} bytes in total. Send longer values in the body, if the route accepts one.`,
   },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { code: 'request-timeout', message: 'The request did not arrive in time.' },
 };
-const unreadableOtherwise = { status: 400, message: 'This is not a valid HTTP/1.1 request.' };
+const unreadableOtherwise: Refusal = { code: 'malformed-request', message: 'This is not a valid HTTP/1.1 request.' };
 
 /** Answers a request that cannot be read, if no answer has begun on the connection, and closes it. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
   if (socket.writable && !(answering?.headersSent ?? false)) {
-    const { status, message } = unreadable[error.code ?? ''] ?? unreadableOtherwise;
-    const body = JSON.stringify({ message, type: 'rest' });
+    const { code, message } = unreadable[error.code ?? ''] ?? unreadableOtherwise;
+    const { status } = errorReplies[code];
+    const body = JSON.stringify(errorBody({ code, message, details: {} }));
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/json',
+      `Large-Image-Error: ${code}`,
       `Content-Length: ${Buffer.byteLength(body)}`,
       'X-Content-Type-Options: nosniff',
       'Connection: close',

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Types } from 'mongoose';
 import type { WebSocket } from 'ws';
-import { checkedPrefix, toWire } from '../../larger-host.js';
+import { checkedPrefix, errorBody, toWire } from '../../larger-host.js';
 import { verifyToken, userScope } from '../accounts/tokens/tokens.js';
 import type { HostContext } from '../context.js';
 import type { Upgrading } from '../http/upgrades.js';
@@ -49,10 +49,12 @@ export async function notificationSockets(context: HostContext): Promise<Upgradi
 
 /** Says that web sockets need a package. */
 function refuse(socket: Duplex): true {
-  const body = JSON.stringify({ message: `There are no web sockets here: ${notInstalled('ws')}.`, type: 'rest' });
+  const message = `There are no web sockets here: ${notInstalled('ws')}.`;
+  const body = JSON.stringify(errorBody({ code: 'not-implemented', message, details: {} }));
   const head = [
     'HTTP/1.1 501 Not Implemented',
     'Content-Type: application/json',
+    'Large-Image-Error: not-implemented',
     `Content-Length: ${body.length}`,
     'Connection: close',
   ];

@@ -384,11 +384,11 @@ describe('files that are kept for items', () => {
     const [method, name] = route.split(' ') as [string, string];
     const path = `/large_image/${name}`;
     const body = { message: 'Administrator access required.', type: 'access' };
-    expect(await started.anonymous.fails(method, path)).toEqual({ status: 401, ...body });
-    expect(await other.fails(method, path)).toEqual({ status: 403, ...body });
+    expect(await started.anonymous.fails(method, path)).toMatchObject({ status: 401, ...body });
+    expect(await other.fails(method, path)).toMatchObject({ status: 403, ...body });
     const scope = method === 'GET' ? 'core.data.read' : 'core.data.write';
     const others = ['core.data.read', 'core.data.write', 'core.data.own', 'core.user_info.read'].filter((name) => name !== scope);
-    expect(await (await withScopes(others)).fails(method, path)).toEqual({ status: 401, ...body });
+    expect(await (await withScopes(others)).fails(method, path)).toMatchObject({ status: 401, ...body });
     // Whether it is let in; what it asks for may still be refused.
     expect((await (await withScopes([scope])).send(method, path)).status).toBe(method === 'PUT' ? 400 : 200);
   });

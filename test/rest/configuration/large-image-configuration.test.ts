@@ -114,7 +114,7 @@ describe('the configuration file', () => {
   });
 
   it('writes nothing when the text is not valid', async () => {
-    expect(await admin.fails('POST', '/large_image/config/replace', { body: '[a]\nb = c\n' })).toEqual({
+    expect(await admin.fails('POST', '/large_image/config/replace', { body: '[a]\nb = c\n' })).toMatchObject({
       status: 400,
       message: 'Invalid config file',
       type: 'rest',

@@ -181,7 +181,7 @@ describe('settings of the plugin', () => {
     }
     const former = await stored(key);
     for (const [value, message, field = 'value'] of row.refused) {
-      expect(await admin.fails('PUT', '/system/setting', { query: { key, value } }), value).toEqual({
+      expect(await admin.fails('PUT', '/system/setting', { query: { key, value } }), value).toMatchObject({
         status: 400,
         message,
         type: 'validation',

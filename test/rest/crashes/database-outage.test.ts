@@ -62,7 +62,7 @@ describe('while the database is away', () => {
     ];
     // Whoever the token belongs to may be remembered for some seconds; what follows needs the database in any case.
     for (const answer of await Promise.all(requests.map((request) => admin.send(...request)))) {
-      expect(answer.body).toEqual({
+      expect(answer.body).toMatchObject({
         message: 'The database cannot be reached at the moment. Try again later.',
         type: 'rest',
       });

@@ -75,7 +75,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
   it('is reported, and leaves nothing half done', async () => {
     const query = { parentType: 'folder', parentId: folder, name: 'more.tif', size: image.length };
     const refused = await admin.send('POST', '/file', { query, body: image });
-    expect([refused.status, refused.body]).toEqual([507, space]);
+    expect([refused.status, refused.body]).toMatchObject([507, space]);
 
     const replaced = await replace(`[a]\nb = ${JSON.stringify('x'.repeat(20_000))}\n`);
     expect(replaced.status).toBe(507);

@@ -72,7 +72,7 @@ describe('a server in operation', () => {
     await rename(files, `${files}-away`);
     try {
       const answer = await get('/health/ready');
-      expect([answer.status, await answer.json()]).toEqual([
+      expect([answer.status, await answer.json()]).toMatchObject([
         503,
         { type: 'rest', message: 'The data folder cannot be read or written.' },
       ]);

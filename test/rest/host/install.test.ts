@@ -196,7 +196,10 @@ describe('a host without events', () => {
       const file = (await server.Blobs.findById(blob).lean()) as never;
       await host.files.remove(file);
       const gone = await specimens.get(path);
-      expect([gone.status, await gone.json()]).toEqual([400, { message: 'No large image file in this item.', type: 'rest' }]);
+      expect([gone.status, await gone.json()]).toMatchObject([
+        400,
+        { message: 'No large image file in this item.', type: 'rest' },
+      ]);
 
       // An item that is removed is gone at once.
       await server.Specimens.deleteOne({ _id: specimen });

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordedBody } from '../../support/hosts/recorded-body.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
 /** A request to the established implementation, and its answer. */
@@ -59,6 +60,6 @@ describe.skipIf(noExamples !== null)(`recorded answers${noExamples === null ? ''
     else if (name === 'settings.get') {
       const known = body.json as Record<string, unknown>;
       expect(answer.body).toMatchObject(known);
-    } else expect(answer.body).toEqual(body.json);
+    } else expect(recordedBody(answer)).toEqual(body.json);
   });
 });

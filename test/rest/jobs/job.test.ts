@@ -127,9 +127,9 @@ describe('GET /job/:id', () => {
 
   it('names an unknown and a malformed id', async () => {
     const unknown = await call('GET', `/job/${unknownId}`, 'owner');
-    expect(unknown).toEqual({ status: 400, body: { message: `Invalid job id (${unknownId}).`, type: 'rest' } });
+    expect(unknown).toMatchObject({ status: 400, body: { message: `Invalid job id (${unknownId}).`, type: 'rest' } });
     const malformed = await call('GET', '/job/zzz', 'owner');
-    expect(malformed).toEqual({ status: 400, body: { message: 'Invalid ObjectId: zzz', type: 'validation', field: 'id' } });
+    expect(malformed).toMatchObject({ status: 400, body: { message: 'Invalid ObjectId: zzz', type: 'validation', field: 'id' } });
   });
 });
 
@@ -164,7 +164,7 @@ describe('permissions', () => {
     const remove = await call('DELETE', `/job/${job.id}`, 'stranger');
     expect(remove.body.message).toBe(`Admin access denied for job ${job.id} (user ${id}).`);
     const update = await call('PUT', `/job/${job.id}`, 'session');
-    expect(update).toEqual({
+    expect(update).toMatchObject({
       status: 401,
       body: { message: `Invalid token scope, required: jobs.job_${job.id}.`, type: 'access' },
     });
@@ -201,12 +201,12 @@ describe('PUT /job/:id', () => {
     expect((await put('3')).status).toBe(200);
     expect((await put('3')).status).toBe(200);
     const refusal = (message: string) => ({ status: 400, body: { message, type: 'validation', field: 'status' } });
-    expect(await put('99')).toEqual(refusal('Invalid job status 99.'));
-    expect(await put('2')).toEqual(refusal("Invalid state transition to '2', Current state is '3'."));
-    expect(await put('0')).toEqual(refusal("No valid state transition to '0'. Current state is '3'."));
+    expect(await put('99')).toMatchObject(refusal('Invalid job status 99.'));
+    expect(await put('2')).toMatchObject(refusal("Invalid state transition to '2', Current state is '3'."));
+    expect(await put('0')).toMatchObject(refusal("No valid state transition to '0'. Current state is '3'."));
     expect((await put('x')).body.message).toBe('Invalid value for integer parameter status: x.');
     const cancel = await call('PUT', `/job/${job.id}/cancel`, 'owner');
-    expect(cancel).toEqual(refusal("Invalid state transition to '5', Current state is '3'."));
+    expect(cancel).toMatchObject(refusal("Invalid state transition to '5', Current state is '3'."));
   });
 
   it('tells the owner, unless notify is false', async () => {
@@ -274,7 +274,10 @@ describe('lists', () => {
     const children = await call('GET', '/job', 'owner', { parentId: parent.id });
     expect(children.body).toEqual([expect.objectContaining({ _id: child.id, parentId: parent.id })]);
     const missing = await call('GET', '/job', 'owner', { parentId: unknownId });
-    expect(missing).toEqual({ status: 400, body: { message: `No such job: ${unknownId}`, type: 'validation', field: 'id' } });
+    expect(missing).toMatchObject({
+      status: 400,
+      body: { message: `No such job: ${unknownId}`, type: 'validation', field: 'id' },
+    });
   });
 
   it('answer the types and statuses that occur', async () => {
@@ -302,7 +305,7 @@ describe('lists', () => {
     [{ limit: 'x' }, 'Invalid value for integer parameter limit: x.'],
   ])('refuse %j', async (parameters, message) => {
     const answer = await call('GET', '/job', 'owner', parameters as unknown as Record<string, string>);
-    expect(answer).toEqual({ status: 400, body: { message, type: 'rest' } });
+    expect(answer).toMatchObject({ status: 400, body: { message, type: 'rest' } });
   });
 });
 
@@ -310,7 +313,7 @@ describe('POST /job', () => {
   it('needs the scope, which no ordinary session has', async () => {
     const parameters = { title: 'T', type: 't' };
     const refused = await call('POST', '/job', 'admin', parameters);
-    expect(refused).toEqual({
+    expect(refused).toMatchObject({
       status: 403,
       body: { message: 'Invalid token scope, required: jobs.rest.create_job.', type: 'access' },
     });
@@ -339,7 +342,7 @@ describe('POST /job', () => {
     ],
   ])('refuses %j', async (parameters, message) => {
     const answer = await call('POST', '/job', 'creating', parameters as unknown as Record<string, string>);
-    expect(answer).toEqual({ status: 400, body: { message, type: 'rest' } });
+    expect(answer).toMatchObject({ status: 400, body: { message, type: 'rest' } });
   });
 });
 

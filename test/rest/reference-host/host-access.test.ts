@@ -143,7 +143,7 @@ describe('permissions of folders', () => {
     [{ users: { $gt: '' } }, 'Invalid access list'],
   ])('refuse %j', async (access, message) => {
     const { status, body } = await setAccess(home, access);
-    expect([status, body]).toEqual([400, { type: 'validation', field: 'access', message }]);
+    expect([status, body]).toMatchObject([400, { type: 'validation', field: 'access', message }]);
   });
 
   it('hold for folders below that a writer may not see: they are neither given for their name nor removed with the rest', async () => {

@@ -58,7 +58,7 @@ describe('a patient server', () => {
     await closed;
     const [head = '', body = ''] = received().split('\r\n\r\n');
     expect(head).toContain(`HTTP/1.1 ${status} `);
-    expect(JSON.parse(body)).toEqual({ message: expect.stringContaining(reason) as string, type: 'rest' });
+    expect(JSON.parse(body)).toMatchObject({ message: expect.stringContaining(reason) as string, type: 'rest' });
   });
 
   it('says that a request did not come in time', async () => {

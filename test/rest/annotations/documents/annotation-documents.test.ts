@@ -167,12 +167,21 @@ describe('annotation documents', () => {
   it('refuses items that are missing, not named or not for the caller', async () => {
     const send = (who: typeof at.admin, itemId?: string) =>
       who.fails('POST', '/annotation', { query: itemId === undefined ? {} : { itemId }, json: {} });
-    expect(await send(at.admin)).toEqual({ status: 400, message: 'No ID parameter passed: itemId', type: 'rest' });
-    expect(await send(at.admin, 'x')).toEqual({ status: 400, message: 'Invalid ObjectId: x', type: 'validation', field: 'id' });
-    expect(await send(at.admin, unknownId)).toEqual({ status: 400, message: `Invalid item id (${unknownId}).`, type: 'rest' });
+    expect(await send(at.admin)).toMatchObject({ status: 400, message: 'No ID parameter passed: itemId', type: 'rest' });
+    expect(await send(at.admin, 'x')).toMatchObject({
+      status: 400,
+      message: 'Invalid ObjectId: x',
+      type: 'validation',
+      field: 'id',
+    });
+    expect(await send(at.admin, unknownId)).toMatchObject({
+      status: 400,
+      message: `Invalid item id (${unknownId}).`,
+      type: 'rest',
+    });
     expect(await send(at.host.anonymous, at.item)).toMatchObject({ status: 401, message: 'You must be logged in.' });
     const denied = 'Write access and annotation creation access were denied for the item.';
-    expect(await send(at.reader, at.privateItem)).toEqual({ status: 403, message: denied, type: 'rest' });
+    expect(await send(at.reader, at.privateItem)).toMatchObject({ status: 403, message: denied, type: 'rest' });
     expect(await send(at.stranger, at.privateItem)).toMatchObject({
       status: 403,
       message: `Read access denied for folder ${at.privateFolder} (user ${at.stranger.id}).`,
@@ -289,12 +298,12 @@ describe('annotation documents', () => {
   });
 
   it('says 404 for annotations that do not exist, 400 for invalid ids', async () => {
-    expect(await at.admin.fails('GET', `/annotation/${unknownId}`)).toEqual({
+    expect(await at.admin.fails('GET', `/annotation/${unknownId}`)).toMatchObject({
       status: 404,
       message: 'Annotation not found',
       type: 'rest',
     });
-    expect(await at.admin.fails('GET', '/annotation/nosuch')).toEqual({
+    expect(await at.admin.fails('GET', '/annotation/nosuch')).toMatchObject({
       status: 400,
       message: 'Invalid ObjectId: nosuch',
       type: 'validation',
@@ -395,7 +404,7 @@ describe('annotation documents', () => {
     ];
     for (const [json, message] of cases) {
       const { status, body } = await patch(json);
-      expect({ status, ...(body as Json) }, JSON.stringify(json)).toEqual({
+      expect({ status, ...(body as Json) }, JSON.stringify(json)).toMatchObject({
         status: 400,
         type: 'validation',
         message: typeof message === 'string' ? message : expect.stringMatching(message),

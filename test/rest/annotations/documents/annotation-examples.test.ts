@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementsOf, parseCentroids, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
+import { recordedBody } from '../../../support/hosts/recorded-body.js';
 import type { Answer, Client, Sending } from '../../../support/hosts/reference-host.js';
 
 type Json = Record<string, unknown>;
@@ -274,7 +275,7 @@ describe.skipIf(noExamples !== null)(
         expect(records).toEqual(body.records.map(([id, ...numbers]) => [expected(id), ...numbers]));
       } else {
         const difference = differences[example.name];
-        expect(answer.body).toEqual(difference ? difference.instead(body.json as never) : expected(body.json));
+        expect(recordedBody(answer)).toEqual(difference ? difference.instead(body.json as never) : expected(body.json));
       }
     });
   },

@@ -61,7 +61,7 @@ describe('lists, rights and the life of annotations', () => {
       });
     }
     const refused = await find(at.stranger, { itemId: at.privateItem });
-    expect([refused.status, refused.body]).toEqual([
+    expect([refused.status, refused.body]).toMatchObject([
       403,
       { type: 'access', message: `Read access denied for item ${at.privateItem} (user ${at.stranger.id}).` },
     ]);
@@ -342,7 +342,7 @@ describe('lists, rights and the life of annotations', () => {
     });
     expect(await at.writer.ok('PUT', `${path}/access`, { query: { access } })).toEqual({ updated: 1 });
     expect(await at.reader.ok('GET', `/annotation/${secret}`)).toMatchObject({ _accessLevel: 1 });
-    expect(await at.writer.fails('GET', '/annotation/folder/nosuch/create')).toEqual({
+    expect(await at.writer.fails('GET', '/annotation/folder/nosuch/create')).toMatchObject({
       status: 400,
       message: 'Invalid ObjectId: nosuch',
       type: 'validation',

@@ -93,7 +93,11 @@ describe('versions of annotations', () => {
     });
     const message = 'Annotation history version not found.';
     for (const query of [{ version: 123456 }, { version: -1 }]) {
-      expect(await at.admin.fails('PUT', `${path}/history/revert`, { query })).toEqual({ status: 400, message, type: 'rest' });
+      expect(await at.admin.fails('PUT', `${path}/history/revert`, { query })).toMatchObject({
+        status: 400,
+        message,
+        type: 'rest',
+      });
     }
     const single = await at.annotate({ name: 'single' });
     expect(await at.admin.fails('PUT', `/annotation/${single._id}/history/revert`)).toMatchObject({ status: 400, message });
