@@ -42,7 +42,7 @@ export const annotationTexts = {
   import: 'Import',
   imported: (name: string, count: number) => `Imported ${name}: ${count}`,
   importedNone: 'it contains no annotations.',
-  importedNoJson: 'this is not a JSON file. Annotations can be imported from JSON and GeoJSON.',
+  importedNoJson: 'this is not a JSON file. Annotations can be imported from JSON, GeoJSON, GeoParquet and Arrow streams.',
   importedNoUtf8: 'this file is not UTF-8 text. Save it as UTF-8 and import it again.',
   label: 'Label',
   tooManyHidden: 'Too many groups to hide one by one. Hide all, then show those that you need.',

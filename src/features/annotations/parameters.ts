@@ -17,6 +17,9 @@ export const folderPath = { id: required(id({ description: 'The id of the folder
 /** The item of a new annotation. If it is missing, there is a special message. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
+/** The name of an annotation that is made of a table. */
+export const tableName = text({ description: 'Name of the annotation, if the body is a table, which has none.' });
+
 /** @throws BadParameterError if the item is missing. */
 export function requireTarget(itemId: string | undefined): string {
   if (itemId === undefined) throw new BadParameterError('No ID parameter passed: itemId');

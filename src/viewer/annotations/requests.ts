@@ -68,6 +68,19 @@ export async function createAnnotation(
   return asRecord(await request('POST', 'annotation', { query: { itemId }, json }));
 }
 
+/** The media type of a table of shapes by its first bytes; `null`: it is none. */
+export async function tableTypeOf(file: File): Promise<string | null> {
+  const start = new Uint8Array(await file.slice(0, 4).arrayBuffer()).join();
+  if (start === '80,65,82,49') return 'application/vnd.apache.parquet';
+  return start === '255,255,255,255' ? 'application/vnd.apache.arrow.stream' : null;
+}
+
+/** Imports the annotation that is made of a table of shapes, named after its file. */
+export function importTable(itemId: string, file: File, type: string): Promise<number> {
+  const query = { name: file.name.replace(/\.\w+$/, '') };
+  return request('POST', `annotation/item/${itemId}`, { query, text: file, headers: { 'Content-Type': type } });
+}
+
 /** Imports annotations from a file, all or none. @returns their number */
 export async function importAnnotations(itemId: string, file: File): Promise<number> {
   const bytes = new Uint8Array(await file.slice(0, 4096).arrayBuffer());

@@ -14,7 +14,7 @@ import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
 import { isLong, jsonPieces } from '../../../core/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
+import { annotationPath, maxChangeBytes, requireTarget, tableName, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
 import {
   bodyChunks,
@@ -25,7 +25,7 @@ import {
   skippedHeader,
   skippedHeaders,
 } from '../replies.js';
-import { tableKindOf } from '../table-import/table-imports.js';
+import { shapeTableKindOf, shapeTableTypes } from '../table-import/table-imports.js';
 import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
@@ -64,9 +64,9 @@ const create = defineRoute({
     'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored while it arrives, or a table of shapes as GeoParquet or an Arrow stream, by its Content-Type. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
   access: 'user',
   scope: scopes.write,
-  query: { itemId: targetItem },
+  query: { itemId: targetItem, name: tableName },
   body: 'stream',
-  bodyTypes: ['application/vnd.apache.parquet', 'application/vnd.apache.arrow.stream'],
+  bodyTypes: shapeTableTypes,
   accepts: creationSchema,
   returns: { schema: annotationSchema },
   headers: skippedHeaders,
@@ -82,12 +82,15 @@ const create = defineRoute({
     'storage-full',
   ],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
-  async handle({ granted: item, body, caller, headers, signal }, services) {
+  async handle({ granted: item, query, body, caller, headers, signal }, services) {
     const { annotations } = services;
-    const kind = tableKindOf(headers['content-type']);
-    if (kind === 'parquet' || kind === 'arrow') {
+    const kind = shapeTableKindOf(headers['content-type']);
+    if (kind !== null) {
       const admit = () => mayAnnotate(item.id, caller, services);
-      const { annotation, skipped } = await annotations.tableImports.create({ body, kind }, { admit, caller, signal });
+      const { annotation, skipped } = await annotations.tableImports.create(
+        { body, kind, name: query.name },
+        { admit, caller, signal },
+      );
       return replyWithElements(annotations, { annotation, caller, signal }, skippedHeader(skipped));
     }
     const { created, skipped } = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });

@@ -26,7 +26,6 @@ export interface ElementTable {
 
 /** Rows whose texts are put in order together. */
 const rowsAtOnce = 16_384;
-const beginning = '{"elements":[';
 const end = ']}';
 
 const boxTypes: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
@@ -166,8 +165,21 @@ function shapesOf(type: ImportCell, geometry: unknown, row: number, reader: GeoJ
   }
 }
 
-/** Makes an annotation document of a table. @param directory where its file is written. @throws BadParameterError */
-export async function elementRows(table: IncomingTable, directory: string, brand: string): Promise<ElementTable> {
+/** Where and how a table becomes a document. */
+export interface ElementRowsOptions {
+  /** Where the file is written. */
+  directory: string;
+  brand: string;
+  /** Name of the annotation. Default: the one of annotations without a name. */
+  name: string | undefined;
+}
+
+/** Makes an annotation document of a table. @throws BadParameterError */
+export async function elementRows(
+  table: IncomingTable,
+  { directory, brand, name = '' }: ElementRowsOptions,
+): Promise<ElementTable> {
+  const beginning = `{"name":${JSON.stringify(name)},"elements":[`;
   const columns = new ShapeColumns(table);
   const wanted = columns.wanted();
   const slots = new Map(wanted.map((at, slot) => [at, slot]));
@@ -216,7 +228,7 @@ export async function elementRows(table: IncomingTable, directory: string, brand
     throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
   const found = { rows, skipped: rows - shaped };
   if (isSorted) return { file: 'elements', ...found };
-  await sortRows(directory, places, orders);
+  await sortRows(directory, beginning, places, orders);
   return { file: 'sorted', ...found };
 }
 
@@ -232,6 +244,7 @@ function setId(element: Json, id: ImportCell, isFirst: boolean): void {
 /** Writes the elements once more, in the order of numbers. Rows with equal ones stay in their order. */
 async function sortRows(
   directory: string,
+  beginning: string,
   places: Awaited<ReturnType<RowFile['places']>>,
   orders: readonly number[],
 ): Promise<void> {

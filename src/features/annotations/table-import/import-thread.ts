@@ -3,7 +3,7 @@ import { isFullDisk } from '../../../core/full-disk.js';
 import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { openArrow } from './arrow-table.js';
 import { openCsv } from './csv-table.js';
-import { elementRows } from './element-rows.js';
+import { elementRows, type ElementRowsOptions } from './element-rows.js';
 import { readError, type IncomingTable, type TableKind } from './incoming-table.js';
 import { openParquet } from './parquet-table.js';
 import { patchRows } from './patch-rows.js';
@@ -52,8 +52,8 @@ async function withTable<Result>(
 
 const functions = {
   /** See {@link elementRows}. */
-  elementRows: ({ directory, brand, ...input }: TableInput & { directory: string; brand: string }) =>
-    withTable(input, (table) => elementRows(table, directory, brand)),
+  elementRows: ({ options, ...input }: TableInput & { options: ElementRowsOptions }) =>
+    withTable(input, (table) => elementRows(table, options)),
   /** See {@link patchRows}. */
   patchRows: ({ to, ...input }: TableInput & { to: string }) => withTable(input, (table) => patchRows(table, to)),
 };

@@ -47,6 +47,15 @@ export function tableKindOf(contentType: string | undefined): TableKind | null {
   return kinds.get((contentType ?? '').split(';')[0]!.trim().toLowerCase()) ?? null;
 }
 
+/** The format of a table of shapes that a `Content-Type` names, or `null`. */
+export function shapeTableKindOf(contentType: string | undefined): TableKind | null {
+  const kind = tableKindOf(contentType);
+  return kind === 'csv' ? null : kind;
+}
+
+/** Media types of tables of shapes. */
+export const shapeTableTypes = ['application/vnd.apache.parquet', 'application/vnd.apache.arrow.stream'];
+
 /** Options of {@link TableImports}. */
 export interface TableImportsOptions {
   store: ElementStore;
@@ -105,12 +114,13 @@ export class TableImports {
    * @param admit checks after the table was read that the caller may still annotate the item, and gives it.
    */
   async create(
-    { body, kind }: { body: Readable; kind: TableKind },
+    { body, kind, name }: { body: Readable; kind: TableKind; name: string | undefined },
     { admit, caller, signal }: { admit: () => Promise<ItemRecord>; caller: Caller | null; signal: AbortSignal },
   ): Promise<{ annotation: AnnotationRecord; skipped: number }> {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
-      const made = accepted(await this.#threads.run('elementRows', { ...input, directory, brand }, { what, signal }));
+      const options = { directory, brand, name };
+      const made = accepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
       const document = createReadStream(join(directory, made.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
       return { annotation: created[0]!, skipped: made.skipped };

@@ -1,9 +1,9 @@
 import { button, h, messageOf, tell, type Child } from '../../dom.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import { importAnnotations } from '../requests.js';
+import { importAnnotations, importTable, tableTypeOf } from '../requests.js';
 
 /**
- * A button that imports annotations from files: documents of this server, GeoJSON, and files of QuPath. Files can also be dropped on the targets. Each
+ * A button that imports annotations from files: documents of this server, GeoJSON, files of QuPath, and tables of shapes (GeoParquet, Arrow). Files can also be dropped on the targets. Each
  * file is imported completely or not at all.
  */
 export function importControls(options: {
@@ -15,7 +15,13 @@ export function importControls(options: {
   signal: AbortSignal;
 }) {
   const { itemId, targets, say, onImported, signal } = options;
-  const input = h('input', { type: 'file', accept: '.json,.geojson', multiple: true, hidden: true, onchange: taken });
+  const input = h('input', {
+    type: 'file',
+    accept: '.json,.geojson,.parquet,.arrow,.arrows',
+    multiple: true,
+    hidden: true,
+    onchange: taken,
+  });
   const dropped = (event: DragEvent) => {
     event.preventDefault();
     if (event.type === 'drop') void take([...(event.dataTransfer?.files ?? [])]);
@@ -35,7 +41,8 @@ export function importControls(options: {
     const reasons: string[] = [];
     for (const file of files) {
       try {
-        const count = await importAnnotations(itemId, await jsonOf(file));
+        const type = await tableTypeOf(file);
+        const count = await (type === null ? importAnnotations(itemId, await jsonOf(file)) : importTable(itemId, file, type));
         if (count === 0) throw new Error(annotationTexts.importedNone);
         tell(annotationTexts.imported(file.name, count));
       } catch (error) {

@@ -103,6 +103,15 @@ describe('creating an annotation from a table of shapes', () => {
     }
   });
 
+  it('answers with the number of annotations below item, and takes a name', async () => {
+    const headers = { 'Content-Type': parquetType };
+    const sending = { query: { name: 'from "a" table' }, body: geoParquet([point, null]), headers };
+    const made = await at.admin.send('POST', `/annotation/item/${at.item}`, sending);
+    expect([made.body, made.headers.get('large-image-skipped-features')]).toEqual([1, '1']);
+    const named = await at.admin.ok('GET', '/annotation', { query: { itemId: at.item, name: sending.query.name } });
+    expect(named).toHaveLength(1);
+  });
+
   it('orders elements by the column order and keeps ids of elements', async () => {
     const shapes = Array.from({ length: 40 }, (_, i): Geometry => ({ type: 'Point', coordinates: [i, 0] }));
     const orders = shapes.map((_, i) => (i * 7) % 40);
