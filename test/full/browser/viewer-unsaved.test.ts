@@ -187,6 +187,19 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await page.getByRole('status').getByText('Imported wide.json: 1').waitFor();
   });
 
+  it('imports tables of shapes, named after their files', async () => {
+    const made = await annotate(slide, { name: 'Cells', elements: [box(10)] });
+    await open(`item/${slide}`);
+    await row('Cells').waitFor();
+    const input = page.locator('.annotation-panel input[type=file]');
+    const table = await admin.send('GET', `/annotation/${made}/table.parquet`);
+    await input.setInputFiles({ name: 'Shapes again.parquet', mimeType: '', buffer: table.bytes });
+    await page.getByRole('status').getByText('Imported Shapes again.parquet: 1').waitFor();
+    await row('Shapes again').waitFor();
+    await input.setInputFiles({ name: 'Cut.parquet', mimeType: '', buffer: table.bytes.subarray(0, -20) });
+    await page.getByTestId('annotation-message').getByText('Cut.parquet: The Parquet file is incomplete').waitFor();
+  });
+
   it('says that nothing is visible when content is hidden, not that nothing exists', async () => {
     const hidden = await admin.create('/folder', {
       parentType: 'collection',
