@@ -1,6 +1,7 @@
 import decodeIco from 'decode-ico';
 import { TileSourceError } from '../../../errors.js';
 import { priorities, type TileSourceDefinition } from '../../tile-source.js';
+import { isRgbProfile, profilePlace } from '../scanlines/bmp.js';
 import { openDecoded, pngOf, wholeFile } from './decoded.js';
 
 /** Maximum number of pictures in one file. */
@@ -50,6 +51,8 @@ export const icoSource: TileSourceDefinition = {
     if (decoded === undefined) throw new TileSourceError('Corrupt ICO: it holds no picture.');
     const { width, height } = decoded;
     const png = await pngOf({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
-    return openDecoded('ico', { png, icc: null, facts }, options);
+    const place = profilePlace(picture);
+    const icc = place === null ? null : picture.subarray(place.offset, place.offset + place.length);
+    return openDecoded('ico', { png, icc: icc !== null && isRgbProfile(icc) ? icc : null, facts }, options);
   },
 };

@@ -3,8 +3,27 @@ import { bytewise, fielded, fieldOf, indexed, type BitField, type HeaderReader, 
 
 const compressions: Readonly<Record<number, string>> = { 1: 'RLE8', 2: 'RLE4', 4: 'JPEG', 5: 'PNG' };
 
+/** Longest profile that is read. */
+const maxProfileBytes = 4 * 1024 * 1024;
+
+/**
+ * The place of the color profile, in bytes from the start of the header of a bitmap; `null` if it has no embedded profile of RGB. Only
+ * headers of version 5 can have one.
+ */
+export function profilePlace(header: Buffer): { offset: number; length: number } | null {
+  // The letters MBED as a number, lowest byte first.
+  if (header.length < 124 || header.readUInt32LE(0) < 124 || header.toString('latin1', 56, 60) !== 'DEBM') return null;
+  const [offset, length] = [header.readUInt32LE(112), header.readUInt32LE(116)];
+  return length >= 128 && length <= maxProfileBytes ? { offset, length } : null;
+}
+
+/** Whether bytes are a complete profile of RGB. */
+export function isRgbProfile(bytes: Buffer): boolean {
+  return bytes.length >= 128 && bytes.readUInt32BE(0) <= bytes.length && bytes.toString('latin1', 16, 20) === 'RGB ';
+}
+
 /** Reads the header of a BMP file. */
-export const readBmp: HeaderReader = ({ head, size }) => {
+export const readBmp: HeaderReader = async ({ head, size, read }) => {
   if (head.length < 26 || head.toString('latin1', 0, 2) !== 'BM') return null;
   const [start, headerBytes] = [head.readUInt32LE(10), head.readUInt32LE(14)];
   const isOld = headerBytes === 12;
@@ -36,7 +55,10 @@ export const readBmp: HeaderReader = ({ head, size }) => {
     first: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
     step: isUpsideDown ? -rowBytes : rowBytes,
   };
-  return { ...rest, ...offsets, ...colours(head, { bits, compression, headerBytes, start }) };
+  const shown = colours(head, { bits, compression, headerBytes, start });
+  const place = shown.bands >= 3 ? profilePlace(head.subarray(14)) : null;
+  const profile = place === null ? null : await read(14 + place.offset, place.length);
+  return { ...rest, ...offsets, ...shown, ...(profile !== null && isRgbProfile(profile) && { profile }) };
 };
 
 function colours(

@@ -19,6 +19,8 @@ export interface Rows {
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
   /** The unpacked rows, if the file contains them packed: `first` is a position in them. */
   unpacked?: Buffer;
+  /** The ICC profile of the colors. */
+  profile?: Buffer;
   /** Data of the header for the internal metadata. */
   header: Record<string, unknown>;
 }

@@ -98,8 +98,13 @@ class ScanlinesTileSource implements TileSource {
     return { scanlines: { format: this.#rows.format, ...this.#rows.header } };
   }
 
+  iccProfile(): Uint8Array | null {
+    return this.#rows.profile ?? null;
+  }
+
   get retainedBytes(): number {
-    return this.#rows.unpacked?.length ?? 0;
+    const { unpacked, profile } = this.#rows;
+    return (unpacked?.length ?? 0) + (profile?.length ?? 0);
   }
 
   close(): Promise<void> {
