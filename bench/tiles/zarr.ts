@@ -1,7 +1,7 @@
 /** Chunks of OME-Zarr of a synthetic slide, over HTTP with token and access check. docs/benchmarks.md says what the lines mean. */
 import sharp from 'sharp';
 import { chunkBytes } from '../../src/features/zarr/chunk-bytes.js';
-import { zstd } from '../../src/tilesource/pyramid/tiles.js';
+import { zstd } from '../../src/tilesource/codecs/zstd-library.js';
 import { sayHowIdle } from '../support/measure.js';
 import { compare, loop, requests, startClient, type Side } from './measure.js';
 import { slideSize, startSlideHost } from './slide-host.js';

@@ -1,6 +1,6 @@
 import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { codecThreads } from '../../tilesource/codecs/threads/codec-threads.js';
-import { zstd } from '../../tilesource/pyramid/tiles.js';
+import { zstd } from '../../tilesource/codecs/zstd-library.js';
 import { bitsOf, sampleArrays, type Raster } from '../../tilesource/raster.js';
 import { zstdLevel } from './nodes.js';
 

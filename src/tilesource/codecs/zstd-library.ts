@@ -13,3 +13,14 @@ export async function newZstd(): Promise<Pick<typeof Zstd, 'compress' | 'decompr
   await init();
   return { compress, decompress };
 }
+
+let ready: ReturnType<typeof newZstd> | null = null;
+
+/**
+ * The compressor of zstd, which takes bytes and a level. It comes from a library, because neither Node 20 nor the libvips of sharp
+ * writes zstd. It is loaded when first needed.
+ */
+export async function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
+  ready ??= newZstd();
+  return (await ready).compress;
+}

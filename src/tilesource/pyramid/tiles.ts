@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import sharp from 'sharp';
 import { nextSlice } from '../../core/concurrency/slices.js';
-import { newZstd } from '../codecs/zstd-library.js';
+import { zstd } from '../codecs/zstd-library.js';
 import { openPicture } from '../render/encode.js';
 import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
@@ -144,15 +144,4 @@ async function packByLibvips(bytes: Uint8Array, width: number, compression: 'lzw
   const length = values.get(325);
   if (offset === undefined || length === undefined) throw new Error('libvips wrote a TIFF without tiles');
   return tiff.subarray(offset, offset + length);
-}
-
-let zstdReady: Promise<(bytes: Uint8Array, level: number) => Uint8Array> | null = null;
-
-/**
- * The compressor of zstd, which takes bytes and a level. It comes from a library, because neither Node 20 nor the libvips of sharp
- * writes zstd. It is loaded when first needed.
- */
-export function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
-  zstdReady ??= newZstd().then(({ compress }) => compress);
-  return zstdReady;
 }

@@ -89,8 +89,13 @@ export function crop<R extends Raster>(raster: R, size: Size): R {
   const width = Math.min(size.width, raster.width);
   const height = Math.min(size.height, raster.height);
   if (width === raster.width && height === raster.height) return raster;
-  const out = createRaster({ ...raster, width, height });
-  blit(out, raster, { left: 0, top: 0 });
+  return cutOut(raster, { left: 0, top: 0, width, height });
+}
+
+/** A copy of a part of a raster. */
+export function cutOut<R extends Raster>(raster: R, part: Box): R {
+  const out = createRaster({ ...raster, width: part.width, height: part.height });
+  blit(out, raster, { left: 0, top: 0 }, part);
   return { ...raster, ...out };
 }
 

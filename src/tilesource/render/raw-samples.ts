@@ -6,6 +6,7 @@ import { pictureDefaults } from '../picture-parameters.js';
 import { sampleBytes } from '../raster.js';
 import type { EncodedPicture, LargeImageOptions, RegionRequest, StreamedPicture } from '../requests.js';
 import { parseEncoding } from './encode.js';
+import { framesAlong } from './frames-along.js';
 import { describeRegion, planeOrder } from './ome-description.js';
 import { pickedSamples } from './picked-samples.js';
 import { asStored, type Renderer } from './renderer.js';
@@ -35,7 +36,7 @@ export async function rawRegion(
 ): Promise<EncodedPicture | StreamedPicture> {
   const { signal, frame = pictureDefaults.frame } = request;
   const packing = packingOf(request);
-  const frames = framesOf(renderer, frame, request.frameList);
+  const frames = await framesOf(renderer, frame, request.frameList, signal);
   const plan = renderer.plan(request);
   if (plan === null) return { kind: 'bytes', bytes: new Uint8Array(0), type: 'image/tiff' };
   const { metadata } = renderer;
@@ -118,23 +119,22 @@ function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking
 }
 
 /** The frames of a request: those in its list, or the channels of its frame. @throws BadValueError, TileSourceError */
-function framesOf(renderer: Renderer, frame: number, list: readonly number[] | undefined): number[] {
+async function framesOf(
+  renderer: Renderer,
+  frame: number,
+  list: readonly number[] | undefined,
+  signal: AbortSignal | undefined,
+): Promise<number[]> {
   renderer.checkFrame(frame);
-  const { frames: known = [] } = renderer.metadata;
   if (list !== undefined && list.length > 0) {
     if (list.length > maxFrames)
       throw new BadValueError(`frameList has ${list.length} entries; at most ${maxFrames} are allowed.`);
     for (const number of list) renderer.checkFrame(number);
     return [...new Set(list)];
   }
-  const { C: _channel, ...place } = known[frame]?.axes ?? {};
-  const names = Object.keys(place);
-  const channels = known.flatMap(({ axes }, number) => {
-    const isThere = names.every((name) => axes[name] === place[name]);
-    return isThere && Object.keys(axes).every((name) => name === 'C' || place[name] !== undefined) ? [number] : [];
-  });
+  const channels = await framesAlong(renderer.metadata, frame, 'C', signal);
   if (channels.length > maxFrames) {
     throw new TileSourceError(`The image has ${channels.length} channels; choose at most ${maxFrames} of them with frameList.`);
   }
-  return channels.length > 0 ? channels : [frame];
+  return channels.length > 0 ? channels.map((channel) => channel.frame) : [frame];
 }

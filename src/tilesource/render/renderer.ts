@@ -11,9 +11,9 @@ import { planRegion, type RegionPlan, type RegionBounds } from '../region-plan.j
 import { extremeBoxes, measuredBoxes, tileBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
 import { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
-import { blit, isPicture, toPicture, type Picture } from './pixels.js';
+import { blit, cutOut, isPicture, toPicture, type Picture } from './pixels.js';
 import type { Rgba } from '../color.js';
-import { createRaster, type Raster } from '../raster.js';
+import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionOutput } from '../requests.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { SharedWork } from '../process/shared-work.js';
@@ -370,12 +370,7 @@ export class Renderer {
     const raster = await (appearance.style
       ? this.box({ ...where, corrupt }, appearance, signal)
       : this.samples({ ...where, corrupt }, appearance, signal));
-    const parts = corrupt.intactBoxes(where.box).map((box): Raster => {
-      const part = { ...raster, ...createRaster({ ...raster, width: box.width, height: box.height }) };
-      blit(part, raster, { left: 0, top: 0 }, box);
-      return part;
-    });
-    return [...parts, error];
+    return [...corrupt.intactBoxes(where.box).map((box) => cutOut(raster, box)), error];
   }
 
   /** Statistics of a frame that determine ranges of styles; measured once. */

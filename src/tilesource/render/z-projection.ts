@@ -10,6 +10,7 @@ import type { RasterCache, ZRequest } from '../requests.js';
 import type { ImageMetadata, TileAddress, TileOptions, TileSource } from '../tile-source.js';
 import { createRasterCache } from './compose.js';
 import { CorruptTiles, partOfTile, tileKey } from './corrupt-tiles.js';
+import { framesAlong } from './frames-along.js';
 import { asStored, type Renderer } from './renderer.js';
 
 /** Maximum number of planes that a projection combines. */
@@ -20,7 +21,7 @@ const planesAtOnce = 4;
 /** Number of projections of an image that are remembered, and of stacks of each. */
 const keptProjections = 8;
 const keptStacks = 64;
-/** Number of samples, or frames, that are looked at between two checks of the time. */
+/** Number of samples that are looked at between two checks of the time. */
 const runLength = 16_384;
 
 const methods = ['max', 'mean', 'min'] as const;
@@ -145,28 +146,13 @@ class ProjectedStacks implements TileSource {
   async #stackOf(frame: number, signal: AbortSignal | undefined): Promise<readonly number[]> {
     const known = this.#stacks.get(frame);
     if (known !== undefined) return known;
-    const { frames = [] } = this.metadata;
     const { from, to } = this.#projection;
-    const { Z: _z, ...wanted } = frames[frame]?.axes ?? {};
-    const names = Object.keys(wanted);
-    const found: { frame: number; z: number }[] = [];
-    await inRuns(
-      frames.length,
-      runLength,
-      (start, end) => {
-        for (let number = start; number < end; number += 1) {
-          const axes = frames[number]!.axes;
-          const z = axes.Z ?? 0;
-          if (z < from || z > to || !names.every((name) => axes[name] === wanted[name])) continue;
-          if (Object.keys(axes).every((name) => name === 'Z' || wanted[name] !== undefined)) found.push({ frame: number, z });
-        }
-      },
-      signal,
-    );
+    const all = await framesAlong(this.metadata, frame, 'Z', signal);
+    const found = all.filter(({ place }) => place >= from && place <= to);
     if (found.length === 0) {
       throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: frame ${frame} has no planes there.`);
     }
-    const stack = found.toSorted((one, other) => one.z - other.z).map((each) => each.frame);
+    const stack = found.toSorted((one, other) => one.place - other.place).map((each) => each.frame);
     this.#stacks.set(frame, stack);
     return stack;
   }

@@ -3,9 +3,8 @@ import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import { memoryInput } from '../../support/images/memory-input.js';
 import { paint, rasterSource } from '../../support/images/raster-source.js';
-import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
-import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
-import { knownFiles } from '../../support/zarr/known-images.js';
+import type { Client, TestHost } from '../../support/hosts/reference-host.js';
+import { startStackHost } from '../../support/images/stacks.js';
 import type { KnownImage } from '../../support/zarr/served-samples.js';
 
 describe('a region as OME-TIFF', () => {
@@ -16,13 +15,7 @@ describe('a region as OME-TIFF', () => {
   let known: KnownImage;
 
   beforeAll(async () => {
-    started = await startHost({ checksAnswers: true });
-    admin = await started.register('admin');
-    const folder = await newFolder(admin, 'Stacks');
-    const made = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
-    known = made.known;
-    item = await uploadItem(admin, folder, 'stack.ome.tif', made.bytes);
-    plain = await uploadItem(admin, folder, 'plain.tif', await pyramid());
+    ({ started, admin, item, plain, known } = await startStackHost());
   });
   afterAll(() => started?.close());
 

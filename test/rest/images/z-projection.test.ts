@@ -1,8 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
-import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
-import { knownFiles } from '../../support/zarr/known-images.js';
+import type { Client, TestHost } from '../../support/hosts/reference-host.js';
+import { startStackHost } from '../../support/images/stacks.js';
 import type { KnownImage } from '../../support/zarr/served-samples.js';
 
 describe('projections over z', () => {
@@ -13,13 +12,7 @@ describe('projections over z', () => {
   let known: KnownImage;
 
   beforeAll(async () => {
-    started = await startHost({ checksAnswers: true });
-    admin = await started.register('admin');
-    const folder = await newFolder(admin, 'Stacks');
-    const made = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
-    known = made.known;
-    item = await uploadItem(admin, folder, 'stack.ome.tif', made.bytes);
-    plain = await uploadItem(admin, folder, 'plain.tif', await pyramid());
+    ({ started, admin, item, plain, known } = await startStackHost());
   });
   afterAll(() => started?.close());
 

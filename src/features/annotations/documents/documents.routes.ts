@@ -10,22 +10,14 @@ import { answerConditional } from '../../../http/conditional.js';
 import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
+import { createAnnotations, creationRoute } from './creation.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
 import { isLong, jsonPieces } from '../../../core/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, tableName, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
-import {
-  bodyChunks,
-  bodyOrNull,
-  replyEmpty,
-  replyWithElements,
-  replyWithoutElements,
-  skippedHeader,
-  skippedHeaders,
-} from '../replies.js';
-import { shapeTableKindOf, shapeTableTypes } from '../table-import/table-imports.js';
+import { bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
 import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
@@ -57,44 +49,20 @@ const schema = defineRoute({
 });
 
 const create = defineRoute({
-  method: 'post',
+  ...creationRoute,
   path: '/annotation',
   summary: 'Create an annotation on an item.',
   description:
     'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored while it arrives, or a table of shapes as GeoParquet or an Arrow stream, by its Content-Type. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
-  access: 'user',
-  scope: scopes.write,
   query: { itemId: targetItem, name: tableName },
-  body: 'stream',
-  bodyTypes: shapeTableTypes,
   accepts: creationSchema,
   returns: { schema: annotationSchema },
-  headers: skippedHeaders,
-  errors: [
-    'bad-parameter',
-    'bad-value',
-    'invalid',
-    'unknown-id',
-    'access-denied',
-    'forbidden',
-    'too-large',
-    'busy',
-    'storage-full',
-  ],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
   async handle({ granted: item, query, body, caller, headers, signal }, services) {
-    const { annotations } = services;
-    const kind = shapeTableKindOf(headers['content-type']);
-    if (kind !== null) {
-      const admit = () => mayAnnotate(item.id, caller, services);
-      const { annotation, skipped } = await annotations.tableImports.create(
-        { body, kind, name: query.name },
-        { admit, caller, signal },
-      );
-      return replyWithElements(annotations, { annotation, caller, signal }, skippedHeader(skipped));
-    }
-    const { created, skipped } = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });
-    return replyWithElements(annotations, { annotation: created[0]!, caller, signal }, skippedHeader(skipped));
+    const { name } = query;
+    const made = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
+    const answering = { annotation: made.created[0]!, caller, signal };
+    return replyWithElements(services.annotations, answering, skippedHeader(made.skipped));
   },
 });
 

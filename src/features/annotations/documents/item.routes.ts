@@ -4,13 +4,13 @@ import type { AnnotationServices } from '../annotation-services.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
+import { createAnnotations, creationRoute } from './creation.js';
 import { Reply } from '../../../http/reply.js';
 import { mayAnnotate } from '../access/authorize.js';
 import { idSet } from '../../../http/parameters.js';
 import { itemPath, tableName } from '../parameters.js';
 import { annotationListSchema, creationListSchema } from '../schemas.js';
-import { shapeTableKindOf, shapeTableTypes } from '../table-import/table-imports.js';
-import { bodyChunks, skippedHeader, skippedHeaders } from '../replies.js';
+import { skippedHeader } from '../replies.js';
 import { allElements, recordChunks, started, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
@@ -70,41 +70,19 @@ async function tagOfAll({ permissions }: AnnotationServices, listed: AsyncIterab
 }
 
 const create = defineRoute({
-  method: 'post',
+  ...creationRoute,
   path: '/annotation/item/:id',
   summary: 'Create one or many annotations on an item: all or none.',
   description:
     'The body is an annotation document, a record with one in `annotation`, GeoJSON, or a list of these, each a separate annotation; or a table of shapes, as GeoParquet or an Arrow stream.',
-  access: 'user',
-  scope: scopes.write,
   params: itemPath,
   query: { name: tableName },
-  body: 'stream',
-  bodyTypes: shapeTableTypes,
   accepts: creationListSchema,
   returns: { schema: { type: 'integer', description: 'Number of new annotations.' } },
-  headers: skippedHeaders,
-  errors: [
-    'bad-parameter',
-    'bad-value',
-    'invalid',
-    'unknown-id',
-    'access-denied',
-    'forbidden',
-    'too-large',
-    'busy',
-    'storage-full',
-  ],
   authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
   async handle({ granted: item, query, body, caller, headers, signal }, services) {
-    const { annotations } = services;
-    const kind = shapeTableKindOf(headers['content-type']);
-    if (kind !== null) {
-      const admit = () => mayAnnotate(item.id, caller, services);
-      const made = await annotations.tableImports.create({ body, kind, name: query.name }, { admit, caller, signal });
-      return Reply.json(1, { headers: skippedHeader(made.skipped) });
-    }
-    const { created, skipped } = await annotations.lifecycle.create(item, bodyChunks(body), 'list', { caller, signal });
+    const { name } = query;
+    const { created, skipped } = await createAnnotations('list', item, { body, headers, name }, { caller, signal }, services);
     return Reply.json(created.length, { headers: skippedHeader(skipped) });
   },
 });

@@ -7,7 +7,7 @@ import { mayChange } from '../access/authorize.js';
 import { defineRoute } from '../context.js';
 import { annotationPath } from '../parameters.js';
 import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
-import { tableKindOf } from './table-imports.js';
+import { tableKindOf, tableTypes } from './table-imports.js';
 
 /** The answer to changed values. */
 const patchedSchema = component(
@@ -35,7 +35,7 @@ export const patchTable = defineRoute({
     ),
   },
   body: 'stream',
-  bodyTypes: ['text/csv', 'application/vnd.apache.parquet', 'application/vnd.apache.arrow.stream'],
+  bodyTypes: tableTypes,
   returns: { schema: patchedSchema },
   errors: [
     'bad-parameter',
@@ -60,7 +60,7 @@ export const patchTable = defineRoute({
     if (kind === null) {
       throw new LargeImageError(
         'unsupported-encoding',
-        'Send a table with the Content-Type text/csv, application/vnd.apache.parquet or application/vnd.apache.arrow.stream.',
+        `Send a table with the Content-Type ${tableTypes.slice(0, -1).join(', ')} or ${tableTypes.at(-1)}.`,
       );
     }
     const request = { id: params.id, caller, signal, precondition };

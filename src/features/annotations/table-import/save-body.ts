@@ -2,10 +2,9 @@ import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
-import { isFullDisk } from '../../../core/full-disk.js';
 import { bodyChunks } from '../replies.js';
 
-/** Saves a body as a new file. @throws BadParameterError, LargeImageError `too-large`, `storage-full` */
+/** Saves a body as a new file. @throws BadParameterError, LargeImageError `too-large`, errors of the disk */
 export async function saveBody(body: Readable, path: string, maxBytes: number, signal: AbortSignal): Promise<void> {
   let bytes = 0;
   const limited = async function* () {
@@ -20,9 +19,8 @@ export async function saveBody(body: Readable, path: string, maxBytes: number, s
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof LargeImageError) throw cause;
-    const { code, syscall } = cause as { code?: unknown; syscall?: unknown };
-    if (isFullDisk(code))
-      throw new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause });
+    const { syscall } = cause as { syscall?: unknown };
+    // Errors of the disk are answered as everywhere.
     if (syscall === 'write' || syscall === 'open') throw cause;
     throw new BadParameterError('The request body is incomplete.', { cause });
   }

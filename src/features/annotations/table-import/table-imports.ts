@@ -53,8 +53,9 @@ export function shapeTableKindOf(contentType: string | undefined): TableKind | n
   return kind === 'csv' ? null : kind;
 }
 
-/** Media types of tables of shapes. */
-export const shapeTableTypes = ['application/vnd.apache.parquet', 'application/vnd.apache.arrow.stream'];
+/** Media types of all tables, and of those of shapes. */
+export const tableTypes = [...kinds.keys()];
+export const shapeTableTypes = tableTypes.filter((type) => shapeTableKindOf(type) !== null);
 
 /** Options of {@link TableImports}. */
 export interface TableImportsOptions {
@@ -116,14 +117,14 @@ export class TableImports {
   async create(
     { body, kind, name }: { body: Readable; kind: TableKind; name: string | undefined },
     { admit, caller, signal }: { admit: () => Promise<ItemRecord>; caller: Caller | null; signal: AbortSignal },
-  ): Promise<{ annotation: AnnotationRecord; skipped: number }> {
+  ): Promise<{ created: readonly AnnotationRecord[]; skipped: number }> {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
       const options = { directory, brand, name };
       const made = accepted(await this.#threads.run('elementRows', { ...input, options }, { what, signal }));
       const document = createReadStream(join(directory, made.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
-      return { annotation: created[0]!, skipped: made.skipped };
+      return { created, skipped: made.skipped };
     });
   }
 

@@ -13,7 +13,7 @@ const maxAnnotations = 100;
 /** How deep a filter is searched for columns. `parseFilter` refuses deeper ones. */
 const maxDepth = 10;
 
-/** What to sum up. */
+/** A question for sums: the columns of numbers, the column of categories, and the elements that count. */
 export interface SummaryQuestion {
   columns: readonly string[];
   by: string | undefined;

@@ -185,7 +185,7 @@ export function mergeCategories(parts: readonly CategoryMoments[], by: TableColu
   return [...merged.values()];
 }
 
-/** What clients see of categories, the most frequent first. */
+/** Sums of categories as answers have them, the most frequent first. */
 export function summaries(categories: CategoryMoments[], columns: readonly TableColumn[]): CategorySummary[] {
   return categories
     .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))

@@ -52,7 +52,7 @@ export class Slides {
     const { images, queue } = this.parts;
     const { item, plan, record } = instance;
     const key = frameName(record, `${plan.uid}/${number}/${syntax}`);
-    const ranges = await this.#ranges(instance, asked);
+    const ranges = await this.#ranges(instance, asked.signal);
     const made = await images.made(
       key,
       (signal) =>
@@ -85,7 +85,7 @@ export class Slides {
       );
     }
     const waiting = { signal: asked.signal, caller: callerName(asked.caller), patient: true };
-    const ranges = await this.#ranges(instance, asked);
+    const ranges = await this.#ranges(instance, asked.signal);
     return part10({
       classUid: slideClass,
       instanceUid: plan.uid,
@@ -125,14 +125,14 @@ export class Slides {
     return (number) => levels[Math.floor(number / plan.tiles)]!.lengthOf(number % plan.tiles);
   }
 
-  async #details(instance: SlideInstance, syntax: string, asked: Asked): Promise<SlideDetails> {
-    return { profile: await this.profile(instance, asked.signal), ranges: await this.#ranges(instance, asked), syntax };
+  async #details(instance: SlideInstance, syntax: string, { signal }: Asked): Promise<SlideDetails> {
+    return { profile: await this.profile(instance, signal), ranges: await this.#ranges(instance, signal), syntax };
   }
 
   /** For each optical path, the samples that become 0 and 65535; `null` if samples are not scaled. */
   async #ranges(
     { item, record, plan }: Pick<SlideInstance, 'item' | 'record' | 'plan'>,
-    asked: Asked,
+    signal: AbortSignal,
   ): Promise<readonly SampleRange[] | null> {
     if (plan.shown.kind === 'associated') return null;
     const fixed = fixedRange(record.facts);
@@ -140,7 +140,6 @@ export class Slides {
     const paths = opticalPaths(record.facts);
     if (fixed !== 'measured') return paths.map(() => fixed);
     if (record.ranges !== null) return record.ranges;
-    const { signal } = asked;
     const ranges = await this.parts.images.useOpened(item, ({ image }) => measure(image, record.facts, signal), signal);
     record.ranges = ranges;
     await this.parts.model.setRanges(record, ranges);

@@ -43,7 +43,7 @@ export interface SeriesPlan {
   uid: string;
   number: number;
   label: string;
-  /** What the instances show, before they are made. */
+  /** The contents of the instances, which are known before these are made. */
   readonly shown: readonly Shown[];
   /** Made when they are first needed, because an image can have thousands of series. */
   readonly instances: readonly InstancePlan[];

@@ -53,30 +53,18 @@ describe('setting values of elements from a table', () => {
     });
   const stored = async (id: unknown) => elementsOf(await at.admin.ok('GET', `/annotation/${String(id)}`));
 
+  const twoRows = {
+    id: [ids[2], ids[0]],
+    group: ['tumor', null],
+    label: ['a, b', null],
+    '/nucleus/mean': [0.5, -2],
+    score: [1000, null],
+    ok: [true, null],
+  };
   it.each([
     ['csv', `id,group,label,/nucleus/mean,score,ok\r\n${ids[2]},tumor,"a, b",0.5,1e3,true\n${ids[0]},,,-2,,\n`],
-    [
-      'parquet',
-      parquet({
-        id: [ids[2], ids[0]],
-        group: ['tumor', null],
-        label: ['a, b', null],
-        '/nucleus/mean': [0.5, -2],
-        score: [1000, null],
-        ok: [true, null],
-      }),
-    ],
-    [
-      'arrow',
-      arrow({
-        id: [ids[2], ids[0]],
-        group: ['tumor', null],
-        label: ['a, b', null],
-        '/nucleus/mean': [0.5, -2],
-        score: [1000, null],
-        ok: [true, null],
-      }),
-    ],
+    ['parquet', parquet(twoRows)],
+    ['arrow', arrow(twoRows)],
   ] as const)('puts known columns into their fields and others into user when it is %s', async (type, body) => {
     const made = await annotate({ user: { nucleus: { area: 7 } } });
     const before = elementsOf(made);

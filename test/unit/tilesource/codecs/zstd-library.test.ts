@@ -8,7 +8,7 @@ it('compresses rightly after its modules were loaded again', async () => {
   const { decompress } = await newZstd();
   for (let copy = 0; copy < 3; copy += 1) {
     vi.resetModules();
-    const { zstd } = await import('../../../../src/tilesource/pyramid/tiles.js');
+    const { zstd } = await import('../../../../src/tilesource/codecs/zstd-library.js');
     const compress = await zstd();
     // The library goes on with its initialization after it has said that it is ready.
     for (let turn = 0; turn < 20; turn += 1) {

@@ -1,0 +1,46 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { ItemRecord } from '../../../core/host/records.js';
+import type { Caller } from '../../../host.js';
+import { scopes } from '../../../http/scopes.js';
+import { mayAnnotate } from '../access/authorize.js';
+import type { AnnotationContext } from '../context.js';
+import { bodyChunks, skippedHeaders } from '../replies.js';
+import { shapeTableKindOf, shapeTableTypes } from '../table-import/table-imports.js';
+import type { AnnotationRecord } from './annotation-record.js';
+
+/** Members of the routes that create annotations on an item. */
+export const creationRoute = {
+  method: 'post',
+  access: 'user',
+  scope: scopes.write,
+  body: 'stream',
+  bodyTypes: shapeTableTypes,
+  headers: skippedHeaders,
+  errors: [
+    'bad-parameter',
+    'bad-value',
+    'invalid',
+    'unknown-id',
+    'access-denied',
+    'forbidden',
+    'too-large',
+    'busy',
+    'storage-full',
+  ],
+} as const;
+
+/** Creates what a body describes: one annotation, or a list of them, as documents; or one as a table of shapes, by its `Content-Type`. */
+export async function createAnnotations(
+  form: 'created' | 'list',
+  item: ItemRecord,
+  { body, headers, name }: { body: Readable; headers: IncomingHttpHeaders; name: string | undefined },
+  { caller, signal }: { caller: Caller | null; signal: AbortSignal },
+  services: Pick<AnnotationContext, 'items' | 'annotations'>,
+): Promise<{ created: readonly AnnotationRecord[]; skipped: number }> {
+  const { lifecycle, tableImports } = services.annotations;
+  const kind = shapeTableKindOf(headers['content-type']);
+  if (kind === null) return lifecycle.create(item, bodyChunks(body), form, { caller, signal });
+  const admit = () => mayAnnotate(item.id, caller, services);
+  return tableImports.create({ body, kind, name }, { admit, caller, signal });
+}

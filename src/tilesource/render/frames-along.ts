@@ -1,0 +1,32 @@
+import { inRuns } from '../../core/concurrency/slices.js';
+import type { ImageMetadata } from '../tile-source.js';
+
+/** Number of frames that are looked at between two checks of the time. */
+const runLength = 16_384;
+
+/** The frames that differ from a frame at most in one axis, in their order, with their place on it. They include the frame itself. */
+export async function framesAlong(
+  { frames = [] }: ImageMetadata,
+  frame: number,
+  axis: string,
+  signal?: AbortSignal,
+): Promise<{ frame: number; place: number }[]> {
+  const { [axis]: _place, ...others } = frames[frame]?.axes ?? {};
+  const names = Object.keys(others);
+  const found: { frame: number; place: number }[] = [];
+  await inRuns(
+    frames.length,
+    runLength,
+    (from, to) => {
+      for (let number = from; number < to; number += 1) {
+        const { axes } = frames[number]!;
+        const isSame = names.every((name) => axes[name] === others[name]);
+        if (isSame && Object.keys(axes).every((name) => name === axis || others[name] !== undefined)) {
+          found.push({ frame: number, place: axes[axis] ?? 0 });
+        }
+      }
+    },
+    signal,
+  );
+  return found;
+}
