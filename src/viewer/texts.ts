@@ -306,6 +306,7 @@ export const openInTexts = {
   copied: 'Copied',
   copyFor: (program: string) => `Copy the line for ${program}`,
   days: (count: number) => plural(count, 'day'),
+  dicomClients: 'For clients of DICOMweb such as wsidicom, highdicom, Slim and OHIF.',
   end: 'The link works for',
   endsAt: (date: string) => `ends ${date}`,
   linkName: 'Open in…',

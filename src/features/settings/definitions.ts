@@ -1,3 +1,4 @@
+import { mappedAttributes } from '../dicomweb/images/mapped-attributes.js';
 import { InvalidError } from '../../errors.js';
 import type { SettingDefinition } from './definition.js';
 
@@ -72,6 +73,31 @@ function objectTextSetting(name: string, description: string): SettingDefinition
         throw wrong(cause);
       }
       if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw wrong();
+      return text;
+    },
+  };
+}
+
+/** Metadata keys by keywords of DICOM. */
+function dicomMetadataSetting(): SettingDefinition {
+  const setting = objectTextSetting(
+    'dicomweb_metadata',
+    'Metadata keys for DICOM attributes, by keyword: {"PatientID": "case.patient"}. Other attributes use the key with their keyword.',
+  );
+  return {
+    ...setting,
+    public: false,
+    allowed: 'JSON text of an object of attributes in docs/dicomweb.md and keys, or empty',
+    async parse(value) {
+      const text = await setting.parse(value);
+      const entries = Object.entries(JSON.parse(String(text) || '{}') as Record<string, unknown>);
+      for (const [keyword, key] of entries) {
+        const where = `${setting.key}: ${JSON.stringify(keyword.slice(0, 64))}`;
+        if (!mappedAttributes.some((each) => each === keyword))
+          throw new InvalidError(`${where} cannot be mapped. Possible are ${mappedAttributes.join(', ')}.`, 'value');
+        if (typeof key !== 'string' || key === '' || key.length > 200)
+          throw new InvalidError(`${where} needs the name of a metadata key, a text of 1 to 200 characters.`, 'value');
+      }
       return text;
     },
   };
@@ -204,13 +230,7 @@ export function settingDefinitions(
     ...['show_item_extra_public', 'show_item_extra', 'show_item_extra_admin'].map((name, i) =>
       objectTextSetting(name, `Extra content of item pages for ${['everyone', 'signed-in users', 'administrators'][i]}.`),
     ),
-    {
-      ...objectTextSetting(
-        'dicomweb_metadata',
-        'Metadata keys for DICOM attributes, by keyword: {"PatientID": "case.patient"}. Other attributes use the key with their keyword.',
-      ),
-      public: false,
-    },
+    dicomMetadataSetting(),
     {
       key: `${prefix}dicomweb_study_key`,
       default: null,

@@ -22,7 +22,7 @@ const ownAxes = new Set(['IndexC', 'IndexZ', 'IndexT']);
 const dayMs = 86_400_000;
 
 /** A dialog with ready-made code for other programs, and the links that they use. */
-export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange'>) {
+export function openIn(item: { _id: string; name: string }, metadata: Pick<ImageMetadata, 'IndexRange' | 'mm_x'>) {
   const path = `item/${item._id}/link` as const;
   const isOnlyImage = Object.entries(metadata.IndexRange ?? {}).every(([axis, range]) => ownAxes.has(axis) || range <= 1);
   const said = outcome();
@@ -49,15 +49,18 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
   async function make() {
     const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
     const json = { name: openInTexts.linkName, expires, associated: associated.input.checked };
-    const { token } = await request('POST', path, { json });
-    fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...linesOf(token).map(lineOf));
+    const link = await request('POST', path, { json });
+    fill(result, h('p', openInTexts.shownOnce(formatDate(expires))), ...linesOf(link).map(lineOf));
     await showLinks();
   }
 
-  function linesOf(token: string): ProgramLine[] {
+  function linesOf({ token, opens }: Pick<Link, 'opens'> & { token: string }): ProgramLine[] {
     const name = encodeURIComponent(item.name.replace(/[^\w.-]+/g, '_'));
     const address = (at: string) =>
       new URL(`${apiUrl(`item/${item._id}/${at}/t/${token}/${name}.ome.zarr`)}${isOnlyImage ? '' : '/0'}`, location.href).href;
+    // Without a size of pixels, the server has no DICOM of the image.
+    const isDicom = opens.includes('dicomweb') && typeof metadata.mm_x === 'number';
+    const dicom = new URL(apiUrl(`dicomweb/t/${token}`), location.href).href;
     const [three, two] = [address('zarr'), address('zarr2')];
     return [
       { program: 'Python', text: `import zarr\nimage = zarr.open_group("${three}", mode="r")\nimage["0"]` },
@@ -65,6 +68,7 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
       { program: 'QuPath', text: two, hint: openInTexts.notTried },
       { program: 'Vitessce', text: `{ "fileType": "image.ome-zarr", "url": "${two}" }`, hint: openInTexts.notTried },
       { program: 'neuroglancer', text: `zarr://${two}` },
+      ...(isDicom ? [{ program: 'DICOMweb', text: dicom, hint: openInTexts.dicomClients }] : []),
     ];
   }
 
@@ -77,14 +81,15 @@ export function openIn(item: { _id: string; name: string }, metadata: Pick<Image
   async function showLinks() {
     const links = await request('GET', path);
     const current = links.filter(
-      ({ opens, expires }) => opens.includes('zarr') && (expires === null || new Date(expires) > new Date()),
+      ({ opens, expires }) =>
+        (opens.includes('zarr') || opens.includes('dicomweb')) && (expires === null || new Date(expires) > new Date()),
     );
     const rows = current.map((link) => {
       const ends = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
       const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
       const words = [link.name || openInTexts.linkName, `${link.prefix}…`, ends, used].join(' · ');
       const revoke = said.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
-      return h('li.row.wrap.between', h('span', icon('link'), ` ${words}`), revoke);
+      return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
     });
     fill(list, ...(rows.length > 0 ? rows : [h('li.quiet-text', openInTexts.noLinks)]));
   }

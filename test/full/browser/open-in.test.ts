@@ -27,7 +27,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     admin = await started.register('anna');
     const folder = await newFolder(admin, 'Private');
     const tiff = await sharp(pattern(width, height, 3), { raw: { width, height, channels: 3 } })
-      .tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'deflate' })
+      .tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'deflate', xres: 1000, yres: 1000 })
       .toBuffer();
     item = await uploadItem(admin, folder, 'A slide (1).tif', tiff);
     browser = await launchChromium(executablePath!);
@@ -66,6 +66,12 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     await dialog.getByText('The link no longer works.').waitFor();
     await dialog.getByText('There are no links to this image yet.').waitFor();
     expect((await fetch(`${address}/zarr.json`)).status).toBe(401);
+  });
+
+  it('offers DICOMweb if the size of the pixels is known', async () => {
+    const address = await addressFor('DICOMweb');
+    const studies = await fetch(`${address}/studies`, { headers: { Accept: 'application/dicom+json' } });
+    expect(await studies.json()).toHaveLength(1);
   });
 
   it.each(['Python', 'QuPath'])(

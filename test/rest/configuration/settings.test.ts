@@ -122,6 +122,23 @@ describe('settings of the plugin', () => {
   const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
   const shown = () => started.anonymous.ok('GET', '/large_image/settings');
 
+  it('refuses attributes of DICOM that cannot be mapped, and keys that are no text', async () => {
+    const given = (value: string) => ({ query: { key: 'large_image.dicomweb_metadata', value } });
+    const good = '{"PatientID": "case.patient"}';
+    await admin.ok('PUT', '/system/setting', given(good));
+    for (const [value, message] of [
+      ['{"PatientAge": "age"}', '"PatientAge" cannot be mapped. Possible are PatientName, '],
+      ['{"PatientID": 5}', '"PatientID" needs the name of a metadata key'],
+      ['{"PatientID": ""}', '"PatientID" needs the name of a metadata key'],
+      ['[]', 'must be a JSON object'],
+    ] as const) {
+      const refused = await admin.fails('PUT', '/system/setting', given(value));
+      expect([refused.status, refused.message]).toEqual([400, expect.stringContaining(message)]);
+    }
+    expect(await stored('large_image.dicomweb_metadata')).toBe(good);
+    await admin.ok('PUT', '/system/setting', given(''));
+  });
+
   it('shows all public settings, under both names, with their defaults', async () => {
     const expected = {
       ...Object.fromEntries(Object.entries(table).map(([name, row]) => [name, row.byDefault])),

@@ -1,6 +1,6 @@
 import { rendering } from '../../../tilesource/requests.js';
 import type { DicomFacts, ImageFacts } from './image-facts.js';
-import type { MappedAttribute } from './mapping.js';
+import type { MappedAttribute } from './mapped-attributes.js';
 
 /** The attributes that searches find by index. */
 export const indexedKeys = [

@@ -1,38 +1,5 @@
 import { attributeOf, decimal } from '../format/dataset.js';
-
-/** Attributes that the metadata of items can contain, each under the key of the same name unless the setting names another. */
-const mappedAttributes = [
-  'PatientName',
-  'PatientID',
-  'PatientBirthDate',
-  'PatientSex',
-  'AccessionNumber',
-  'StudyID',
-  'StudyDate',
-  'StudyTime',
-  'StudyDescription',
-  'ReferringPhysicianName',
-  'InstitutionName',
-  'SeriesDescription',
-  'AcquisitionDateTime',
-  'ContainerIdentifier',
-  'SpecimenIdentifier',
-  'SpecimenShortDescription',
-  'BarcodeValue',
-  'LabelText',
-  'Manufacturer',
-  'ManufacturerModelName',
-  'DeviceSerialNumber',
-  'SoftwareVersions',
-  'ObjectiveLensPower',
-  'PixelSpacing',
-] as const;
-
-/** One of {@link mappedAttributes}. */
-export type MappedAttribute = (typeof mappedAttributes)[number];
-
-/** Keys of metadata by the attributes that they provide. */
-export type MetadataMapping = Readonly<Partial<Record<MappedAttribute, string>>>;
+import { mappedAttributes, type MappedAttribute, type MetadataMapping } from './mapped-attributes.js';
 
 /** Longest values by their representation, in characters. */
 const longest: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
