@@ -1,6 +1,7 @@
 import type { BorrowedImage, SourceInput } from '../tilesource/tile-source.js';
 import type { TileSourceRegistry } from '../tilesource/registry/registry.js';
-import { asStored, Renderer } from '../tilesource/render/renderer.js';
+import { asStored } from '../tilesource/render/appearance.js';
+import { Renderer } from '../tilesource/render/renderer.js';
 
 /** Opens a file as an image for the duration of its use. It implements `borrow` of a file in a folder where images are not kept open. */
 export async function borrowImage<T>(

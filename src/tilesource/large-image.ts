@@ -27,7 +27,8 @@ import { returnBytes } from './style/reused-bytes.js';
 import { rawEncoding, rawRegion } from './render/raw-samples.js';
 import { RegionMaker, withCorrupt } from './render/region.js';
 import { scalePicture } from './render/scale.js';
-import { backgroundOf, Renderer } from './render/renderer.js';
+import { backgroundOf } from './render/appearance.js';
+import { Renderer } from './render/renderer.js';
 import {
   defaultMaxOutputPixels,
   type EncodedPicture,
@@ -44,21 +45,37 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
   return serve(source, options, new Renderer(source, options));
 }
 
+/** The image with the z parameters of requests: a request that has them is answered by the projection that they name. */
 function serve(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
+  const planes = servePlanes(source, options, renderer);
+  const overZ = zProjections(source, renderer, options.rasterCache, (projected, rasterCache) =>
+    servePlanes(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
+  );
+  const shownFor = (request: ZRequest): LargeImage => {
+    const wanted = zProjectionOf(source.metadata, request);
+    return wanted === null ? planes : overZ(wanted);
+  };
+  return {
+    ...planes,
+    tile: async (request) => shownFor(request).tile(withoutZ(request)),
+    region: async (request) => shownFor(request).region(withoutZ(request)),
+    thumbnail: async (request) => shownFor(request).thumbnail(withoutZ(request)),
+    pixel: async (request) => shownFor(request).pixel(withoutZ(request)),
+    pixels: async (request, frameList) => shownFor(request).pixels(withoutZ(request), frameList),
+    histogram: async (request) => shownFor(request).histogram(withoutZ(request)),
+    tileFrames: async (request) => shownFor(request).tileFrames(withoutZ(request)),
+    dziTile: async (request) => shownFor(request).dziTile(withoutZ(request)),
+  };
+}
+
+/** The image plane by plane, for requests without z parameters. */
+function servePlanes(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const { metadata } = source;
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
   const regions = new RegionMaker(renderer, options);
 
   const inProjection = projections(source, options, renderer);
-  const overZ = zProjections(source, renderer, options.rasterCache, (projected, rasterCache) =>
-    serve(projected, { ...options, rasterCache }, new Renderer(projected, { ...options, rasterCache })),
-  );
-  /** The image to ask without the z parameters of a request: `null` for this one. */
-  const projectedFor = (request: ZRequest): LargeImage | null => {
-    const wanted = zProjectionOf(metadata, request);
-    return wanted && overZ(wanted);
-  };
-  const image: LargeImage = {
+  return {
     metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : inProjection(projection).metadata),
 
     async internalMetadata() {
@@ -76,17 +93,11 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       };
     },
 
-    async tile(asked) {
-      const stacks = projectedFor(asked);
-      if (stacks) return stacks.tile(withoutZ(asked));
-      const { projection, ...request } = asked;
+    async tile({ projection, ...request }) {
       if (projection !== undefined) return inProjection(projection).image.tile(request);
       return renderTile(source, renderer, request, options.minLevel);
     },
-    async region(asked) {
-      const stacks = projectedFor(asked);
-      if (stacks) return stacks.region(withoutZ(asked));
-      const { projection, ...request } = asked;
+    async region({ projection, ...request }) {
       if (projection !== undefined) return inProjection(projection).image.region(request);
       if (request.encoding === rawEncoding) return rawRegion(renderer, request, options);
       if (request.frameList !== undefined) {
@@ -94,10 +105,7 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       }
       return regions.region(request);
     },
-    async thumbnail(asked) {
-      const stacks = projectedFor(asked);
-      if (stacks) return stacks.thumbnail(withoutZ(asked));
-      const { projection, ...request } = asked;
+    async thumbnail({ projection, ...request }) {
       if (projection === undefined) return regions.thumbnail(request);
       const { image: shown, extent } = inProjection(projection);
       const { left, top, width, height } = extent;
@@ -106,27 +114,18 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       return shown.region({ ...bounds, ...request, ...box });
     },
 
-    async pixel(request) {
-      const stacks = projectedFor(request);
-      return stacks ? stacks.pixel(withoutZ(request)) : readPixel(renderer, request);
-    },
+    pixel: (request) => readPixel(renderer, request),
 
     async pixels(request, frameList) {
       if (frameList.length > 10_000)
         throw new BadValueError(`frameList has ${frameList.length} entries; at most 10000 are allowed`);
-      return Promise.all(frameList.map(async (frame) => ({ frame, ...(await image.pixel({ ...request, frame })) })));
+      return Promise.all(frameList.map(async (frame) => ({ frame, ...(await readPixel(renderer, { ...request, frame })) })));
     },
 
-    async histogram(request) {
-      const stacks = projectedFor(request);
-      return stacks ? stacks.histogram(withoutZ(request)) : readHistogram(renderer, request);
-    },
+    histogram: (request) => readHistogram(renderer, request),
     bands: (request) => readBands(renderer, request),
 
-    async tileFrames(request) {
-      const stacks = projectedFor(request);
-      return stacks ? stacks.tileFrames(withoutZ(request)) : tileFrames(renderer, regions, request);
-    },
+    tileFrames: (request) => tileFrames(renderer, regions, request),
     quadInfo: (request) => quadInfo(wireMetadata(metadata), request),
     associatedImages: () => [...(source.associatedImages ?? [])],
 
@@ -142,8 +141,6 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
     dzi: (request) => dziDescription(metadata, parseDziOptions(request)),
 
     async dziTile(request) {
-      const stacks = projectedFor(request);
-      if (stacks) return stacks.dziTile(withoutZ(request));
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
       const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
@@ -170,7 +167,6 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       return regions.exactBox({ box, output, ...finish }, options, { frame, ...(signal && { signal }) });
     },
   };
-  return image;
 }
 
 function withoutZ<Request extends ZRequest>(request: Request): Omit<Request, keyof ZRequest> {

@@ -10,6 +10,7 @@ import { thresholdRange } from '../style/range.js';
 import { stylePixel } from '../style/render.js';
 import { isShown } from '../render/pixels.js';
 import type { BandFacts, HistogramRequest, LargeImage, PixelRequest, PixelValue } from '../requests.js';
+import { measureSamples } from './measure-samples.js';
 import { pickSamples } from './measured-samples.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
@@ -39,7 +40,7 @@ async function countedBands(renderer: Renderer, request: HistogramRequest): Prom
   // Samples mixed with corrupt tiles do not count, so the others are counted as stored.
   const mixed = isMixed ? await renderer.mixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
   if (mixed !== null) return histogramOf([mixed], request);
-  const read = await renderer.measured(plan.base, frame, appearance, signal);
+  const read = await measureSamples(renderer, { base: plan.base, frame }, appearance, signal);
   const { style } = appearance;
   const measured = style ? { ...read, samples: await typedRasters(read.samples, style, renderer.metadata.dtype) } : read;
   const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
@@ -55,7 +56,7 @@ export async function readBands(
   const appearance = await renderer.appearanceOf(undefined);
   const { sizeX, sizeY } = renderer.metadata;
   const all = { left: 0, top: 0, width: sizeX, height: sizeY };
-  const { samples, extremes } = await renderer.measured(all, frame, appearance, signal);
+  const { samples, extremes } = await measureSamples(renderer, { base: all, frame }, appearance, signal);
   const names = bandInterpretations(renderer.metadata.bandCount);
   const facts = widened([await bandStatistics(samples), await bandStatistics(extremes)]);
   return Object.fromEntries(

@@ -3,7 +3,8 @@ import type { ImageMetadata } from '../tile-source.js';
 import type { Raster } from '../raster.js';
 import type { LevelBox } from './compose.js';
 import { resizeNearest } from './pixels.js';
-import type { Appearance, Renderer } from './renderer.js';
+import type { Appearance } from './appearance.js';
+import type { Renderer } from './renderer.js';
 import { planScaling, type Scaling } from './scale.js';
 
 /** The part of a level to draw. */

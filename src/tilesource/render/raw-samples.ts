@@ -9,7 +9,8 @@ import { parseEncoding } from './encode.js';
 import { framesAlong } from './frames-along.js';
 import { describeRegion, planeOrder } from './ome-description.js';
 import { pickedSamples } from './picked-samples.js';
-import { asStored, type Renderer } from './renderer.js';
+import { asStored } from './appearance.js';
+import type { Renderer } from './renderer.js';
 import { planScaling, windowAtLevel } from './scale.js';
 import { blockSide, streamTiff, tileSide } from './tiled-tiff.js';
 

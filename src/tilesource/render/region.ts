@@ -15,7 +15,8 @@ import type { Kernel, Scale } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
 import { completeBlock, isShown, withColor, type Picture } from './pixels.js';
 import { CorruptTiles } from './corrupt-tiles.js';
-import { backgroundOf, isPicked, type Appearance, type Renderer } from './renderer.js';
+import { backgroundOf, isPicked, type Appearance } from './appearance.js';
+import type { Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
   type EncodedPicture,

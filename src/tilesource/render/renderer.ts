@@ -1,42 +1,26 @@
 import { LRUCache } from 'lru-cache';
-import { CorruptTileError, TileOutsideError, TileSourceError } from '../../errors.js';
+import { TileOutsideError, TileSourceError, type CorruptTileError } from '../../errors.js';
+import { asStored, isPicked, type Appearance } from './appearance.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../tile-source.js';
 import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import { averageSamples } from '../pyramid/average.js';
-import { boxAtLevel, levelScale, levelSize, sameSize, tileContent, type Box, type Size, type Window } from '../geometry.js';
+import { levelSize, sameSize, tileContent, type Box, type Size, type Window } from '../geometry.js';
 import { planRegion, type RegionPlan, type RegionBounds } from '../region-plan.js';
-import { extremeBoxes, measuredBoxes, tileBoxes, searchLevel, type MeasuredSamples } from '../measure/measured-samples.js';
-import { CorruptTiles } from './corrupt-tiles.js';
+import { measureSamples } from '../measure/measure-samples.js';
+import type { CorruptTiles } from './corrupt-tiles.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
-import { blit, cutOut, isPicture, toPicture, type Picture } from './pixels.js';
-import type { Rgba } from '../color.js';
+import { blit, isPicture, toPicture, type Picture } from './pixels.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionOutput } from '../requests.js';
-import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { SharedWork } from '../process/shared-work.js';
 import { applyFunctions, functionReach } from '../style/functions.js';
 import { parseStyle, type Style } from '../style/parse.js';
 import { StyleMemo } from '../style/color-table.js';
 import { surveySamples, type FrameSurvey } from '../style/range.js';
 import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../style/render.js';
-
-/** How samples become visible: with a style or without, with color correction or without. */
-export interface Appearance {
-  /** `null` for no style. */
-  style: Style | null;
-  correct: boolean;
-  /** Whether the caller does not need alpha. A picture that is opaque everywhere can then be returned without it. */
-  opaque?: boolean;
-}
-
-/** Samples as returned by the source. */
-export const asStored: Appearance = { style: null, correct: false };
-
-/** Number of tiles that are read at the same time to measure histograms and statistics. */
-const factsConcurrency = 2;
 
 /**
  * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `leastRows` rows.
@@ -141,7 +125,7 @@ export class Renderer {
     const kept = this.#defaultStyles.get(frame);
     if (kept !== undefined) return kept;
     const all = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
-    const found = await defaultStyle(this.metadata, await this.measured(all, frame, asStored, signal));
+    const found = await defaultStyle(this.metadata, await measureSamples(this, { base: all, frame }, asStored, signal));
     if (this.#defaultStyles.size >= keptSurveys) this.#defaultStyles.clear();
     this.#defaultStyles.set(frame, found);
     return found;
@@ -304,75 +288,6 @@ export class Renderer {
     return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, nodata, signal);
   }
 
-  /** Samples for a rectangle of the finest level, picked and not mixed; colored if the appearance says so. */
-  async measured(base: Box, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<MeasuredSamples> {
-    const boxes = measuredBoxes(this.metadata, base);
-    const samples = await this.#readFinest(boxes, frame, appearance, signal);
-    // The smallest sample need not have the smallest color.
-    const level = boxes[0] === base || appearance.style ? null : searchLevel(this.metadata, this.populatedLevels, base);
-    if (level === null) return { samples, extremes: [] };
-    let coarse: Raster;
-    try {
-      coarse = await this.#reader.readBox({ level, frame, box: boxAtLevel(this.metadata, base, level) }, signal);
-    } catch (error) {
-      // The coarser level only serves to find more extremes.
-      if (error instanceof CorruptTileError) return { samples, extremes: [] };
-      throw error;
-    }
-    const further = await extremeBoxes(this.metadata, base, coarse, levelScale(this.metadata, level));
-    return { samples, extremes: await this.#readFinest(further, frame, appearance, signal) };
-  }
-
-  /** Samples of the finest level. Corrupt tiles are left out. @throws CorruptTileError if there are no others. */
-  async #readFinest(
-    boxes: readonly Box[],
-    frame: number,
-    appearance: Appearance,
-    signal: AbortSignal | undefined,
-  ): Promise<Raster[]> {
-    const level = this.metadata.levels - 1;
-    const read = async (box: Box): Promise<Raster | CorruptTileError> => {
-      signal?.throwIfAborted();
-      try {
-        return await (appearance.style
-          ? this.box({ level, frame, box }, appearance, signal)
-          : this.samples({ level, frame, box }, appearance, signal));
-      } catch (error) {
-        if (error instanceof CorruptTileError) return error;
-        throw error;
-      }
-    };
-    const found = await mapConcurrently(boxes, factsConcurrency, async (box) => {
-      const raster = await read(box);
-      if (!(raster instanceof CorruptTileError)) return [raster];
-      const tiles = await mapConcurrently(tileBoxes(this.metadata, box), factsConcurrency, async (tile) => {
-        const part = await read(tile);
-        return part instanceof CorruptTileError
-          ? this.#intactParts({ level, frame, box: tile }, appearance, part, signal)
-          : [part];
-      });
-      return tiles.flat();
-    });
-    const rasters = found.flat().filter((each): each is Raster => !(each instanceof CorruptTileError));
-    const failure = found.flat().find((each) => each instanceof CorruptTileError);
-    if (rasters.length === 0 && failure !== undefined) throw failure;
-    return rasters;
-  }
-
-  /** The parts of a tile that are not corrupt, and the error. */
-  async #intactParts(
-    where: LevelBox & { box: Box },
-    appearance: Appearance,
-    error: CorruptTileError,
-    signal: AbortSignal | undefined,
-  ): Promise<(Raster | CorruptTileError)[]> {
-    const corrupt = new CorruptTiles();
-    const raster = await (appearance.style
-      ? this.box({ ...where, corrupt }, appearance, signal)
-      : this.samples({ ...where, corrupt }, appearance, signal));
-    return [...corrupt.intactBoxes(where.box).map((box) => cutOut(raster, box)), error];
-  }
-
   /** Statistics of a frame that determine ranges of styles; measured once. */
   async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
     const name = `${frame}/${appearance.correct}`;
@@ -442,24 +357,9 @@ export class Renderer {
   async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY, geo } = this.metadata;
     const all = { left: 0, top: 0, width: sizeX, height: sizeY };
-    const measured = await this.measured(all, frame, { style: null, correct: appearance.correct }, signal);
+    const measured = await measureSamples(this, { base: all, frame }, { style: null, correct: appearance.correct }, signal);
     return surveySamples(measured, geo?.nodata ?? null);
   }
-}
-
-/** Whether colors represent values, so that mixing pixels before coloring would show values that the image does not contain. */
-export function isPicked(style: Style | null): boolean {
-  if (style === null) return false;
-  return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
-}
-
-/**
- * The color of transparent pixels, for encodings without alpha. Bands of a style are added to black, so pixels without a value are
- * black; pictures with alpha are made for white paper.
- */
-export function backgroundOf({ style }: Appearance): Rgba {
-  const isMixed = style !== null && style.bands.length > 0 && !style.functions.some(({ name }) => name === 'maskPixelValues');
-  return isMixed ? [0, 0, 0, 255] : [255, 255, 255, 255];
 }
 
 /** Pictures are scaled by libvips. Others, and those with missing values, are averaged. */

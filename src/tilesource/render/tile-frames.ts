@@ -5,7 +5,8 @@ import { encodePicture, parseEncoding } from './encode.js';
 import { blit, displayByte, solidPicture, withAlpha, withColor, type Picture } from './pixels.js';
 import { CorruptTiles } from './corrupt-tiles.js';
 import type { RegionMaker } from './region.js';
-import { backgroundOf, type Renderer } from './renderer.js';
+import { backgroundOf } from './appearance.js';
+import type { Renderer } from './renderer.js';
 import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
 
 /** Number of frames that are read at the same time. */

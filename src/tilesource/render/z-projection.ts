@@ -11,7 +11,8 @@ import type { ImageMetadata, TileAddress, TileOptions, TileSource } from '../til
 import { createRasterCache } from './compose.js';
 import { CorruptTiles, partOfTile, tileKey } from './corrupt-tiles.js';
 import { framesAlong } from './frames-along.js';
-import { asStored, type Renderer } from './renderer.js';
+import { asStored } from './appearance.js';
+import type { Renderer } from './renderer.js';
 
 /** Maximum number of planes that a projection combines. */
 const maxProjectedPlanes = 256;

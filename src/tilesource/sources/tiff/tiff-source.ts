@@ -19,10 +19,9 @@ import {
   type TileSourceDefinition,
 } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
-import { createRaster, sampleBytes, whiteOfBits, type Raster } from '../../raster.js';
-import { aperioVersion, vendorProperties } from './descriptions.js';
+import { createRaster, type Raster } from '../../raster.js';
 import type { Directory } from './file/directory.js';
-import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
+import { readGeoTiff, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './tiff-layout.js';
 import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import type { ChunkTable } from './chunk-table.js';
@@ -33,9 +32,8 @@ import { storedEncoding, storedPicture } from './stored-tile.js';
 import type { CorruptTiles } from '../../render/corrupt-tiles.js';
 import { checkIntact, readIntactRegion, type CorruptChunk } from './intact-region.js';
 import { StripPyramids } from './strip-pyramids.js';
-import { stripTileSide } from './strips.js';
+import { describeTiff, internalMetadata, whiteOfLayout } from './tiff-metadata.js';
 import { readStructure, type TiffStructure } from './file/structure.js';
-import { photometrics, textTags } from './file/tags.js';
 import { TiffBytes } from './file/tiff-bytes.js';
 import { findTruncation } from './file/truncation.js';
 
@@ -47,59 +45,6 @@ const tableBytes = 64 * 1024 * 1024;
 const keptLayouts = 1024;
 /** Measured memory of a directory in bytes. */
 const bytesPerDirectory = 600;
-/** Maximum number of directories, and largest length of texts, in internal metadata. */
-const shownDirectories = 50;
-const shownTextLength = 64 * 1024;
-/** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
-const leastFrameTileHeight = 256;
-
-/** Number of levels of a pyramid whose coarsest level fits one tile. */
-function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; tileHeight: number }): number {
-  return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
-}
-
-function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
-  if (largeStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
-  return base.tiled
-    ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
-    : { tileWidth: base.width, tileHeight: base.height };
-}
-
-/** The member `white` of samples of some depth. Those of fewer than 8 bits are spread over 8 when they are decoded. */
-function whiteOfLayout({ dtype, bits }: ImageLayout, significantBits: number | null = null): { white?: number } {
-  return whiteOfBits(dtype, bits <= 8 ? 8 * sampleBytes(dtype) : Math.min(bits, significantBits ?? bits));
-}
-
-function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata {
-  const { base, frames, described, largeStrips, significantBits } = structure;
-  const ground = geo && groundSize(geo);
-  const swap = swapsSides(base.orientation);
-  const isStack = frames.length > 1 && !base.tiled && !largeStrips;
-  const stored = storedTile(structure);
-  const size = {
-    sizeX: swap ? base.height : base.width,
-    sizeY: swap ? base.width : base.height,
-    tileWidth: swap ? stored.tileHeight : stored.tileWidth,
-    tileHeight: swap ? stored.tileWidth : stored.tileHeight,
-  };
-  if (isStack) size.tileHeight = Math.max(size.tileHeight, leastFrameTileHeight);
-  return {
-    ...size,
-    levels: levelCount(size),
-    magnification: described.magnification,
-    mmX: (swap ? described.mmY : described.mmX) ?? ground?.mmX ?? null,
-    mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
-    dtype: base.dtype,
-    bandCount: base.bands,
-    ...whiteOfLayout(base, significantBits),
-    ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
-    ...(described.channels === null ? {} : { channels: described.channels }),
-    ...(geo === null ? {} : { geo }),
-    ...(base.photometric === photometrics.palette ? { indexed: true } : {}),
-    ...(base.dtype === 'uint16' && base.bits > 8 && base.bits < 16 ? { sampleBits: base.bits } : {}),
-  };
-}
-
 /** The parts of an opened file. */
 interface TiffParts {
   reader: ByteReader;
@@ -133,7 +78,7 @@ class TiffTileSource implements TileSource {
     this.#file = parts.file;
     this.#structure = parts.structure;
     this.#geo = parts.geo;
-    this.metadata = describe(parts.structure, parts.geo);
+    this.metadata = describeTiff(parts.structure, parts.geo);
     const finest = this.metadata.levels - 1;
     const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
     const { largeStrips } = parts.structure;
@@ -341,40 +286,15 @@ class TiffTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { main, description, ome, notes } = this.#structure;
-    const tiff: Record<string, string> = {};
-    for (const [index, directory] of main.slice(0, shownDirectories).entries()) {
-      for (const [name, tag] of Object.entries(textTags)) {
-        // The OME document is shown parsed.
-        const text = index === 0 && name === 'imagedescription' && ome !== null ? null : await directory.text(tag);
-        if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, shownTextLength);
-      }
-    }
-    this.#truncation ??= findTruncation(this.#file, main).catch((error: unknown) => {
+    this.#truncation ??= findTruncation(this.#file, this.#structure.main).catch((error: unknown) => {
       this.#truncation = undefined;
       throw error;
     });
     const truncated = await this.#truncation;
-    const version = aperioVersion(description);
-    const properties = vendorProperties(description, this.#structure.described);
     return {
       ...(truncated === null ? {} : { truncated }),
-      ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
-      ...(ome === null ? {} : { omeinfo: ome }),
-      ...(notes.length === 0 ? {} : { notes }),
-      ...(version === null ? {} : { aperio_version: version }),
-      ...(Object.keys(properties).length > 0 ? { openslide: { ...properties, ...this.#sizesAsProperties() } } : {}),
-      ...(this.#geo === null ? {} : { GeoTransform: this.#geo.transform, Projection: this.#geo.proj4, geokeys: this.#geo.keys }),
+      ...(await internalMetadata(this.#structure, this.#geo, this.populatedLevels.length)),
     };
-  }
-
-  /** Number of levels and sizes of associated images, by the names of existing readers. */
-  #sizesAsProperties(): Record<string, string> {
-    const sizes = [...this.#structure.associated].flatMap(([name, { width, height }]): [string, string][] => [
-      [`openslide.associated.${name}.width`, String(width)],
-      [`openslide.associated.${name}.height`, String(height)],
-    ]);
-    return { 'openslide.level-count': String(this.populatedLevels.length), ...Object.fromEntries(sizes) };
   }
 
   iccProfile(): Uint8Array | null {

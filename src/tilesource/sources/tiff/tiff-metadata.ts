@@ -1,0 +1,101 @@
+import type { ImageMetadata } from '../../tile-source.js';
+import { sampleBytes, whiteOfBits } from '../../raster.js';
+import { aperioVersion, vendorProperties } from './descriptions.js';
+import { groundSize, type GeoTiff } from './geo-keys.js';
+import type { ImageLayout } from './tiff-layout.js';
+import { swapsSides } from './decoding/orientation.js';
+import { stripTileSide } from './strips.js';
+import type { TiffStructure } from './file/structure.js';
+import { photometrics, textTags } from './file/tags.js';
+
+/** Maximum number of directories, and largest length of texts, in internal metadata. */
+const shownDirectories = 50;
+const shownTextLength = 64 * 1024;
+/** Smallest tile height of untiled planes of multi-frame images, as in existing servers. */
+const leastFrameTileHeight = 256;
+
+/** Number of levels of a pyramid whose coarsest level fits one tile. */
+function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; tileHeight: number }): number {
+  return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
+}
+
+function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
+  if (largeStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
+  return base.tiled
+    ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
+    : { tileWidth: base.width, tileHeight: base.height };
+}
+
+/** The member `white` of samples of some depth. Those of fewer than 8 bits are spread over 8 when they are decoded. */
+export function whiteOfLayout({ dtype, bits }: ImageLayout, significantBits: number | null = null): { white?: number } {
+  return whiteOfBits(dtype, bits <= 8 ? 8 * sampleBytes(dtype) : Math.min(bits, significantBits ?? bits));
+}
+
+/** The metadata of the image in a file. */
+export function describeTiff(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata {
+  const { base, frames, described, largeStrips, significantBits } = structure;
+  const ground = geo && groundSize(geo);
+  const swap = swapsSides(base.orientation);
+  const isStack = frames.length > 1 && !base.tiled && !largeStrips;
+  const stored = storedTile(structure);
+  const size = {
+    sizeX: swap ? base.height : base.width,
+    sizeY: swap ? base.width : base.height,
+    tileWidth: swap ? stored.tileHeight : stored.tileWidth,
+    tileHeight: swap ? stored.tileWidth : stored.tileHeight,
+  };
+  if (isStack) size.tileHeight = Math.max(size.tileHeight, leastFrameTileHeight);
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: described.magnification,
+    mmX: (swap ? described.mmY : described.mmX) ?? ground?.mmX ?? null,
+    mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
+    dtype: base.dtype,
+    bandCount: base.bands,
+    ...whiteOfLayout(base, significantBits),
+    ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
+    ...(described.channels === null ? {} : { channels: described.channels }),
+    ...(geo === null ? {} : { geo }),
+    ...(base.photometric === photometrics.palette ? { indexed: true } : {}),
+    ...(base.dtype === 'uint16' && base.bits > 8 && base.bits < 16 ? { sampleBits: base.bits } : {}),
+  };
+}
+
+/** What the tags of the file say beyond that. @param levelCount number of levels that are stored. */
+export async function internalMetadata(
+  { main, description, described, ome, notes, associated }: TiffStructure,
+  geo: GeoTiff | null,
+  levelCount: number,
+): Promise<Record<string, unknown>> {
+  const tiff: Record<string, string> = {};
+  for (const [index, directory] of main.slice(0, shownDirectories).entries()) {
+    for (const [name, tag] of Object.entries(textTags)) {
+      // The OME document is shown parsed.
+      const text = index === 0 && name === 'imagedescription' && ome !== null ? null : await directory.text(tag);
+      if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, shownTextLength);
+    }
+  }
+  const version = aperioVersion(description);
+  const properties = vendorProperties(description, described);
+  return {
+    ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
+    ...(ome === null ? {} : { omeinfo: ome }),
+    ...(notes.length === 0 ? {} : { notes }),
+    ...(version === null ? {} : { aperio_version: version }),
+    ...(Object.keys(properties).length > 0
+      ? { openslide: { ...properties, 'openslide.level-count': String(levelCount), ...sizesAsProperties(associated) } }
+      : {}),
+    ...(geo === null ? {} : { GeoTransform: geo.transform, Projection: geo.proj4, geokeys: geo.keys }),
+  };
+}
+
+/** Sizes of associated images, by the names of existing readers. */
+function sizesAsProperties(associated: TiffStructure['associated']): Record<string, string> {
+  return Object.fromEntries(
+    [...associated].flatMap(([name, { width, height }]): [string, string][] => [
+      [`openslide.associated.${name}.width`, String(width)],
+      [`openslide.associated.${name}.height`, String(height)],
+    ]),
+  );
+}
