@@ -1,4 +1,4 @@
-import { mappedAttributes } from '../dicomweb/images/mapped-attributes.js';
+import { mappedAttributes } from './dicom-attributes.js';
 import { InvalidError } from '../../errors.js';
 import type { SettingDefinition } from './definition.js';
 

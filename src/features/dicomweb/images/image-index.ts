@@ -13,7 +13,7 @@ import { uidBase, uidOf } from '../format/uids.js';
 import { readFacts } from './image-facts.js';
 import { indexedKeys, indexedTags, type ImageRecord } from './image-record.js';
 import { stateName, type ImageRecordModel } from './image-record.model.js';
-import type { MetadataMapping } from './mapped-attributes.js';
+import type { MetadataMapping } from '../../settings/dicom-attributes.js';
 import { mappedValues, plainText, valueAt } from './mapping.js';
 
 /** Names of the settings that records depend on. */

@@ -1,6 +1,6 @@
 import { rendering } from '../../../tilesource/requests.js';
 import type { DicomFacts, ImageFacts } from './image-facts.js';
-import type { MappedAttribute } from './mapped-attributes.js';
+import type { MappedAttribute } from '../../settings/dicom-attributes.js';
 
 /** The attributes that searches find by index. */
 export const indexedKeys = [

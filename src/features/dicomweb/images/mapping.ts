@@ -1,5 +1,5 @@
 import { attributeOf, decimal } from '../format/dataset.js';
-import { mappedAttributes, type MappedAttribute, type MetadataMapping } from './mapped-attributes.js';
+import { mappedAttributes, type MappedAttribute, type MetadataMapping } from '../../settings/dicom-attributes.js';
 
 /** Longest values by their representation, in characters. */
 const longest: Readonly<Record<string, number>> = { LO: 64, SH: 16, PN: 64, CS: 16, LT: 10_240, UT: 10_240 };
