@@ -194,6 +194,14 @@ export interface HostFileTree {
 export interface HostEventPayloads {
   'item.saved': { item: StoredDocument };
   'item.removed': { item: StoredDocument };
+  /**
+   * Items were put into a trash of the host. Until `item.shown`, the plugin answers everything about them as if they did not exist,
+   * and removes nothing that belongs to them. Their documents need not be changed, and may be moved elsewhere. Send at most a few
+   * hundred items in one event.
+   */
+  'item.hidden': { items: readonly StoredDocument[] };
+  /** Items were taken out of the trash again, and exist as before. */
+  'item.shown': { items: readonly StoredDocument[] };
   'item.copied': {
     source: StoredDocument;
     item: StoredDocument;

@@ -5,6 +5,7 @@ import { checkHost, claimModels } from './host/check-host.js';
 import { Callers } from './host/callers.js';
 import { harmlessLogger } from './host/logger.js';
 import { ModelEvents } from './host/host-events.js';
+import { HiddenItems } from './host/hidden-items.js';
 import { HostRecords } from './host/host-records.js';
 import { OwnCollections } from './database/own-collections.js';
 import { LeaseModel } from './database/leases/lease.model.js';
@@ -27,6 +28,7 @@ export interface Core {
   /** Leases of work that only one process does at a time. */
   leases: Leases;
   records: HostRecords;
+  hidden: HiddenItems;
   events: HostEvents;
   callers: Callers;
   /** Queues for work that occupies threads, the event loop or the database. */
@@ -63,6 +65,10 @@ export async function openCore(
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
   const events = hostEvents(host, onClose);
+  const hidden = new HiddenItems(own, records.parts.items);
+  onClose(events.on('item.hidden', ({ items }) => hidden.hide(items)));
+  onClose(events.on('item.shown', ({ items }) => hidden.show(items)));
+  onClose(events.on('item.removed', ({ item }) => hidden.forget(item)));
   const callers = new Callers(host.auth);
   onClose(events.on('access.changed', () => callers.forget()));
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
@@ -74,6 +80,7 @@ export async function openCore(
     own,
     leases: new Leases({ model: leaseModel, logger }),
     records,
+    hidden,
     events,
     callers,
     queues: createQueues(queues),

@@ -17,6 +17,19 @@ export class EventHub implements HostEvents {
     return () => listeners.delete(subscription as Listener<never>);
   }
 
+  /** Like {@link emit}, for events that must not be lost. @throws the first error of a listener, after all have been called. */
+  async deliver<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
+    const errors: unknown[] = [];
+    for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<N>[]) {
+      try {
+        await listener(payload);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
+  }
+
   async emit<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
     for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<N>[]) {
       try {

@@ -13,6 +13,7 @@ import { hostStateSchema, type HostStateDocument } from './system/host-state.mod
 import { itemSchema, type ItemDocument } from './tree/item.model.js';
 import { nameClaimSchema, type NameClaimDocument } from './tree/names/name-claim.model.js';
 import { notificationSchema, type NotificationDocument } from './notifications/notification.model.js';
+import { hideTrashed, trashField } from './trash/trash-mark.js';
 import { tokenSchema, type TokenDocument } from './accounts/tokens/token.model.js';
 import { undertakingSchema, type UndertakingDocument } from './upkeep/undertaking.model.js';
 import { uploadSchema, type UploadDocument } from './uploads/upload.model.js';
@@ -84,6 +85,7 @@ export async function compileModels(connection: Connection): Promise<Models> {
   for (const name of names) {
     const schema = (schemas[name] as Schema).clone().set('autoIndex', false).set('autoCreate', false);
     limitReads(schema);
+    if (schema.path(Object.keys(trashField)[0]!) !== undefined) hideTrashed(schema);
     repeatCollisions(connection.model(name, schema, collectionNames[name] ?? name).collection);
   }
   await Promise.all(names.map((name) => createIndexes(connection.model(name))));

@@ -12,6 +12,7 @@ import { resourceRoutes } from './resources/resource.routes.js';
 import { signInRoutes } from './accounts/sign-in/sign-in.routes.js';
 import { systemRoutes } from './system/system.routes.js';
 import { tokenRoutes } from './accounts/tokens/token.routes.js';
+import { trashRoutes } from './trash/trash.routes.js';
 import { uploadRoutes } from './uploads/upload.routes.js';
 import { userRoutes } from './accounts/users/user.routes.js';
 import { neighbourRoutes } from './web-clients/neighbours.routes.js';
@@ -32,6 +33,7 @@ export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
   ...uploadRoutes,
   ...fileRoutes,
   ...resourceRoutes,
+  ...trashRoutes,
   ...notificationRoutes,
   ...systemRoutes,
   ...webClientRoutes,

@@ -21,6 +21,7 @@ export const collectionNames = [
   'annotation_upload_name',
   'annotation_upload_waiting',
   'dicom_image',
+  'hidden_item',
   'job',
   'lease',
   'link',

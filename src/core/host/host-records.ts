@@ -7,6 +7,7 @@ import { idText } from '../database/id-text.js';
 import { eachInSlices, readInSlices } from '../database/read-limits.js';
 import { createIndexes } from '../database/indexes.js';
 import { FolderContents } from './folder-contents.js';
+import { shownOnly } from './hidden-items.js';
 import { ItemFields } from './item-fields.js';
 import { LargeImageMarkers, markerOf, waitingOf } from './large-image-markers.js';
 import { refusedField, SchemaExtension, waitingField } from './schema-extension.js';
@@ -84,6 +85,9 @@ export class HostRecords {
       AnyModel,
     ];
     this.connection = this.#items.db;
+    this.#extension = new SchemaExtension(this.#items, this.#files);
+    // From here on, hidden items do not exist for the plugin.
+    this.#items = shownOnly(this.#items);
     const itemOf = (doc: StoredDocument) => this.itemOf(doc);
     const fileOf = (doc: StoredDocument) => this.fileOf(doc);
     this.markers = new LargeImageMarkers(this.#items, itemOf);
@@ -97,7 +101,6 @@ export class HostRecords {
     this.parts = { items, files, folders, fields: this.#fields, itemOf, fileOf, folderOf };
     this.contents = new FolderContents(this.parts);
     this.itemFields = new ItemFields(this.#items, this.#fields.item.meta);
-    this.#extension = new SchemaExtension(this.#items, this.#files);
   }
 
   /** Removes the plugin's fields from the schemas. Stored values are kept. */

@@ -14,6 +14,8 @@ export const unfinishedField = 'largeImageUnfinished';
 export const replacesField = 'largeImageReplaces';
 /** Field of an item whose image waits for files that belong to it. */
 export const waitingField = 'largeImageWaiting';
+/** Field of an item that the host has hidden, such as one in its trash. */
+export const hiddenField = 'largeImageHidden';
 
 /** Fields that the plugin keeps on the host's items and files. */
 const itemExtension: Readonly<Record<string, FieldTypes>> = {
@@ -22,6 +24,7 @@ const itemExtension: Readonly<Record<string, FieldTypes>> = {
   [conversionField]: ['String'],
   [unfinishedField]: ['Boolean'],
   [waitingField]: ['Mixed'],
+  [hiddenField]: ['Boolean'],
 };
 const fileExtension: Readonly<Record<string, FieldTypes>> = {
   attachedToType: ['String'],

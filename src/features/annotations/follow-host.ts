@@ -1,6 +1,6 @@
 import type { HostRecords } from '../../core/host/host-records.js';
 import { idText } from '../../core/database/id-text.js';
-import type { HostEvents } from '../../host.js';
+import type { HostEvents, StoredDocument } from '../../host.js';
 import type { AnnotationServices } from './annotation-services.js';
 import type { AnnotationModel } from './documents/annotation.model.js';
 import type { OnClose } from '../../core/undo.js';
@@ -20,9 +20,15 @@ export function followHost(
 ): void {
   onClose(
     events.on('item.removed', async ({ item }) => {
-      await lifecycle.discard(lists.all({ itemIds: [idText(item._id)], active: null }));
+      const itemIds = [idText(item._id)];
+      await lifecycle.discard(lists.all({ itemIds, active: null }));
+      // Their history can be read, as that of the annotations of any removed item.
+      await model.setHidden(itemIds, false);
     }),
   );
+  const idsOf = (items: readonly StoredDocument[]) => items.map(({ _id }) => idText(_id));
+  onClose(events.on('item.hidden', ({ items }) => model.setHidden(idsOf(items), true)));
+  onClose(events.on('item.shown', ({ items }) => model.setHidden(idsOf(items), false)));
   onClose(
     events.on('item.copied', async ({ source, item, userId, copyAnnotations }) => {
       if (copyAnnotations === false) return;

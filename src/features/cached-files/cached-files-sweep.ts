@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import type { HiddenItems } from '../../core/host/hidden-items.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 import { idText } from '../../core/database/id-text.js';
@@ -11,6 +12,7 @@ import { showsState, type CachedFileModel } from './cached-file.model.js';
 interface SweepParts {
   model: CachedFileModel;
   records: HostRecords;
+  hidden: HiddenItems;
   files: HostFiles;
 }
 
@@ -21,13 +23,15 @@ const concurrency = 8;
  * Removes cached files that will never be shown again: those of removed items, of previous images, of older versions of the
  * rendering, duplicates of the same key, and those whose bytes are missing.
  */
-export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
+export function cachedFilesSweep({ model, records, hidden, files }: SweepParts): Sweep {
   return async ({ full, signal }) => {
     let cachedFiles = 0;
     for (const kind of full ? (['thumbnail', 'data'] as const) : []) {
       for await (const docs of model.byItem(kind)) {
         signal.throwIfAborted();
-        const item = await records.findItem(idText(docs[0]!.attachedToId));
+        const itemId = idText(docs[0]!.attachedToId);
+        const item = await records.findItem(itemId);
+        if (item === null && (await hidden.has(itemId))) continue;
         const useless = item === null ? docs : await uselessOf(item, docs, { records, files });
         await mapConcurrently(useless, concurrency, (doc) => files.remove(doc));
         cachedFiles += useless.length;

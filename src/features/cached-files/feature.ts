@@ -26,7 +26,7 @@ interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
  * earlier by jobs.
  */
 export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
-  async open({ core: { host, leases, records, logger }, settings, items, images, changes, runner }) {
+  async open({ core: { host, leases, records, hidden, logger }, settings, items, images, changes, runner }) {
     const model = new CachedFileModel(records);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
     // The images already follow the host's events, so no event may arrive before this.
@@ -37,7 +37,7 @@ export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
       offers: cachedFiles,
       routes: bindRoutes([...cachedFileRoutes, ...allCachedFileRoutes], { records, items, cachedFiles, runner }),
       jobs: [cacheFilesJob(services, 'tileFrames'), cacheFilesJob(services, 'histogram'), thumbnailJob(services)],
-      sweep: cachedFilesSweep({ model, records, files: host.files }),
+      sweep: cachedFilesSweep({ model, records, hidden, files: host.files }),
     };
   },
 };

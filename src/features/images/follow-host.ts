@@ -4,7 +4,7 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { OnClose } from '../../core/undo.js';
 import { LargeImageError, MissingPartsError } from '../../errors.js';
-import type { HostEvents, HostLogger } from '../../host.js';
+import type { HostEvents, HostLogger, StoredDocument } from '../../host.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -47,6 +47,8 @@ export class HostFollower {
   /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
   follow(events: HostEvents, onClose: OnClose): void {
     onClose(events.on('item.removed', ({ item }) => this.#itemRemoved(item)));
+    onClose(events.on('item.hidden', ({ items }) => this.#itemsHidden(items)));
+    onClose(events.on('item.shown', ({ items }) => this.#itemsShown(items)));
     onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
     onClose(events.on('file.saved', ({ file, created }) => this.#fileSaved(file, created)));
     onClose(events.on('file.removed', ({ file }) => this.#fileRemoved(file)));
@@ -194,6 +196,19 @@ export class HostFollower {
     this.parts.items.forget(id);
     await this.parts.changes.announce({ id, doc });
     await this.#folders.changed(this.parts.records.itemOf(doc), null);
+  }
+
+  /** Images made of files of hidden items change. Nothing stored for the items is removed. */
+  async #itemsHidden(docs: readonly StoredDocument[]): Promise<void> {
+    await Promise.all(docs.map((doc) => this.#folders.changed(this.parts.records.itemOf(doc), null)));
+  }
+
+  async #itemsShown(docs: readonly StoredDocument[]): Promise<void> {
+    const { records } = this.parts;
+    const filesOf = async (item: ItemRecord) => {
+      for (const file of await records.filesOfItem(item)) await this.#folders.changed(item, file);
+    };
+    await Promise.all(docs.map((doc) => filesOf(records.itemOf(doc))));
   }
 
   /**

@@ -15,6 +15,7 @@ import { typeOfNewFile } from './mime-type.js';
 import { recountAround } from '../tree/recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
+import { withTrashed } from '../trash/trash-mark.js';
 
 /** Lower-case parts of a file's name after its first dot. */
 function extensionsOf(name: string): string[] {
@@ -36,9 +37,15 @@ export async function loadFile(
   const folderId = item?.folderId ?? (file.attachedToType === 'folder' ? file.attachedToId : undefined);
   const folder = folderId === undefined ? null : await models.folder.findById(folderId).lean();
   if (folder !== null) requireLevel('folder', folder, principal, level);
-  // A file without a document is about to be removed.
-  else if (!principal.admin) throw new UnknownIdError('file', id);
+  // A file without a document is about to be removed, unless the document is in the trash.
+  else if (!principal.admin || (await isInTrash(context, itemId ?? folderId))) throw new UnknownIdError('file', id);
   return file;
+}
+
+async function isInTrash({ models }: HostContext, _id: Types.ObjectId | undefined): Promise<boolean> {
+  if (_id === undefined) return false;
+  const found = [models.item.exists({ _id }).setOptions(withTrashed), models.folder.exists({ _id }).setOptions(withTrashed)];
+  return (await Promise.all(found)).some((each) => each !== null);
 }
 
 /** The fields of a new file record, except its storage. */
@@ -142,7 +149,8 @@ export async function dropFile(context: HostContext, file: FileDocument): Promis
 
 /** Removes what a removed file leaves behind. `isRepeated`: some of it may have been removed before. */
 export async function clearFile(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
-  const item = file.itemId === null ? null : await context.models.item.findById(file.itemId).lean<ItemDocument>();
+  const item =
+    file.itemId === null ? null : await context.models.item.findById(file.itemId, null, withTrashed).lean<ItemDocument>();
   if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
   step('file-removal:counted');
   await clearBelongings(context, file);

@@ -12,6 +12,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { recordFiles, type FileRecord } from './files.js';
 import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { announceReplaced } from './replaced-files.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import { createItems } from '../tree/items.js';
 import { checkedName } from '../tree/names/checked-name.js';
 
@@ -178,7 +179,8 @@ export async function registerObjects(
   const stored = await models.file
     .find({ 'storage.kind': 'bucket', 'storage.path': { $in: keys }, 'storage.bucket': bucket, itemId: { $ne: null } })
     .lean<FileInBucket[]>();
-  const items = await models.item.find({ _id: { $in: stored.map(({ itemId }) => itemId!) } }, { _id: 1 }).lean();
+  // Objects whose items are in the trash get no other items.
+  const items = await models.item.find({ _id: { $in: stored.map(({ itemId }) => itemId!) } }, { _id: 1 }, withTrashed).lean();
   const existing = new Set(items.map(({ _id }) => _id.toHexString()));
   const known = new Map<string, FileInBucket[]>();
   for (const file of stored) {

@@ -9,6 +9,7 @@ import { checkedName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeTree } from '../upkeep/removal.js';
+import { withTrashed } from '../trash/trash-mark.js';
 
 /** Maximum number of pending membership requests of a group. */
 const maxRequests = 10_000;
@@ -99,7 +100,7 @@ export async function clearGroup({ models, events }: HostContext, _id: Types.Obj
   await models.user.updateMany({ groups: _id }, { $pull: { groups: _id } });
   await models.user.updateMany({ 'groupInvites.groupId': _id }, { $pull: { groupInvites: { groupId: _id } } });
   const mention = { $pull: { 'access.groups': { id: _id } } };
-  await models.folder.updateMany({ 'access.groups.id': _id }, mention);
+  await models.folder.updateMany({ 'access.groups.id': _id }, mention, withTrashed);
   await models.collection.updateMany({ 'access.groups.id': _id }, mention);
   await events.emit('group.removed', { groupId: _id.toHexString() });
   await events.emit('access.changed', {});

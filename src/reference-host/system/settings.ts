@@ -40,6 +40,7 @@ export interface CoreSettings {
   'core.disable_anonymous_access': false;
   'core.smtp.encryption': 'none';
   'core.add_to_group_policy': 'never' | 'yesadmin' | 'yesmod';
+  'core.trash_days': number;
   'core.enable_notification_stream': boolean;
 }
 
@@ -316,6 +317,13 @@ export const coreSettingDefinitions = [
     'never, yesadmin or yesmod',
     'Whether group administrators (yesadmin), or moderators too (yesmod), can add members without inviting them.',
     oneOf('never', 'yesadmin', 'yesmod'),
+  ),
+  define(
+    'core.trash_days',
+    30,
+    'a number of days; 0 for no limit',
+    'How long folders and items stay in the trash before they are removed for good, in days.',
+    numberIn({ type: 'number', maximum: longestTokenDays, unit: 'days' }),
   ),
   define(
     'core.enable_notification_stream',

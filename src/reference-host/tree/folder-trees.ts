@@ -11,6 +11,7 @@ import { ancestorsOf, createFolder, updateParent, rootOf, type FolderParent } fr
 import { copyItemAs, removeItem } from './items.js';
 import { releaseNames, releaseOldNames } from './names/names.js';
 import { recount, rootSums } from './recount.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addRootSize, rootModel } from './sizes.js';
 
@@ -25,7 +26,7 @@ export function removeFolder(context: HostContext, folder: FolderDocument): Prom
 /** Removes everything that belonged to a removed folder. Can be repeated. */
 export async function clearFolder(context: HostContext, folder: FolderDocument): Promise<void> {
   await releaseNames(context, folder._id);
-  await removeContents(context, folder._id, {});
+  await removeContents(context, folder._id, contentsOf(folder));
   await context.events.emit('folder.removed', { folder: { ...folder } });
 }
 
@@ -51,22 +52,28 @@ export async function requireRemovableFolders(
 
 /** Removes everything that was in a folder at some time. Can be repeated. */
 export function emptySince(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
-  return removeContents(context, folderId, { created: { $lte: before } });
+  return removeContents(context, folderId, { filter: { created: { $lte: before } }, options: {} });
 }
 
-async function removeContents(
-  context: HostContext,
-  folderId: Types.ObjectId,
-  filter: { created?: { $lte: Date } },
-): Promise<void> {
+/** Selects what is removed with a folder: of one in the trash what was put there with it, otherwise what is not in the trash. */
+function contentsOf({ trashed }: FolderDocument): Contents {
+  return trashed === undefined ? { filter: {}, options: {} } : { filter: { 'trashed.root': trashed.root }, options: withTrashed };
+}
+
+interface Contents {
+  filter: { created?: { $lte: Date }; 'trashed.root'?: Types.ObjectId };
+  options: Partial<typeof withTrashed>;
+}
+
+async function removeContents(context: HostContext, folderId: Types.ObjectId, { filter, options }: Contents): Promise<void> {
   const { models } = context;
   await discardUploadsOf(context, folderId);
-  const items = models.item.find({ folderId, ...filter }, null, withoutReadLimit).lean();
+  const items = models.item.find({ folderId, ...filter }, null, { ...withoutReadLimit, ...options }).lean();
   for await (const item of eachInSlices<ItemDocument>(items)) {
     await removeItem(context, item);
     step('folder-removal:item');
   }
-  const folders = models.folder.find({ parentId: folderId, ...filter }).lean();
+  const folders = models.folder.find({ parentId: folderId, ...filter }, null, options).lean();
   for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);
 }
 
@@ -77,7 +84,10 @@ export async function removeFoldersIn(context: HostContext, parentId: Types.Obje
 }
 
 /** All folders below a folder, parents before children. */
-async function foldersBelow({ models }: Pick<HostContext, 'models'>, folder: FolderDocument): Promise<FolderDocument[]> {
+export async function foldersBelow(
+  { models }: Pick<HostContext, 'models'>,
+  folder: Pick<FolderDocument, '_id'>,
+): Promise<FolderDocument[]> {
   const found: FolderDocument[] = [];
   const seen = new Set([folder._id.toHexString()]);
   let parents = [folder._id];
@@ -140,7 +150,7 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
 }
 
 /** Records the root of a folder and of everything below it. @returns the bytes of all these folders. */
-async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
+export async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
   const folders = [folder, ...(await foldersBelow({ models }, folder))];
   for (const some of batches(folders.map(({ _id }) => _id))) {
     await models.folder.updateMany({ _id: { $in: [...some] } }, { $set: root });

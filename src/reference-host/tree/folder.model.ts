@@ -1,5 +1,6 @@
 import { Schema, type Types } from 'mongoose';
 import { accessControlledFields, type AccessControlled } from '../access/access-list.model.js';
+import { trashField, type TrashMark } from '../trash/trash-mark.js';
 
 /** Types of the parent of a folder. */
 export type FolderParentType = 'folder' | 'collection' | 'user';
@@ -43,6 +44,7 @@ export interface FolderDocument extends TreeDocument, AccessControlled {
   parentCollection: FolderParentType;
   baseParentType: RootType;
   baseParentId: Types.ObjectId;
+  trashed?: TrashMark;
 }
 
 /** Schema of {@link FolderDocument}. */
@@ -55,9 +57,12 @@ export const folderSchema = new Schema<FolderDocument>(
     baseParentType: { type: String, enum: ['collection', 'user'], required: true },
     baseParentId: { type: Schema.Types.ObjectId, required: true },
     ...accessControlledFields,
+    ...trashField,
   },
   { versionKey: false, minimize: false },
 )
   .index({ parentId: 1, lowerName: 1 })
   .index({ parentId: 1, naturalName: 1 })
-  .index({ words: 1 });
+  .index({ words: 1 })
+  .index({ 'trashed.root': 1 }, { sparse: true })
+  .index({ 'trashed.entry': 1 }, { sparse: true });

@@ -9,6 +9,7 @@ import { checkedName, sortableNames } from './names/checked-name.js';
 import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
+import { withTrashed } from '../trash/trash-mark.js';
 
 /** The parent of a folder. */
 export type FolderParent =
@@ -125,7 +126,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     await models.folder.collection.insertOne(created);
     step('folder:recorded');
     if (!(await stillExists(context, parent))) {
-      await models.folder.deleteOne({ _id });
+      await models.folder.deleteOne({ _id }, withTrashed);
       throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
     }
   } catch (error) {

@@ -1,4 +1,5 @@
 import { Schema, type Types } from 'mongoose';
+import { trashField, type TrashMark } from '../trash/trash-mark.js';
 import { treeFields, type RootType, type TreeDocument } from './folder.model.js';
 
 /** An item: files that belong together. Its permissions are those of its folder. */
@@ -12,6 +13,7 @@ export interface ItemDocument extends TreeDocument {
   fileMissing?: Date;
   /** When the content of its file, which is served in place, was last found to have changed. */
   fileChanged?: Date;
+  trashed?: TrashMark;
 }
 
 /** The ids of an item, its folder and its root. */
@@ -28,9 +30,12 @@ export const itemSchema = new Schema<ItemDocument>(
     copyOfItem: Schema.Types.ObjectId,
     fileMissing: Date,
     fileChanged: Date,
+    ...trashField,
   },
   { versionKey: false, minimize: false },
 )
   .index({ folderId: 1, lowerName: 1 })
   .index({ folderId: 1, naturalName: 1 })
-  .index({ words: 1 });
+  .index({ words: 1 })
+  .index({ 'trashed.root': 1 }, { sparse: true })
+  .index({ 'trashed.entry': 1 }, { sparse: true });

@@ -13,6 +13,7 @@ import { claimFreeName, claimFreeNames, releaseName, releaseNames } from './name
 import { recountAround } from './recount.js';
 import { removeTree } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 
 /** Loads an item if the caller has this level on it, and its folder. */
@@ -119,7 +120,7 @@ async function insertItems(context: HostContext, folder: FolderDocument, starts:
     await models.item.collection.insertMany(items);
     step('item:recorded');
     if ((await models.folder.exists({ _id: folder._id })) === null) {
-      await models.item.deleteMany({ _id: { $in: items.map(({ _id }) => _id) } });
+      await models.item.deleteMany({ _id: { $in: items.map(({ _id }) => _id) } }, withTrashed);
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
     }
   } catch (error) {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import type { ItemPosition } from './item.model.js';
 import { rootModel } from './sizes.js';
 
@@ -39,7 +40,8 @@ const sumTimeoutMs = 10 * 60 * 1000;
 async function sum<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
   const groups = await model.aggregate<Sized>(
     [{ $match: { [field]: { $in: ids } } }, { $group: { _id: `$${field}`, size: { $sum: '$size' } } }],
-    { maxTimeMS: sumTimeoutMs },
+    // What is in the trash still takes space.
+    { maxTimeMS: sumTimeoutMs, ...withTrashed },
   );
   return new Map(groups.map(({ _id, size }) => [_id.toHexString(), size]));
 }
@@ -53,7 +55,7 @@ export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly T
   // Only fields that all documents with a size have are used here.
   const documents = model as unknown as Model<Sized>;
   const differing = async (among: readonly Types.ObjectId[]) => {
-    const found = await documents.find({ _id: { $in: among } }, { size: 1 }).lean<Sized[]>();
+    const found = await documents.find({ _id: { $in: among } }, { size: 1 }, withTrashed).lean<Sized[]>();
     const counted = await sumOf(among);
     const compared = found.map(({ _id, size }) => ({ _id, size, counted: counted.get(_id.toHexString()) ?? 0 }));
     return compared.filter((each) => each.size !== each.counted);
@@ -65,7 +67,11 @@ export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly T
   for (const now of await differing(first.map(({ _id }) => _id))) {
     const before = first.find(({ _id }) => _id.equals(now._id))!;
     if (before.size !== now.size || before.counted !== now.counted) continue;
-    const { modifiedCount } = await documents.updateOne({ _id: now._id, size: now.size }, { $set: { size: now.counted } });
+    const { modifiedCount } = await documents.updateOne(
+      { _id: now._id, size: now.size },
+      { $set: { size: now.counted } },
+      withTrashed,
+    );
     corrected += modifiedCount;
   }
   return corrected;

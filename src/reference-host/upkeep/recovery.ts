@@ -12,6 +12,10 @@ import { clearItem, removeItem } from '../tree/items.js';
 import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
 import { recountAround } from '../tree/recount.js';
+import { finishRemoval as finishTrashRemoval } from '../trash/emptying.js';
+import { finishRestoring } from '../trash/restoring.js';
+import { finishTrashing } from '../trash/trashing.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import { isThere } from './removal.js';
 import { clearUser, finishRegistration } from '../accounts/users/users.js';
 
@@ -38,6 +42,13 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
       return finishNaming(context, undertaking);
     case 'access':
       return finishAccess(context, undertaking);
+    case 'trashing':
+      return finishTrashing(context, undertaking);
+    case 'restoring':
+      await finishRestoring(context, undertaking);
+      return;
+    case 'trash-removal':
+      return finishTrashRemoval(context, undertaking.named);
     case 'registration':
       await finishRegistration(context, undertaking.id);
   }
@@ -67,10 +78,10 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
 async function undoMaking(context: HostContext, { type, id }: Of<'making'>): Promise<void> {
   const { models } = context;
   if (type === 'item') {
-    const item = await models.item.findById(id).lean<ItemDocument>();
+    const item = await models.item.findById(id, null, withTrashed).lean<ItemDocument>();
     if (item !== null) await removeItem(context, item);
   } else {
-    const folder = await models.folder.findById(id).lean<FolderDocument>();
+    const folder = await models.folder.findById(id, null, withTrashed).lean<FolderDocument>();
     if (folder !== null) await removeFolder(context, folder);
   }
 }

@@ -1,6 +1,7 @@
 import type { Model, Types } from 'mongoose';
 import { step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import type { RemovableType } from './undertaking.model.js';
 
 /**
@@ -22,7 +23,7 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
 ): Promise<void> {
   const noted = Object.fromEntries(Object.entries(doc).filter(([name]) => !notNoted.includes(name)));
   await context.journal.finish({ kind: 'removal', type, doc: { ...noted, _id: doc._id } }, async () => {
-    const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }).lean<D>();
+    const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
     if (removed === null) return;
     step(`${type}-removal:hidden`);
     await clear(removed);
@@ -32,7 +33,7 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
 
 /** Whether a document still exists. */
 export async function isThere(context: HostContext, type: RemovableType, _id: Types.ObjectId): Promise<boolean> {
-  return (await modelOf(context, type).exists({ _id })) !== null;
+  return (await modelOf(context, type).exists({ _id }).setOptions(withTrashed)) !== null;
 }
 
 function modelOf({ models }: HostContext, type: RemovableType): Model<{ _id: Types.ObjectId }> {

@@ -5,6 +5,8 @@ import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
 import { releaseBytes, type StoredReference } from '../files/blobs.js';
 import { folderSums, itemSums, recount, rootSums, type SumOf } from '../tree/recount.js';
+import { removeExpired } from '../trash/emptying.js';
+import { withTrashed } from '../trash/trash-mark.js';
 import { discardStaleUploads } from '../uploads/upload-removal.js';
 
 /** Number of documents, or of files, that are checked together. */
@@ -23,6 +25,8 @@ export interface SweepOptions {
 export interface Swept {
   /** Removed unfinished uploads. */
   uploads: number;
+  /** Folders and items that were in the trash for too long. */
+  trash: number;
   /** Removed registrations of bytes whose files were never created or do not exist any more. */
   registrations: number;
   /** Removed files in the data folder that belong to nothing. */
@@ -40,6 +44,7 @@ export interface Swept {
 export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<Swept> {
   const { models, life, store, storeId } = context;
   const uploads = await discardStaleUploads(context, new Date(Date.now() - uploadLifetimeMs));
+  const trash = await removeExpired(context, signal);
   const { registrations, missing } = await sweepRegistrations(context, signal);
   const bytes = (await store.belongsTo(storeId.toHexString())) ? await sweepBytes(context, signal) : 0;
   const sizes =
@@ -51,7 +56,7 @@ export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: 
     await models.claim.deleteMany({ process: id });
     await life.forget(id);
   }
-  return { uploads, registrations, bytes, sizes, missing };
+  return { uploads, trash, registrations, bytes, sizes, missing };
 }
 
 async function sweepRegistrations(context: HostContext, signal: AbortSignal): Promise<Pick<Swept, 'registrations' | 'missing'>> {
@@ -121,7 +126,9 @@ async function uploadsAmong({ models }: HostContext, keys: readonly string[]): P
 
 async function recountAll(model: Model<never>, sumOf: SumOf, signal: AbortSignal): Promise<number> {
   let count = 0;
-  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>).find({}, { _id: 1 }, withoutReadLimit).lean();
+  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
+    .find({}, { _id: 1 }, { ...withoutReadLimit, ...withTrashed })
+    .lean();
   for await (const batch of inBatches(eachInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
     count += await recount(
       model,

@@ -2,6 +2,7 @@ import { Schema, type Types } from 'mongoose';
 import type { AccessList } from '../access/access-list.model.js';
 import type { RootType } from '../tree/folder.model.js';
 import type { ItemPosition } from '../tree/item.model.js';
+import type { TrashedDocument } from '../trash/trash-mark.js';
 
 /** Models whose documents can be removed with everything that belongs to them. */
 export type RemovableType = 'file' | 'item' | 'folder' | 'collection' | 'user' | 'group';
@@ -48,6 +49,12 @@ export type Undertaking =
       change: SpreadAccess;
       administrator: { id: Types.ObjectId | null; admin: boolean; groups: Types.ObjectId[] };
     }
+  /** Finish: hide everything in the folders that were marked at that time. */
+  | { kind: 'trashing'; named: TrashedDocument[]; at: Date }
+  /** Finish, if its restoring has begun. */
+  | ({ kind: 'restoring' } & TrashedDocument)
+  /** Finish: remove for good. */
+  | { kind: 'trash-removal'; named: TrashedDocument[] }
   /** Finish: create the folders of new users. */
   | { kind: 'registration'; id: Types.ObjectId };
 

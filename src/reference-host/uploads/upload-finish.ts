@@ -11,6 +11,7 @@ import { insertFile, recordFiles } from '../files/files.js';
 import { createItem, touchItem } from '../tree/items.js';
 import { recountAround } from '../tree/recount.js';
 import { addItemSize } from '../tree/sizes.js';
+import { withTrashed } from '../trash/trash-mark.js';
 
 /**
  * Turns an upload whose bytes have all arrived into a file. Each step can be repeated, so that a client that resumes after a crash completes
@@ -82,7 +83,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
   const { models, events } = context;
   const itemId = upload.itemId!;
   // The item is read before the file: if the item is missing because its file was moved, the file shows that.
-  const made = await models.item.findById(itemId).lean<ItemDocument>();
+  const made = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
     (await recordFiles(context, [{ itemId, record: recordOf(upload) }]))[0]!;

@@ -2,6 +2,7 @@ import type { Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import type { UploadDocument } from './upload.model.js';
 import { releaseBytes } from '../files/blobs.js';
+import { withTrashed } from '../trash/trash-mark.js';
 
 /** Key of the claim that a request has while it writes to an upload or completes it. */
 export const uploadClaim = (id: Types.ObjectId): string => `upload/${id.toHexString()}`;
@@ -28,7 +29,7 @@ export async function discardUpload(context: HostContext, upload: UploadDocument
 async function unmakeFile(context: HostContext, { _id, fileId, itemId }: UploadDocument): Promise<void> {
   const { models } = context;
   const key = _id.toHexString();
-  const isHidden = itemId !== undefined && (await models.item.exists({ _id: itemId })) === null;
+  const isHidden = itemId !== undefined && (await models.item.exists({ _id: itemId }).setOptions(withTrashed)) === null;
   if (isHidden) await models.file.deleteOne({ _id, itemId });
   if ((await models.file.exists({ _id: fileId ?? _id, 'storage.key': key })) !== null) return;
   await releaseBytes(context, [{ fileId: fileId ?? _id, storage: { kind: 'stored', key } }]);

@@ -16,6 +16,7 @@ const params = { format: 'geojson', elementId: elementId(1) };
 /** Who may use the routes below /annotation. The annotation of the tests has one element and the access of its folder. */
 export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /annotation': { kind: 'itemRead', scope: 'core.data.read' },
+  'GET /annotation/deleted': { kind: 'itemRead', scope: 'core.data.read', sending: ({ item }) => ({ query: { itemId: item } }) },
   'GET /annotation/schema': everybody,
   'GET /annotation/images': everybody,
   'GET /annotation/events': {

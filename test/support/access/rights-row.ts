@@ -68,6 +68,30 @@ export function row(kind: Kind | null, level: 0 | 1 | 2, { sending = {}, params 
   };
 }
 
+const named: readonly [string, Kind][] = [
+  ['/annotation/item/:id', 'item'],
+  ['/annotation/folder/:id', 'folder'],
+  ['/annotation/:id', 'annotation'],
+  ['/file/upload/:id', 'uploadToDiscard'],
+  ['/resource/:id', 'item'],
+  ['/api_key/:id', 'key'],
+  ...(['item', 'folder', 'collection', 'file', 'group', 'job', 'user'] as const).map(
+    (kind) => [`/${kind}/:id`, kind] as [string, Kind],
+  ),
+];
+
+/** The path of a request about these things. */
+export function pathFor(path: string, { params }: Row, things: Things): string {
+  const kind = named.find(([start]) => path.startsWith(start))?.[1];
+  const values: Record<string, string> = {
+    itemId: things.item,
+    folderId: things.folder,
+    ...(kind && { id: things[kind] }),
+    ...params(things),
+  };
+  return path.replace(/:(\w+)|\*$/g, (rest: string, name = rest) => values[name] ?? `no-${name}`);
+}
+
 /** Nothing in particular: access and scope that the route declares decide alone. */
 export const open = (options?: Options) => row(null, 0, options);
 export const read = (kind: Kind, options?: Options) => row(kind, 0, options);

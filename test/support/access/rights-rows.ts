@@ -149,6 +149,12 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   }),
   'PUT /resource/:id/timestamp': own('item', { sending: { query: { type: 'item' } } }),
   'DELETE /resource': resources(2, { fresh: true }),
+  'GET /resource/extent': resources(1, { scope: null }),
+  'POST /resource/trash': resources(1, { fresh: true }),
+  // Nothing of these is in the trash.
+  'POST /resource/restore': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
+  'GET /trash': open(),
+  'DELETE /trash': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
   'PUT /resource/move': resources(2),
   'POST /resource/copy': row('item', 1, {
     sending: ({ item, folder }) => ({
@@ -316,6 +322,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
 
   // Annotations
   'GET /annotation': read('item', { sending: ({ item }) => ({ query: { itemId: item } }) }),
+  'GET /annotation/deleted': read('item', { sending: ({ item }) => ({ query: { itemId: item } }) }),
   'GET /annotation/schema': open(),
   'GET /annotation/images': open(),
   'GET /annotation/events': read('item', { sending: ({ item }) => ({ query: { itemId: item, timeout: 1 } }) }),

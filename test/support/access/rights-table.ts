@@ -10,7 +10,7 @@ import { operationRoutes } from '../../../src/reference-host/system/operation.ro
 import { issueToken, revokeToken } from '../../../src/reference-host/accounts/tokens/tokens.js';
 import { elementId } from '../hosts/annotated.js';
 import { Client, startHost, type Answer, type Sending, type TestHost } from '../hosts/reference-host.js';
-import { levels, roles, secret, type Kind, type Role, type Row, type Things } from './rights-row.js';
+import { levels, pathFor, roles, secret, type Kind, type Role, type Row, type Things } from './rights-row.js';
 import { otherChanges, rightsRows, writing } from './rights-rows.js';
 
 const scopes = {
@@ -155,29 +155,6 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       await rm(temporary, { recursive: true, force: true });
     });
 
-    const named: readonly [string, Kind][] = [
-      ['/annotation/item/:id', 'item'],
-      ['/annotation/folder/:id', 'folder'],
-      ['/annotation/:id', 'annotation'],
-      ['/file/upload/:id', 'uploadToDiscard'],
-      ['/resource/:id', 'item'],
-      ['/api_key/:id', 'key'],
-      ...(['item', 'folder', 'collection', 'file', 'group', 'job', 'user'] as const).map(
-        (kind) => [`/${kind}/:id`, kind] as [string, Kind],
-      ),
-    ];
-
-    async function pathFor(path: string, { params }: Row, things: Things): Promise<string> {
-      const kind = named.find(([start]) => path.startsWith(start))?.[1];
-      const values: Record<string, string> = {
-        itemId: things.item,
-        folderId: things.folder,
-        ...(kind && { id: things[kind] }),
-        ...params(things),
-      };
-      return path.replace(/:(\w+)|\*$/g, (rest: string, name = rest) => values[name] ?? `no-${name}`);
-    }
-
     /** What a caller must hear: `admitted`, or the status of a refusal. */
     function verdictOf(route: RouteOutline, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
       const isValid = token !== 'none' && token !== 'expired' && token !== 'revoked';
@@ -220,7 +197,7 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       let token = caller.token === 'none' ? null : tokens.get(`${caller.role} ${caller.token}`)!;
       if (row.fresh && isAdmitted && row.kind === null) token = await tokenOf(caller);
       else if (row.fresh && isAdmitted) things = { ...shared, [row.kind!]: await makers[row.kind!]() };
-      const path = await pathFor(route.path, row, things);
+      const path = pathFor(route.path, row, things);
       const sending = row.sending(things);
       const isStream = route.path.endsWith('/events') || route.path.endsWith('/stream');
       const client = new Client(started.url, token, null);

@@ -42,6 +42,8 @@ export async function contents(client: Client, folder: string): Promise<[string,
   );
 }
 
+const trashed = (folder: string) => ({ query: { resources: JSON.stringify({ folder: [folder] }) } });
+
 /** Sends the rest of an upload, as a client does that has lost its connection; it asks first what has arrived. */
 async function resume(client: Client, uploadId: string, body: Buffer): Promise<void> {
   const known = await client.send('GET', '/file/offset', { query: { uploadId } });
@@ -211,6 +213,39 @@ export const hostWrites: Record<string, Write> = {
     async check(client, { ids }) {
       const paths = [`/item/${ids.item!}`, `/folder/${ids.top!}`, `/folder/${ids.inner!}`];
       expect(await Promise.all(paths.map((path) => status(client, path)))).toEqual([400, 400, 400]);
+    },
+  },
+  'putting a folder into the trash': {
+    steps: ['trash:hidden', 'trash:below', 'trash:announced', 'trash:counted'],
+    prepare: tree,
+    act: (client, { ids }) => client.ok('POST', '/resource/trash', trashed(ids.top!)),
+    async check(client, place) {
+      const { ids, folder } = place;
+      expect([await status(client, `/folder/${ids.top!}`), await status(client, `/folder/${ids.inner!}`)]).toEqual([400, 400]);
+      await client.create('/folder', { parentId: folder, name: 'top' });
+      await client.ok('POST', '/resource/restore', trashed(ids.top!));
+      await wholeTree(client, ids.top!, place);
+    },
+  },
+  'taking a folder out of the trash': {
+    steps: ['restore:claimed', 'restore:named', 'restore:contents', 'restore:placed', 'trash:announced'],
+    async prepare(client, place) {
+      await tree(client, place);
+      await client.ok('POST', '/resource/trash', trashed(place.ids.top!));
+    },
+    act: (client, { ids }) => client.ok('POST', '/resource/restore', trashed(ids.top!)),
+    check: (client, place) => wholeTree(client, place.ids.top!, place),
+  },
+  'emptying the trash': {
+    steps: ['folder-removal:hidden', 'folder-removal:item', 'trash-removal:removed'],
+    async prepare(client, place) {
+      await tree(client, place);
+      await client.ok('POST', '/resource/trash', trashed(place.ids.top!));
+    },
+    act: (client, { ids }) => client.ok('DELETE', '/trash', trashed(ids.top!)),
+    async check(client, { ids }) {
+      expect((await client.send('POST', '/resource/restore', trashed(ids.top!))).status).toBe(400);
+      expect(await status(client, `/folder/${ids.inner!}`)).toBe(400);
     },
   },
   'the removal of a collection': {

@@ -41,6 +41,8 @@ export interface StoredAnnotation extends StateDocument {
   batch?: string;
   /** When the content of the item's file was found to have changed, after this version was made. */
   fileChanged?: Date;
+  /** Whether the host has hidden the item. Lists and requests leave it out then. */
+  hidden?: true;
 }
 
 /** The document of a previous version. */
@@ -101,6 +103,7 @@ export function annotationSchemas(connection: Connection): {
       hasAttributes: Boolean,
       batch: String,
       fileChanged: Date,
+      hidden: Boolean,
     },
     options,
   )
@@ -169,7 +172,10 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
 export function toQuery(filter: AnnotationFilter): QueryFilter<StoredAnnotation> {
   const { active = true, itemIds, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
   const query: QueryFilter<StoredAnnotation> = {};
-  if (active !== null) query._active = active;
+  if (active !== null) {
+    query._active = active;
+    query.hidden = null;
+  }
   if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
   if (creatorId !== undefined) query.creatorId = creatorId;
   if (name !== undefined) query.name = name;

@@ -46,7 +46,7 @@ export interface AnnotationVersionRecord extends AnnotationState {
 
 /** Conditions for annotations in a list, all of which must be met. */
 export interface AnnotationFilter {
-  /** By default only active ones (true); `null`: active and deleted ones. */
+  /** By default only active ones (true); `null`: active and deleted ones, also of hidden items. */
   active?: boolean | null;
   itemIds?: readonly string[];
   creatorId?: string;

@@ -41,7 +41,10 @@ export interface AccessFields {
 }
 
 /** The fields of an annotation that the cleanup needs. */
-export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'>;
+export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'> & {
+  /** Whether the host has hidden the item. */
+  hidden: boolean;
+};
 
 /** Number of documents in one insertMany, and in one answer. Some engines refuse messages with very many documents. */
 const insertsPerMessage = 1000;
@@ -143,9 +146,11 @@ export class AnnotationModel {
     }
   }
 
+  /** An annotation, deleted or not; `null` if there is none, or its item is hidden. */
   async find(id: string): Promise<AnnotationRecord | null> {
     const doc = await this.#annotations.findById(id).lean<StoredAnnotation>();
-    if (doc === null || (doc.batch !== undefined && !(await this.batches.isCommitted(doc.batch)))) return null;
+    if (doc === null || doc.hidden === true || (doc.batch !== undefined && !(await this.batches.isCommitted(doc.batch))))
+      return null;
     return toRecord(doc);
   }
 
@@ -237,6 +242,12 @@ export class AnnotationModel {
     await this.#annotations.updateMany({ itemId }, { $set: { fileChanged: at }, $inc: { accessStamp: 1 } });
   }
 
+  /** Hides the annotations of hidden items, or shows them again. */
+  async setHidden(itemIds: readonly string[], hidden: boolean): Promise<void> {
+    const change = hidden ? { $set: { hidden: true } } : { $unset: { hidden: 1 } };
+    for (const part of batches(itemIds)) await this.#annotations.updateMany({ itemId: { $in: [...part] } }, change as object);
+  }
+
   /** The query for a filter, without annotations of lists that are not complete yet. */
   async #visible(filter: AnnotationFilter): Promise<QueryFilter<StoredAnnotation>> {
     return { ...toQuery(filter), ...(await this.batches.visible()) };
@@ -270,7 +281,7 @@ export class AnnotationModel {
       for (const doc of docs) found.set(idText(doc._id), doc);
       for (const id of part) {
         const doc = found.get(id);
-        if (doc !== undefined) yield toRecord(doc);
+        if (doc !== undefined && doc.hidden !== true) yield toRecord(doc);
         if (isSliceOver()) await nextSlice();
       }
     }
@@ -341,16 +352,17 @@ export class AnnotationModel {
   async stamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
     const query = { ...(await this.batches.visible()), ...(after !== null && { _id: { $gt: this.#objectId(after) } }) };
     const docs = await this.#annotations
-      .find(query, { itemId: 1, _active: 1, _version: 1, updated: 1 })
+      .find(query, { itemId: 1, _active: 1, _version: 1, updated: 1, hidden: 1 })
       .sort({ _id: 1 })
       .limit(limit)
       .lean<StoredAnnotation[]>();
-    return docs.map(({ _id, itemId, _active, _version: version, updated }) => ({
+    return docs.map(({ _id, itemId, _active, _version: version, updated, hidden }) => ({
       id: idText(_id),
       itemId,
       active: _active !== false,
       version,
       updated,
+      hidden: hidden === true,
     }));
   }
 

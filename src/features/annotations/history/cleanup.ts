@@ -168,7 +168,7 @@ export class AnnotationCleanup {
     let page = await model.stamps(null, idsPerQuery);
     while (page.length > 0) {
       const items = new Set(await records.existingItems([...new Set(page.map(({ itemId }) => itemId))]));
-      for (const stamp of page) yield { stamp, itemIsGone: !items.has(stamp.itemId) };
+      for (const stamp of page) yield { stamp, itemIsGone: !stamp.hidden && !items.has(stamp.itemId) };
       page = await model.stamps(page.at(-1)!.id, idsPerQuery);
     }
   }

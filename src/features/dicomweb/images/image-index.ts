@@ -78,6 +78,7 @@ export class ImageIndex {
     onClose(events.on('item.saved', ({ item }) => this.#noteChange(idText(item._id))));
     onClose(events.on('item.copied', ({ item }) => this.#noteChange(idText(item._id))));
     onClose(events.on('item.removed', async ({ item }) => this.parts.model.remove(idText(item._id))));
+    onClose(events.on('item.shown', ({ items }) => items.forEach(({ _id }) => this.#noteChange(idText(_id)))));
     onClose(
       events.on('file.saved', ({ file, created }) => {
         const { itemId } = records.fileOf(file);
@@ -262,8 +263,9 @@ export class ImageIndex {
 
   async #refresh(id: string): Promise<void> {
     const item = await this.parts.core.records.findItem(id);
-    if (item === null) await this.parts.model.remove(id);
-    else await this.current(item);
+    if (item !== null) await this.current(item);
+    // The record of a hidden item is valid again when the item is shown.
+    else if (!(await this.parts.core.hidden.has(id))) await this.parts.model.remove(id);
   }
 
   async #compare(): Promise<void> {
@@ -298,7 +300,7 @@ export class ImageIndex {
       const existing = new Set(await core.records.existingItems(ids));
       for (const id of ids) {
         signal.throwIfAborted();
-        if (!existing.has(id)) await model.remove(id);
+        if (!existing.has(id) && !(await core.hidden.has(id))) await model.remove(id);
       }
       if (ids.length < pageSize) return;
       after = ids.at(-1)!;

@@ -12,6 +12,8 @@ import { removeTree } from '../../upkeep/removal.js';
 import { claimFirst } from './first-user.js';
 import { checkPasswordRule, type HashLane } from '../sign-in/passwords.js';
 import { forgetTokens } from '../tokens/tokens.js';
+import { withTrashed } from '../../trash/trash-mark.js';
+import { removeTrashOf } from '../../trash/emptying.js';
 
 const maxLoginLength = 255;
 /** Largest length that SMTP allows. */
@@ -205,9 +207,10 @@ export async function clearUser(context: HostContext, _id: Types.ObjectId): Prom
   await forgetTokens(context, { userId: _id });
   await models.apiKey.deleteMany({ userId: _id });
   await removeFoldersIn(context, _id);
+  await removeTrashOf(context, _id);
   await models.notification.deleteMany({ userId: _id });
   const mention = { $pull: { 'access.users': { id: _id } } };
-  await models.folder.updateMany({ 'access.users.id': _id }, mention);
+  await models.folder.updateMany({ 'access.users.id': _id }, mention, withTrashed);
   await models.collection.updateMany({ 'access.users.id': _id }, mention);
   await models.group.updateMany({ 'access.users.id': _id }, mention);
   await models.group.updateMany({ requests: _id }, { $pull: { requests: _id } });

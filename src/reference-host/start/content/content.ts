@@ -10,6 +10,7 @@ import { system } from '../../access/access.js';
 import { createCollection, setCollectionAccess } from '../../tree/collections.js';
 import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
+import { withTrashed } from '../../trash/trash-mark.js';
 
 /** Login of the user that is created. */
 export const adminLogin = 'admin';
@@ -59,7 +60,10 @@ async function addFile(
   const path = await realpath(file.path);
   const known = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
   const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
-  const there = itemIds.length === 0 ? null : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id });
+  const there =
+    itemIds.length === 0
+      ? null
+      : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id }).setOptions(withTrashed);
   if (there !== null) {
     for (const each of known) await refreshFileInPlace(context, each);
     return there._id;

@@ -48,6 +48,27 @@ const find = defineRoute({
   },
 });
 
+const deleted = defineRoute({
+  method: 'get',
+  path: '/annotation/deleted',
+  summary: 'List the deleted annotations of an item that you can bring back, without elements.',
+  description: 'Reverting one (`PUT annotation/:id/history/revert`) brings it back.',
+  access: 'public',
+  scope: scopes.read,
+  query: {
+    itemId: required(id({ description: 'Deleted annotations of this item.' })),
+    ...annotationPaging('updated', -1),
+  },
+  returns: { schema: annotationListSchema },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
+  async handle({ query, caller }, { items, annotations }) {
+    await requireItem(items, query.itemId, caller);
+    return replyPage(await annotations.lists.deleted(query.itemId, pagingOf(query), caller), async (annotation) =>
+      withoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+    );
+  },
+});
+
 const events = defineRoute({
   method: 'get',
   path: '/annotation/events',
@@ -183,4 +204,4 @@ const removeOld = defineRoute({
 });
 
 /** Routes for lists of all annotations. */
-export const annotationListRoutes = [find, events, counts, images, old, removeOld];
+export const annotationListRoutes = [find, deleted, events, counts, images, old, removeOld];

@@ -54,6 +54,13 @@ export class AnnotationLists {
     return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
+  /** A page of the deleted annotations of an item that the caller may change, and so bring back. */
+  async deleted(itemId: string, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
+    const { permissions, model } = this.options;
+    const filter: AnnotationFilter = { ...(await permissions.permitted(caller, 1)), itemIds: [itemId], active: false };
+    return { annotations: model.list(filter, paging), total: await model.count(filter) };
+  }
+
   /**
    * The active annotations of an item that the caller may read, oldest first. One batch is in memory at a time. Ids are read first, so that no
    * cursor of the database stays open while the annotations are consumed, which may take hours.

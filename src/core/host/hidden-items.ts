@@ -1,0 +1,92 @@
+import type { Model } from 'mongoose';
+import type { StoredDocument } from '../../host.js';
+import { durable } from '../database/durable.js';
+import { batches } from '../database/id-batches.js';
+import { idText } from '../database/id-text.js';
+import type { OwnCollections } from '../database/own-collections.js';
+import { hiddenField } from './schema-extension.js';
+
+/** The record of an item that the host has hidden. */
+interface HiddenItemDocument {
+  _id: string;
+  since: Date;
+}
+
+/**
+ * The items that the host has hidden, as in a trash. They are recorded by id, because a host may keep their documents where the plugin
+ * cannot see them, and marked on their documents, because a host may leave them in its model. Nothing that belongs to them is removed.
+ */
+export class HiddenItems {
+  constructor(
+    private readonly own: OwnCollections,
+    private readonly items: Model<Record<string, unknown>>,
+  ) {}
+
+  get #hidden() {
+    return this.own.collection<HiddenItemDocument>('hidden_item');
+  }
+
+  /** Records and marks items as hidden. Can be repeated. */
+  async hide(items: readonly StoredDocument[]): Promise<void> {
+    const since = new Date();
+    for (const some of batches(items)) {
+      await this.#hidden.bulkWrite(
+        some.map(({ _id: itemId }) => {
+          const _id = idText(itemId);
+          return { replaceOne: { filter: { _id }, replacement: { since }, upsert: true } };
+        }),
+      );
+      await this.#mark(some, { $set: { [hiddenField]: true } });
+    }
+  }
+
+  /** Undoes {@link hide}. Can be repeated. */
+  async show(items: readonly StoredDocument[]): Promise<void> {
+    for (const some of batches(items)) {
+      await this.#mark(some, { $unset: { [hiddenField]: 1 } });
+      await this.#hidden.deleteMany({ _id: { $in: some.map(({ _id }) => idText(_id)) } });
+    }
+  }
+
+  /** Forgets an item that no longer exists. */
+  async forget({ _id }: StoredDocument): Promise<void> {
+    await this.#hidden.deleteOne({ _id: idText(_id) });
+  }
+
+  /** Whether the host has hidden an item. */
+  async has(id: string): Promise<boolean> {
+    return (await this.#hidden.findOne({ _id: id })) !== null;
+  }
+
+  /** It bypasses Mongoose, because the item has not changed for others, and because the host may hide it from its own queries. */
+  async #mark(items: readonly StoredDocument[], change: object): Promise<void> {
+    await this.items.collection.updateMany({ _id: { $in: items.map(({ _id }) => _id) } } as object, change, durable);
+  }
+}
+
+/** Methods of models whose result is a query on existing documents. */
+const queries: ReadonlySet<string | symbol> = new Set([
+  'find',
+  'findOne',
+  'findById',
+  'exists',
+  'countDocuments',
+  'distinct',
+  'findOneAndUpdate',
+  'updateOne',
+  'updateMany',
+]);
+
+/** The host's model of items, whose queries leave out hidden items. Other members are those of the model. */
+export function shownOnly<M extends Model<Record<string, unknown>>>(items: M): M {
+  return new Proxy(items, {
+    get(model, name) {
+      const member: unknown = Reflect.get(model, name, model);
+      if (typeof member !== 'function' || !queries.has(name)) return member;
+      return (...args: unknown[]) => {
+        const query = member.apply(model, args) as { where(condition: object): unknown };
+        return query.where({ [hiddenField]: null });
+      };
+    },
+  });
+}

@@ -1,0 +1,209 @@
+import type { Types } from 'mongoose';
+import { LargeImageError } from '../../index.js';
+import { batches, searchWords, step, UnknownIdError } from '../../larger-host.js';
+import type { HostContext } from '../context.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
+import type { CollectionDocument } from '../tree/collection.model.js';
+import { foldersBelow, setRootBelow } from '../tree/folder-trees.js';
+import type { FolderDocument, FolderParentType } from '../tree/folder.model.js';
+import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import { sortableNames } from '../tree/names/checked-name.js';
+import { claimFreeName } from '../tree/names/names.js';
+import { addFolderSize, addRootSize } from '../tree/sizes.js';
+import { withTrashed, type RestoredPlace, type TrashedDocument } from './trash-mark.js';
+import { announceItems, type Trashable } from './trashing.js';
+
+/** Name of the folder of a user for what comes back from the trash and has no other place. */
+const restoredFolder = 'Restored';
+
+/** How something has come back from the trash. */
+export interface Restored extends TrashedDocument, RestoredPlace {
+  /** Whether its name was taken, so that it has another one. */
+  isRenamed: boolean;
+  /** Whether it is in another folder than before. */
+  isMoved: boolean;
+}
+
+/**
+ * Takes a folder, with everything that was put into the trash with it, or an item out of the trash: to another place, or to its own.
+ * If its own place no longer exists, it comes to a folder of the user. If its name is taken, it gets another one. If showing
+ * everything again takes longer than clients wait, it continues after this returns.
+ *
+ * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being put there.
+ */
+export async function restore(
+  context: HostContext,
+  resource: Trashable,
+  { target, userId }: { target: FolderParent | null; userId: Types.ObjectId },
+): Promise<Restored> {
+  const { type, doc } = resource;
+  const id = doc._id;
+  let begun: RestoredPlace | null = null;
+  const place = await context.journal.undertakeInTime(
+    { kind: 'restoring', type, id },
+    async () => {
+      if (doc.trashed?.size === undefined) {
+        throw new LargeImageError('conflict', 'It is still being put into the trash. Try again in a moment.');
+      }
+      const parent = target ?? (await ownParent(context, resource)) ?? (await parentFor(context, userId));
+      await claim(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
+      const noted = (named: RestoredPlace) => void (begun = named);
+      const found = await finishRestoring(context, { type, id }, noted);
+      if (found === null) throw new UnknownIdError(type, id.toHexString());
+      return found;
+    },
+    () => begun,
+  );
+  const formerId = resource.type === 'item' ? resource.doc.folderId : resource.doc.parentId;
+  return { type, id, ...place, isRenamed: place.name !== doc.name, isMoved: !place.parentId.equals(formerId) };
+}
+
+async function ownParent(context: HostContext, resource: Trashable): Promise<FolderParent | null> {
+  const { type, doc } = resource;
+  return type === 'item' ? findParent(context, 'folder', doc.folderId) : findParent(context, doc.parentCollection, doc.parentId);
+}
+
+async function findParent({ models }: HostContext, type: FolderParentType, id: Types.ObjectId): Promise<FolderParent | null> {
+  const doc = await (type === 'folder'
+    ? models.folder.findById(id).lean<FolderDocument>()
+    : type === 'collection'
+      ? models.collection.findById(id).lean<CollectionDocument>()
+      : models.user.findById(id).lean<UserDocument>());
+  // The document was read from the model of its type.
+  return doc === null ? null : ({ type, doc } as FolderParent);
+}
+
+/** The folder of a user for what has no other place. */
+async function parentFor(context: HostContext, userId: Types.ObjectId): Promise<FolderParent> {
+  const user = await findParent(context, 'user', userId);
+  if (user === null) throw new UnknownIdError('user', userId.toHexString());
+  const doc = await createFolder(context, user, { name: restoredFolder, creatorId: userId, reuseExisting: true });
+  return { type: 'folder', doc };
+}
+
+/** Notes where something is being restored. Of several simultaneous requests to restore or remove it, one succeeds. */
+async function claim({ models }: HostContext, { type, doc }: Trashable, restoring: RestoredPlace): Promise<void> {
+  const filter = {
+    _id: doc._id,
+    'trashed.entry': doc.trashed!.entry,
+    'trashed.restoring': null,
+    'trashed.removing': null,
+  };
+  const change = { $set: { 'trashed.restoring': restoring } };
+  const { matchedCount } = await (type === 'item'
+    ? models.item.updateOne(filter, change, withTrashed)
+    : models.folder.updateOne(filter, change, withTrashed));
+  if (matchedCount === 0) throw new UnknownIdError(type, doc._id.toHexString());
+  step('restore:claimed');
+}
+
+/**
+ * Does the steps after the place was noted. Can be repeated.
+ *
+ * @param named is called with the place when the name is known, before the rest.
+ * @returns `null` if the restoring of the document has not begun.
+ */
+export async function finishRestoring(
+  context: HostContext,
+  { type, id }: TrashedDocument,
+  named?: (place: RestoredPlace) => void,
+): Promise<RestoredPlace | null> {
+  const { models, events } = context;
+  const found = await (type === 'item'
+    ? models.item.findById(id, null, withTrashed).lean<ItemDocument>()
+    : models.folder.findById(id, null, withTrashed).lean<FolderDocument>());
+  if (found === null) return null;
+  const resource = { type, doc: found } as Trashable;
+  let place: RestoredPlace | null = null;
+  if (found.trashed !== undefined) {
+    if (found.trashed.restoring === undefined) return null;
+    place = await nameFor(context, resource, found.trashed.restoring);
+    named?.(place);
+    await (type === 'item'
+      ? placeItem(context, found as ItemDocument, place)
+      : placeFolder(context, found as FolderDocument, place));
+  } else if (type === 'item') {
+    const { folderId, name } = found as ItemDocument;
+    place = { parentType: 'folder', parentId: folderId, name };
+  } else {
+    const { parentCollection, parentId, name } = found as FolderDocument;
+    place = { parentType: parentCollection, parentId, name };
+  }
+  step('restore:placed');
+  await events.emit('access.changed', {});
+  // A process may have died before it told this, so everything in the folder is told.
+  if (type === 'item') await announceItems(context, 'item.shown', { _id: id });
+  else {
+    for (const some of batches([id, ...(await foldersBelow(context, { _id: id })).map(({ _id }) => _id)])) {
+      await announceItems(context, 'item.shown', { folderId: { $in: [...some] }, trashed: null });
+    }
+  }
+  return place;
+}
+
+async function nameFor(context: HostContext, { type, doc }: Trashable, noted: RestoredPlace): Promise<RestoredPlace> {
+  const { models } = context;
+  // A folder that has been removed since it was noted cannot take it.
+  const parent = await findParent(context, noted.parentType, noted.parentId);
+  const by = doc.trashed?.by;
+  const { type: parentType, doc: into } =
+    parent ?? (by ? await parentFor(context, by) : { type: noted.parentType, doc: { _id: noted.parentId } });
+  const request = { parentId: into._id, ownerType: type, ownerId: doc._id };
+  const place = { parentType, parentId: into._id, name: await claimFreeName(context, request, doc.name) };
+  const change = { $set: { 'trashed.restoring': place } };
+  const filter = { _id: doc._id, 'trashed.root': doc._id };
+  if (type === 'item') await models.item.updateOne(filter, change, withTrashed);
+  else await models.folder.updateOne(filter, change, withTrashed);
+  step('restore:named');
+  return place;
+}
+
+const renamed = ({ description }: { description: string }, name: string) => ({
+  name,
+  ...sortableNames(name),
+  words: searchWords(name, description),
+});
+
+async function placeItem(context: HostContext, item: ItemDocument, { parentId, name }: RestoredPlace): Promise<void> {
+  const { models } = context;
+  const folder = await findParent(context, 'folder', parentId);
+  const root = folder === null ? {} : rootOf(folder);
+  const placed = await models.item
+    .findOneAndUpdate(
+      { _id: item._id, 'trashed.root': item._id },
+      { $set: { ...renamed(item, name), folderId: parentId, ...root }, $unset: { trashed: 1 } },
+      { returnDocument: 'after', ...withTrashed },
+    )
+    .lean<ItemDocument>();
+  if (placed === null || placed.folderId.equals(item.folderId)) return;
+  await addFolderSize(context, item.folderId, -item.size);
+  await addFolderSize(context, placed.folderId, item.size);
+  await addRootSize(context, item, -item.size);
+  await addRootSize(context, placed, item.size);
+}
+
+async function placeFolder(context: HostContext, folder: FolderDocument, place: RestoredPlace): Promise<void> {
+  const { models } = context;
+  const contents = { 'trashed.root': folder._id, _id: { $ne: folder._id } };
+  const shown = { $unset: { trashed: 1 } };
+  await models.folder.updateMany(contents, shown as object, withTrashed);
+  await models.item.updateMany(contents, shown as object, withTrashed);
+  step('restore:contents');
+  const parent = await findParent(context, place.parentType, place.parentId);
+  const root = parent === null ? null : rootOf(parent);
+  const placed = await models.folder
+    .findOneAndUpdate(
+      { _id: folder._id, 'trashed.root': folder._id },
+      {
+        $set: { ...renamed(folder, place.name), parentId: place.parentId, parentCollection: place.parentType, ...root },
+        ...shown,
+      } as object,
+      { returnDocument: 'after', ...withTrashed },
+    )
+    .lean<FolderDocument>();
+  if (placed === null || root === null || root.baseParentId.equals(folder.baseParentId)) return;
+  const bytes = await setRootBelow(context, placed, root);
+  await addRootSize(context, folder, -bytes);
+  await addRootSize(context, root, bytes);
+}

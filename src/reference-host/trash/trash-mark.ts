@@ -1,0 +1,71 @@
+import { Schema, type Aggregate, type Query, type Types } from 'mongoose';
+import type { FolderParentType } from '../tree/folder.model.js';
+
+/** A folder or item that was put into the trash, by model and id. */
+export interface TrashedDocument {
+  type: 'folder' | 'item';
+  id: Types.ObjectId;
+}
+
+/** Where something comes back from the trash, and under which name. */
+export interface RestoredPlace {
+  parentType: FolderParentType;
+  parentId: Types.ObjectId;
+  name: string;
+}
+
+/** The mark of a folder or item in the trash. */
+export interface TrashMark {
+  /** The folder or item that was put into the trash, with everything in it. */
+  root: Types.ObjectId;
+  /** The members below exist only on that one: when this was, */
+  entry?: Date;
+  /** who did it, */
+  by?: Types.ObjectId | null;
+  /** the path that it had, */
+  path?: string;
+  /** what was put into the trash with it, */
+  folders?: number;
+  items?: number;
+  size?: number;
+  /** where it is being restored, */
+  restoring?: RestoredPlace;
+  /** and whether it is being removed for good. */
+  removing?: boolean;
+}
+
+/** Member of schemas of documents that can be in the trash. */
+export const trashField = { trashed: { type: Schema.Types.Mixed, default: undefined } } as const;
+
+/** Option of queries that see what is in the trash as well. All other queries leave it out. */
+export const withTrashed: {
+  readonly withTrashed: true;
+  /** The member that all types of options share. */
+  readonly comment?: string;
+} = { withTrashed: true };
+
+const queries = [
+  'find',
+  'findOne',
+  'findOneAndUpdate',
+  'findOneAndDelete',
+  'updateOne',
+  'updateMany',
+  'deleteOne',
+  'deleteMany',
+  'countDocuments',
+  'distinct',
+] as const;
+
+/**
+ * Hides what is in the trash from every query with a schema, so that nothing else has to think of it. Only code with the option
+ * {@link withTrashed} sees it: the trash itself, sizes, and removals.
+ */
+export function hideTrashed(schema: Schema): void {
+  schema.pre([...queries], function hide(this: Query<unknown, unknown>) {
+    if (this.getOptions().withTrashed !== true) this.where({ trashed: null });
+  });
+  schema.pre('aggregate', function hide(this: Aggregate<unknown>) {
+    if (this.options.withTrashed !== true) this.pipeline().unshift({ $match: { trashed: null } });
+  });
+}

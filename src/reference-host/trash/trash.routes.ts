@@ -1,0 +1,242 @@
+import {
+  anyInteger,
+  anyText,
+  batches,
+  component,
+  dateText,
+  id,
+  idText,
+  integer,
+  json,
+  listOf,
+  objectOf,
+  orNull,
+  required,
+  truth,
+  withDefault,
+  InvalidError,
+  withoutReadLimit,
+  type RouteDefinition,
+} from '../../larger-host.js';
+import { principalOf, type Principal } from '../access/access.js';
+import { defineRoute, type HostContext } from '../context.js';
+import { folderParentType, scopes } from '../http/parameters.js';
+import { loadResources, parseResources } from '../resources/named-resources.js';
+import { foldersBelow } from '../tree/folder-trees.js';
+import { loadParent } from '../tree/folders.js';
+import { listReply } from '../tree/lists.js';
+import { removeFromTrash } from './emptying.js';
+import { restore, type Restored } from './restoring.js';
+import { loadTrashed, trashFor, trashPage } from './trash-list.js';
+import type { TrashedDocument } from './trash-mark.js';
+import { trash, type Trashable } from './trashing.js';
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** Maximum number of documents that a request can name. Each needs several writes, one after the other. */
+const maxNamed = 500;
+
+const namedTypes = ['folder', 'item'] as const;
+const resources = json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' });
+const documentType = { type: 'string', enum: [...namedTypes] } as const;
+
+const extentMembers = {
+  folders: { ...anyInteger, description: 'Folders below the folder.' },
+  items: { ...anyInteger, description: 'Items in it, or 1 for an item.' },
+  size: { ...anyInteger, description: 'Bytes of their files.' },
+};
+const extentSchema = component('Extent', objectOf(extentMembers));
+
+const trashedSchema = component(
+  'TrashedDocument',
+  objectOf(
+    {
+      _id: idText,
+      _modelType: documentType,
+      name: anyText,
+      path: { ...anyText, description: 'The path that it had.' },
+      trashed: { ...dateText, description: 'When it was put into the trash.' },
+      expires: { ...orNull(dateText), description: 'When it is removed for good; null for never.' },
+      trashedBy: { ...orNull(anyText), description: 'Login of the user who put it there.' },
+      isComplete: { ...truth, description: 'False while its contents are still being put there.' },
+    },
+    extentMembers,
+  ),
+);
+
+const restoredSchema = component(
+  'RestoredDocument',
+  objectOf({
+    _id: idText,
+    _modelType: documentType,
+    name: anyText,
+    parentType: { type: 'string', enum: ['folder', 'collection', 'user'] },
+    parentId: idText,
+    isRenamed: { ...truth, description: 'Whether its name was taken, so that it has another one.' },
+    isMoved: { ...truth, description: 'Whether it is in another folder than before.' },
+  }),
+);
+
+/** The named documents, if the caller may remove all of them. */
+async function removable(context: HostContext, named: Record<string, unknown>, principal: Principal): Promise<Trashable[]> {
+  const parsed = parseResources(named, namedTypes, { limit: maxNamed });
+  const found: Trashable[] = [];
+  for (const [type, level] of [
+    ['folder', 2],
+    ['item', 1],
+  ] as const) {
+    const some = parsed.filter(([each]) => each === type);
+    // The documents were read from the models of these types.
+    found.push(...((await loadResources(context, some, principal, level)) as Trashable[]));
+  }
+  return found;
+}
+
+async function extentOf({ models }: HostContext, named: readonly Trashable[]) {
+  const extent = { folders: 0, items: 0, size: 0 };
+  for (const { type, doc } of named) {
+    if (type === 'item') {
+      extent.items += 1;
+      extent.size += doc.size;
+      continue;
+    }
+    const below = await foldersBelow({ models }, doc);
+    extent.folders += below.length;
+    for (const some of batches([doc, ...below].map(({ _id }) => _id))) {
+      const [sum] = await models.item.aggregate<{ items: number; size: number }>(
+        [{ $match: { folderId: { $in: [...some] } } }, { $group: { _id: null, items: { $sum: 1 }, size: { $sum: '$size' } } }],
+        withoutReadLimit,
+      );
+      extent.items += sum?.items ?? 0;
+      extent.size += sum?.size ?? 0;
+    }
+  }
+  return extent;
+}
+
+/** What is in the trash, as clients see it. */
+async function viewsOfTrash(context: HostContext, shown: readonly Trashable[]): Promise<unknown[]> {
+  const { models } = context;
+  const days = await context.setting('core.trash_days');
+  const users = new Map<string, string>();
+  for (const some of batches(shown.flatMap(({ doc }) => doc.trashed?.by ?? []))) {
+    for (const { _id, login } of await models.user.find({ _id: { $in: [...some] } }, { login: 1 }).lean()) {
+      users.set(_id.toHexString(), login);
+    }
+  }
+  return shown.map(({ type, doc }) => {
+    const { entry = new Date(0), by, path = '', folders, items, size } = doc.trashed ?? {};
+    return {
+      _id: doc._id,
+      _modelType: type,
+      name: doc.name,
+      path,
+      trashed: entry,
+      expires: days === 0 ? null : new Date(entry.getTime() + days * dayMs),
+      trashedBy: (by && users.get(by.toHexString())) ?? null,
+      isComplete: size !== undefined,
+      ...(size !== undefined && { folders, items, size }),
+    };
+  });
+}
+
+function restoredView({ type, id: _id, name, parentType, parentId, isRenamed, isMoved }: Restored) {
+  return { _id, _modelType: type, name, parentType, parentId, isRenamed, isMoved };
+}
+
+/** The trash of folders and items. */
+export const trashRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/resource/extent',
+    summary: 'How many folders and items are in several folders and items, and how large they are.',
+    description: 'For a question before they are removed, so the caller must be allowed to remove them.',
+    access: 'user',
+    scope: scopes.read,
+    query: { resources: required(resources) },
+    returns: { schema: extentSchema },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      return extentOf(context, await removable(context, query.resources, await principalOf(context, caller)));
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/resource/trash',
+    summary: 'Put several folders and items into the trash.',
+    description:
+      'They and everything in them disappear as if they were removed, and free their names, but nothing is removed until they have been in the trash for as many days as the setting core.trash_days says.',
+    access: 'user',
+    scope: scopes.write,
+    query: { resources: required(resources) },
+    returns: { schema: { type: 'null' } },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      await trash(context, await removable(context, query.resources, principal), principal.id);
+      return null;
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/resource/restore',
+    summary: 'Take several folders and items out of the trash.',
+    description:
+      'Each comes back to its folder with its rights, metadata, annotations and cached files. If the name is taken there, a number is appended. If the folder no longer exists, it comes to the folder Restored of the caller. The answer says so.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      resources: required(resources),
+      parentType: folderParentType,
+      parentId: id({ description: 'Where to put them instead.' }),
+    },
+    returns: { schema: listOf(restoredSchema) },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { parentType = 'folder', parentId } = query;
+      const target = parentId === undefined ? null : await loadParent(context, parentType, parentId, principal, 1);
+      const named = await loadTrashed(context, parseResources(query.resources, namedTypes, { limit: maxNamed }), principal);
+      if (target !== null && target.type !== 'folder' && named.some(({ type }) => type === 'item')) {
+        throw new InvalidError(`Items must be in a folder, not in a ${target.type}.`, 'parentType');
+      }
+      const restored: unknown[] = [];
+      for (const each of named) restored.push(restoredView(await restore(context, each, { target, userId: principal.id! })));
+      return restored;
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/trash',
+    summary: 'List what is in the trash and you may restore, newest first.',
+    access: 'user',
+    scope: scopes.read,
+    query: {
+      limit: withDefault(integer({ minimum: 0, description: 'Maximum number of entries; 0 for all.' }), 50),
+      offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
+    },
+    returns: { schema: listOf(trashedSchema) },
+    async handle({ query, caller }, context) {
+      const { shown, total } = await trashPage(context, await principalOf(context, caller), query);
+      return listReply(await viewsOfTrash(context, shown), total);
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/trash',
+    summary: 'Remove what is in the trash for good: some folders and items, or all that you may restore.',
+    access: 'user',
+    scope: scopes.own,
+    query: { resources },
+    returns: { schema: { type: 'null' } },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const named: TrashedDocument[] = [];
+      const note = ({ type, doc }: Trashable) => named.push({ type, id: doc._id });
+      if (query.resources === undefined) for await (const each of trashFor(context, principal)) note(each);
+      else (await loadTrashed(context, parseResources(query.resources, namedTypes), principal)).forEach(note);
+      if (named.length > 0) await removeFromTrash(context, named);
+      return null;
+    },
+  }),
+];
