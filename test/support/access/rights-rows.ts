@@ -18,7 +18,7 @@ const element = { elementId: elementId(1) };
 const presets = { key: 'presets' };
 const yaml = { name: '.large_image_config.yaml' };
 const listOf = ({ list }: Things): Sending => ({ query: { access: list } });
-const resources = (level: 0 | 2, options: Options = {}) =>
+const resources = (level: 0 | 1 | 2, options: Options = {}) =>
   row('item', level, {
     sending: ({ item, folder }) => ({
       query: { resources: JSON.stringify({ item: [item] }), parentType: 'folder', parentId: folder },
@@ -149,7 +149,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   }),
   'PUT /resource/:id/timestamp': own('item', { sending: { query: { type: 'item' } } }),
   'DELETE /resource': resources(2, { fresh: true }),
-  'GET /resource/extent': resources(1, { scope: null }),
+  'GET /resource/extent': resources(1),
   'POST /resource/trash': resources(1, { fresh: true }),
   // Nothing of these is in the trash.
   'POST /resource/restore': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
