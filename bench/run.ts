@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, string>> = {
   inks: 'inks.ts',
   costly: 'costly.ts',
   registering: 'registering/registering.ts',
+  finding: 'finding.ts',
 };
 
 const name = process.argv[2] ?? '';

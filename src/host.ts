@@ -316,6 +316,11 @@ export interface Host {
   }) => Promise<StoredDocument>;
   /** Removes an item with everything that belongs to it. Default: through the model. */
   removeItem?: (item: StoredDocument) => Promise<void>;
+  /**
+   * Called after `PUT item/:id/internal_metadata/meta` has replaced the metadata of an item, for hosts that derive something from it, such as an
+   * index of words. Default: nothing.
+   */
+  metadataReplaced?: (itemId: string) => Promise<void>;
   /** Default: hooks on the three models. Changes that bypass the models take effect when the cached verdicts expire. */
   events?: HostEvents;
   /** Sends a message to a user. Default: messages are dropped. */

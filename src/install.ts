@@ -81,7 +81,7 @@ async function openAll(
   const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items, images, changes, runner });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
-  await features.open(folderConfigurationFeature, { core, settings, items });
+  const { folderConfiguration } = await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, fileSettings, settings, items, images, jobs });
   const { overlay } = await features.open(overlayFeature, {
     core,
@@ -103,5 +103,16 @@ async function openAll(
   const routes = await serveRoutes(features.routes, { core, app, observe }, features.onClose);
   const annotationMetadataSearch = annotating.metadataSearch;
   const close = () => features.close();
-  return { settings, jobs, itemLists, metadataSearch, annotationMetadataSearch, runner, routes, observe, close };
+  return {
+    settings,
+    jobs,
+    itemLists,
+    folderConfiguration,
+    metadataSearch,
+    annotationMetadataSearch,
+    runner,
+    routes,
+    observe,
+    close,
+  };
 }

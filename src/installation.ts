@@ -3,6 +3,7 @@ import type { CacheBackend } from './features/caches/open-tile-cache.js';
 import type { RouteOutline } from './http/route.js';
 import type { RequestObserver } from './http/serving/mount.js';
 import type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
+import type { FolderConfiguration } from './features/folder-configuration/folder-configuration.js';
 import type { ItemLists } from './features/items/item-lists.js';
 import type { JobStore } from './features/jobs/jobs.js';
 import type { MetadataSearch } from './features/items/metadata-search.js';
@@ -75,6 +76,8 @@ export interface Installation {
   jobs: JobStore;
   /** Item lists with recursion, grouping and filters, for the host's own GET item. */
   itemLists: ItemLists;
+  /** The configuration of folders, for the order of the host's own lists. */
+  folderConfiguration: Pick<FolderConfiguration, 'defaultSort'>;
   /** The search mode `li_metadata`, for the host's own GET resource/search. */
   metadataSearch: MetadataSearch;
   /** The search mode `li_annotation_metadata`, for the same. */

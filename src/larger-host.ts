@@ -8,7 +8,7 @@ export type { SettingDefinition } from './features/settings/definition.js';
 export type { Settings } from './features/settings/settings.js';
 
 // Helpers for hosts
-export { searchWords } from './features/annotations/documents/annotation-documents.model.js';
+export { eachWord, searchWords } from './features/annotations/documents/annotation-documents.model.js';
 export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
 export { InOrder } from './core/concurrency/in-order.js';
 export { inTime } from './core/concurrency/in-time.js';

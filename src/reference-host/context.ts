@@ -33,7 +33,10 @@ export interface HostContext {
   /** Values of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
   /** The parts of the plugin that routes of the host use. Set when it is installed, before any request. */
-  plugin: Pick<Installation, 'settings' | 'jobs' | 'itemLists' | 'metadataSearch' | 'annotationMetadataSearch'>;
+  plugin: Pick<
+    Installation,
+    'settings' | 'jobs' | 'itemLists' | 'folderConfiguration' | 'metadataSearch' | 'annotationMetadataSearch'
+  >;
   logger: HostLogger;
   apiRoot: string;
   cookieName: string;

@@ -1,6 +1,6 @@
 import { Agenda, InMemoryNotificationChannel } from 'agenda';
 import express, { type Express } from 'express';
-import type { Mongoose } from 'mongoose';
+import { Types, type Mongoose } from 'mongoose';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { install, startWorker, type Host, type HostLogger, type Installation } from '../index.js';
@@ -12,6 +12,7 @@ import { openAgendaBackend } from './database/agenda-backend.js';
 import { whileDatabaseIsAway } from './database/while-away.js';
 import { hostDirectory } from './access/directory.js';
 import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
+import { reindex } from './tree/finding/index-terms.js';
 import { registerFileInPlace } from './files/in-place.js';
 import { OpenReplies } from './http/open-replies.js';
 import { createPatientServer } from './http/server-timeouts.js';
@@ -169,6 +170,7 @@ function hostFor(
     files: hostFiles(context),
     createItem: hostCreateItem(context),
     removeItem: hostRemoveItem(context),
+    metadataReplaced: (itemId) => reindex(context.models.item, new Types.ObjectId(itemId)),
     events: context.events,
     notify: (notification) => notifyUser(context, notification),
     logger: context.logger,

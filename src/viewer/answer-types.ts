@@ -857,6 +857,12 @@ export interface components {
             "PUT item/{id}": components["schemas"]["Item"];
             "GET item/{id}": components["schemas"]["Item"];
             "DELETE item/{id}": components["schemas"]["Message"];
+            "GET item/{id}/adjacent_images": {
+                previous: components["schemas"]["Item"];
+                next: components["schemas"]["Item"];
+                index: number;
+                count: number;
+            };
             "GET item/{id}/files": components["schemas"]["File"][];
             "PUT item/{id}/metadata": components["schemas"]["Item"];
             "GET item/{id}/rootpath": {

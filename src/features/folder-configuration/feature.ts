@@ -17,7 +17,7 @@ interface FolderConfigurationNeeds {
 }
 
 /** Configurations of folders in YAML, which folders inherit from those above, with sections for groups and users. */
-export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null> = {
+export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, { folderConfiguration: FolderConfiguration }> = {
   async open({ core: { host, records, leases, logger }, settings, items }, onClose) {
     const marks = new ConfigurationMarks(records.parts);
     await marks.createIndexes();
@@ -26,6 +26,6 @@ export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null>
     const stored = new ConfigurationItems({ records, marks, files: host.files, host, logger, leases });
     const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored, texts });
     const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
-    return { offers: null, routes, sweep: () => stored.sweep() };
+    return { offers: { folderConfiguration }, routes, sweep: () => stored.sweep() };
   },
 };

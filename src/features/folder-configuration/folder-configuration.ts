@@ -2,6 +2,7 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord } from '../../core/host/records.js';
 import { AccessDeniedError, BadParameterError } from '../../errors.js';
 import type { Caller, Host } from '../../host.js';
+import { isFieldPath, maxSortFields } from '../items/item-list-request.js';
 import { defaultLists } from './default-lists.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -39,6 +40,26 @@ export class FolderConfiguration {
       }
     }
     return this.#complete(nearer ?? '{}', { name, person, signal });
+  }
+
+  /**
+   * The order of the items of a folder that its configuration defines (`itemList.defaultSort`), as fields and directions; `null` if there is
+   * none, or if its text is not valid.
+   */
+  async defaultSort(
+    folderId: string,
+    caller: Caller | null,
+    signal: AbortSignal,
+  ): Promise<[field: string, direction: 1 | -1][] | null> {
+    let configuration: unknown;
+    try {
+      configuration = JSON.parse(await this.read(folderId, listsName, caller, signal));
+    } catch (error) {
+      // A folder with a mistake in its configuration can be shown all the same.
+      if (error instanceof BadParameterError) return null;
+      throw error;
+    }
+    return sortOf((configuration as { itemList?: { defaultSort?: unknown } } | null)?.itemList?.defaultSort);
   }
 
   async #complete(
@@ -109,4 +130,15 @@ export class FolderConfiguration {
       login === null ? text : texts.addForUser({ stored: stored ?? '', given: text, name, login }),
     );
   }
+}
+
+/** Entries that are not understood are left out. Clients call ascending order `down`. */
+function sortOf(list: unknown): [string, 1 | -1][] | null {
+  if (!Array.isArray(list)) return null;
+  const order = list.slice(0, maxSortFields).flatMap((entry: unknown): [string, 1 | -1][] => {
+    const { type, value, dir } = (entry ?? {}) as { type?: unknown; value?: unknown; dir?: unknown };
+    if (typeof value !== 'string' || !isFieldPath(value)) return [];
+    return [[type === 'metadata' ? `meta.${value}` : value, dir === 'down' ? 1 : -1]];
+  });
+  return order.length === 0 ? null : order;
 }

@@ -26,7 +26,7 @@ export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: It
         itemLists: new ItemLists(queries, items, host.access, queues.searches),
         metadataSearch: new MetadataSearch(queries, host.access, queues.searches),
       },
-      routes: bindRoutes(internalMetadataRoutes, { items, records }),
+      routes: bindRoutes(internalMetadataRoutes, { items, records, host }),
     };
   },
 };

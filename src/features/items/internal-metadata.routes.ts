@@ -3,12 +3,13 @@ import { hasTooManyValues, maxStoredValues } from '../../core/database/stored-va
 import { required, text } from '../../http/parameters.js';
 import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
+import type { Host } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import { routeDefiner } from '../../http/route.js';
 import type { Items } from './items.js';
 import { itemPath, mayWriteItem } from './item-path.js';
 
-const defineRoute = routeDefiner<{ items: Items; records: HostRecords }>();
+const defineRoute = routeDefiner<{ items: Items; records: HostRecords; host: Pick<Host, 'metadataReplaced'> }>();
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',
@@ -43,7 +44,7 @@ const put = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: [...shared.errors, 'login-required'],
   authorize: mayWriteItem,
-  async handle({ params, granted: item, body }, { items, records }) {
+  async handle({ params, granted: item, body }, { items, records, host }) {
     if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
       throw new BadParameterError(`The fields of an item can have at most ${maxStoredValues} values in total.`);
@@ -53,6 +54,7 @@ const put = defineRoute({
       throw new BadParameterError('The metadata of an item must be a JSON object.');
     }
     await records.itemFields.store(item, params.key, body);
+    if (params.key === 'meta') await host.metadataReplaced?.(item.id);
     items.forget(item.id);
     return null;
   },
@@ -66,11 +68,12 @@ const remove = defineRoute({
   scope: scopes.write,
   returns: { schema: { type: 'null' } },
   errors: [...shared.errors, 'login-required'],
-  async handle({ params, caller }, { items, records }) {
+  async handle({ params, caller }, { items, records, host }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
     // Hosts rely on every item having metadata.
     await records.itemFields.store(item, params.key, params.key === 'meta' ? {} : undefined);
+    if (params.key === 'meta') await host.metadataReplaced?.(item.id);
     items.forget(item.id);
     return null;
   },

@@ -38,7 +38,8 @@ const maxFilterValues = 20_000;
 const maxGroupKeys = 20;
 /** Maximum length of a sort order, in characters. */
 const maxSortText = 16 * 1024;
-const maxSortFields = 20;
+/** Maximum number of fields to sort by. */
+export const maxSortFields = 20;
 
 /** Operators that only compare values. None of them runs code or reads other collections. */
 const operators: ReadonlySet<string> = new Set(
@@ -49,7 +50,7 @@ const operators: ReadonlySet<string> = new Set(
  * A path of fields such as `meta.stain`. It contains no operator, no character that ends names in databases, and no name that all
  * JavaScript objects have.
  */
-function isFieldPath(path: string): boolean {
+export function isFieldPath(path: string): boolean {
   const parts = path.split('.');
   const reserved = ['__proto__', 'constructor', 'prototype'];
   return (

@@ -37,6 +37,7 @@ import { loadParent, type FolderParent } from '../tree/folders.js';
 import { copyItem, updateItem } from '../tree/items.js';
 import { loadResource, loadResources, parseResources, treeTypes, type TreeType } from './named-resources.js';
 import { removeResources } from './removals.js';
+import { changeTags, readTags, type Tagged } from './tags.js';
 import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
 import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
@@ -294,6 +295,29 @@ const changing: RouteDefinition<HostContext>[] = [
           await moveFolder(context, resource.doc, parent);
         }
       }
+      return null;
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/resource/tags',
+    summary: 'Add tags to several items and folders, and remove others.',
+    description: 'Tags are the list `tags` of the metadata of a document.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      resources: resourcesParameter,
+      add: json({ kind: 'array', description: 'Tags to add.' }),
+      remove: json({ kind: 'array', description: 'Tags to remove.' }),
+    },
+    returns: { schema: { type: 'null' } },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const add = readTags(query.add ?? [], 'add');
+      const remove = readTags(query.remove ?? [], 'remove').filter((tag) => !add.includes(tag));
+      const named = parseResources(query.resources, ['item', 'folder'], { limit: maxMoved });
+      const resources = await loadResources(context, named, await principalOf(context, caller), 1);
+      for (const resource of resources) await changeTags(context, resource as Tagged, add, remove);
       return null;
     },
   }),

@@ -19,4 +19,6 @@ export const collectionSchema = new Schema<CollectionDocument>(
   .index({ name: 1 }, { unique: true })
   .index({ lowerName: 1 })
   .index({ naturalName: 1 })
-  .index({ words: 1 });
+  .index({ words: 1 })
+  .index({ terms: 1 })
+  .index({ unindexed: 1 }, { sparse: true });

@@ -22,6 +22,7 @@ import {
   setCollectionMetadata,
   updateCollection,
 } from './collections.js';
+import { findFilter, findText } from './finding/find-filter.js';
 import { pageReply } from './lists.js';
 import { wordsFilter } from '../resources/resources.js';
 import { foldersIn, zipReply } from '../files/zip.js';
@@ -53,11 +54,12 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     summary: 'List or search collections.',
     access: 'public',
     scope: scopes.read,
-    query: { text: searchText, ...paging('name') },
+    query: { text: searchText, find: findText, ...paging('name') },
     returns: { schema: listOf(collectionSchema) },
+    errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
+      const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text), ...findFilter(query.find) };
       return pageReply(context.models.collection, filter, query, (collection) => collectionView(collection, principal));
     },
   }),

@@ -9,6 +9,8 @@ import { requireLevel, withUserLevel, type Principal } from '../access/access.js
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
 import { accessUpdate, spreadAccess, type AccessChange } from '../access/folder-access.js';
+import { indexTerms, unindexedMark } from './finding/index-terms.js';
+import { findableBy } from './finding/terms.js';
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
 import { removeTree } from '../upkeep/removal.js';
 
@@ -61,6 +63,7 @@ export async function createCollection(
     size: 0,
     meta: {},
     words: searchWords(trimmed, description),
+    ...findableBy({ name: trimmed, description }),
     access: creatorId === null ? nobody : withUserLevel(nobody, creatorId, 2),
     public: isPublic,
   };
@@ -84,7 +87,14 @@ export async function updateCollection(
 ): Promise<CollectionDocument> {
   const name = changes.name === undefined ? collection.name : checkedName('Collection', changes.name);
   const description = changes.description?.trim() ?? collection.description;
-  const set = { name, ...sortableNames(name), description, words: searchWords(name, description), updated: new Date() };
+  const set = {
+    name,
+    ...sortableNames(name),
+    description,
+    words: searchWords(name, description),
+    ...unindexedMark(),
+    updated: new Date(),
+  };
   let updated: CollectionDocument | null;
   try {
     updated = await models.collection
@@ -94,6 +104,7 @@ export async function updateCollection(
     throw explain(error);
   }
   if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+  await indexTerms(models.collection, updated);
   return updated;
 }
 

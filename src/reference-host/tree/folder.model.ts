@@ -21,6 +21,10 @@ export interface TreeDocument {
   size: number;
   meta: Record<string, unknown>;
   words: string[];
+  /** Fields for searches, see `finding/terms.ts`; missing on documents of earlier releases. */
+  terms?: string[];
+  phrases?: string;
+  unindexed?: Types.ObjectId;
 }
 
 /** Schema members for {@link TreeDocument}. */
@@ -34,6 +38,9 @@ export const treeFields = {
   size: { type: Number, default: 0 },
   meta: { type: Schema.Types.Mixed, default: {} },
   words: [String],
+  terms: { type: [String], default: undefined },
+  phrases: String,
+  unindexed: Schema.Types.ObjectId,
 } as const;
 
 /** A folder. */
@@ -65,4 +72,6 @@ export const folderSchema = new Schema<FolderDocument>(
   .index({ parentId: 1, naturalName: 1 })
   .index({ words: 1 })
   .index({ 'trashed.root': 1 }, { sparse: true })
-  .index({ 'trashed.entry': 1 }, { sparse: true });
+  .index({ 'trashed.entry': 1 }, { sparse: true })
+  .index({ terms: 1, parentId: 1 })
+  .index({ unindexed: 1 }, { sparse: true });

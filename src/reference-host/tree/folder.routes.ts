@@ -18,6 +18,7 @@ import { accessFilter, levelOn, principalOf, requireLevel } from '../access/acce
 import { copyFolder, emptyFolder, moveFolder, removeFolder, requireRemovableFolders } from './folder-trees.js';
 import { ancestorsOf, countChildren, createFolder, loadFolder, loadParent, setFolderMetadata, updateFolder } from './folders.js';
 import { setFolderAccess } from '../access/folder-access.js';
+import { findFilter, findText } from './finding/find-filter.js';
 import { pageReply } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
@@ -59,6 +60,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       parentId: id(),
       name: text({ description: 'Only the folder with exactly this name.' }),
       text: searchText,
+      find: findText,
       ...byLowerName,
     },
     returns: { schema: listOf(folderSchema) },
@@ -68,12 +70,13 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       const filter = {
         ...accessFilter(principal, 0),
         ...wordsFilter(query.text),
+        ...findFilter(query.find),
         ...(query.name !== undefined && { name: query.name }),
       };
       if (query.parentType !== undefined && query.parentId !== undefined) {
         const parent = await loadParent(context, query.parentType, query.parentId, principal, 0);
         Object.assign(filter, { parentId: parent.doc._id });
-      } else if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
+      } else if (!query.text && !query.find) throw new BadParameterError('Invalid search mode.');
       return pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal));
     },
   }),

@@ -7,6 +7,8 @@ import type { FolderDocument, FolderParentType, RootType } from './folder.model.
 import type { UserDocument } from '../accounts/users/user.model.js';
 import { checkedName, sortableNames } from './names/checked-name.js';
 import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
+import { indexTerms, unindexedMark } from './finding/index-terms.js';
+import { findableBy } from './finding/terms.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
 import { withTrashed } from '../trash/trash-mark.js';
@@ -117,6 +119,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     size: 0,
     meta: metadata,
     words: searchWords(name, description),
+    ...findableBy({ name, description, meta: metadata }),
     access,
     public: folder.public ?? isPublic,
     ...(publicFlags && { publicFlags }),
@@ -171,7 +174,7 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const fields = { name, ...sortableNames(name), description, words: searchWords(name, description) };
+  const fields = { name, ...sortableNames(name), description, words: searchWords(name, description), ...unindexedMark() };
   const move = () => updateParent(context, folder, fields);
   const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
   const updated = name === folder.name ? await move() : await context.journal.undertake(naming, move);
@@ -206,6 +209,7 @@ export async function updateParent(
     }
     throw new InvalidError('Someone else renamed or moved the folder in the meantime.', 'name');
   }
+  if (updated.unindexed) await indexTerms(context.models.folder, updated);
   step('folder-change:recorded');
   if (isMoved) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
   await context.events.emit('folder.saved', { folder: { ...updated } });

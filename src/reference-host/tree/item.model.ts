@@ -38,4 +38,6 @@ export const itemSchema = new Schema<ItemDocument>(
   .index({ folderId: 1, naturalName: 1 })
   .index({ words: 1 })
   .index({ 'trashed.root': 1 }, { sparse: true })
-  .index({ 'trashed.entry': 1 }, { sparse: true });
+  .index({ 'trashed.entry': 1 }, { sparse: true })
+  .index({ terms: 1, folderId: 1 })
+  .index({ unindexed: 1 }, { sparse: true });

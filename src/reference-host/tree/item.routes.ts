@@ -16,6 +16,7 @@ import { itemAccessFilter, levelOn, principalOf, type Principal } from '../acces
 import { downloadFile, downloadQuery } from '../files/downloads.js';
 import { ancestorsOf, loadTargetFolder } from './folders.js';
 import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from './items.js';
+import { findFilter, findText } from './finding/find-filter.js';
 import { listReply, pageReply, positionIn, viewsOf } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
@@ -27,22 +28,23 @@ import { fileView, itemView, resourceView } from '../views.js';
 const listQuery = {
   folderId: id({ description: 'Folder whose items are listed.' }),
   text: searchText,
+  find: findText,
   name: text({ description: 'Only the item with exactly this name.' }),
   ...byLowerName,
 };
 
 async function listFilter(
   context: HostContext,
-  query: { folderId?: string | undefined; text?: string | undefined; name?: string | undefined },
+  query: { folderId?: string | undefined; text?: string | undefined; find?: string | undefined; name?: string | undefined },
   principal: Principal,
 ) {
-  const words = wordsFilter(query.text);
+  const words = { ...wordsFilter(query.text), ...findFilter(query.find) };
   const named = query.name === undefined ? {} : { name: query.name };
   if (query.folderId !== undefined) {
     const folder = await loadTargetFolder(context, query.folderId, principal, 0);
     return { folderId: folder._id, ...named, ...words };
   }
-  if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
+  if (!query.text && !query.find) throw new BadParameterError('Invalid search mode.');
   return { ...(await itemAccessFilter(context, principal, 0)), ...words };
 }
 

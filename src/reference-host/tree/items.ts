@@ -9,6 +9,8 @@ import { checkedName, sortableNames } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile, dropFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
+import { indexTerms, unindexedMark } from './finding/index-terms.js';
+import { findableBy } from './finding/terms.js';
 import { claimFreeName, claimFreeNames, releaseName, releaseNames } from './names/names.js';
 import { recountAround } from './recount.js';
 import { removeTree } from '../upkeep/removal.js';
@@ -114,6 +116,7 @@ async function insertItems(context: HostContext, folder: FolderDocument, starts:
         created: now,
         updated: now,
         words: searchWords(name, start.description),
+        ...findableBy({ ...start, name }),
       });
     }
     // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.
@@ -175,6 +178,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
           ...sortableNames(name),
           description,
           words: searchWords(name, description),
+          ...unindexedMark(),
           folderId,
           baseParentType: base.baseParentType,
           baseParentId: base.baseParentId,
@@ -185,7 +189,8 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
     )
     .lean<ItemDocument>();
   step('item-move:placed');
-  if (updated === null) {
+  if (updated !== null) await indexTerms(models.item, updated);
+  else {
     if (isElsewhere || name !== item.name) await releaseName(context, nameOwner, name);
     const current = await models.item.findById(item._id).lean<ItemDocument>();
     if (current === null) throw new UnknownIdError('item', item._id.toHexString());

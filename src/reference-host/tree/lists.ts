@@ -15,7 +15,16 @@ export interface Page {
 }
 
 /** Fields that no answer contains. They are refused in conditions and sort orders too, which would reveal their values. */
-const hiddenFields: ReadonlySet<string> = new Set(['access', 'words', 'requests', 'storage', 'startedBy']);
+const hiddenFields: ReadonlySet<string> = new Set([
+  'access',
+  'words',
+  'terms',
+  'phrases',
+  'unindexed',
+  'requests',
+  'storage',
+  'startedBy',
+]);
 
 /** @throws BadParameterError for a field that no answer contains */
 export function requireShown(field: string, name: string): void {
@@ -23,7 +32,10 @@ export function requireShown(field: string, name: string): void {
 }
 
 /** The sort order of a page by field. @throws BadParameterError for a field that lists cannot be sorted by. */
-function sortOrder({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: readonly string[]): Record<string, 1 | -1> {
+export function sortOrder(
+  { sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>,
+  sortable?: readonly string[],
+): Record<string, 1 | -1> {
   const isList = sortable === undefined && sort.startsWith('[');
   if (!isList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
     const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';

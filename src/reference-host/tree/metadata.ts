@@ -1,5 +1,6 @@
 import type { Model, Types } from 'mongoose';
 import { hasTooManyValues, InvalidError, maxStoredValues } from '../../larger-host.js';
+import { indexTerms, unindexedMark } from './finding/index-terms.js';
 
 /** Largest depth of a value. MongoDB allows 100 levels, some of which the document itself needs. */
 const maxDepth = 80;
@@ -94,10 +95,15 @@ export async function writeMetadata<D extends WithMetadata>(
 ): Promise<D | null> {
   const kept = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
   requireFewValues([$set, Object.fromEntries(kept)]);
-  const update = { $set: { ...$set, updated: new Date() }, ...(Object.keys($unset).length > 0 && { $unset }) };
+  const update = {
+    $set: { ...$set, ...unindexedMark(), updated: new Date() },
+    ...(Object.keys($unset).length > 0 && { $unset }),
+  };
   const collection = model.collection as unknown as NativeCollection<D>;
   try {
-    return await collection.findOneAndUpdate({ _id }, update, { returnDocument: 'after' });
+    const changed = await collection.findOneAndUpdate({ _id }, update, { returnDocument: 'after' });
+    if (changed !== null) await indexTerms(model, changed);
+    return changed;
   } catch (cause) {
     if (isTooLarge(cause))
       throw new InvalidError('The metadata of a document must not be larger than 16 MiB.', 'metadata', { cause });

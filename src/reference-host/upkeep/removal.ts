@@ -8,7 +8,7 @@ import type { RemovableType } from './undertaking.model.js';
  * Fields that are not recorded with a removal: they may be large or secret, and are not needed to remove what belonged to the
  * document.
  */
-const notNoted = ['meta', 'words', 'description', 'passwordHash'];
+const notNoted = ['meta', 'words', 'terms', 'phrases', 'description', 'passwordHash'];
 
 /**
  * Removes a document, which disappears at once, and then with `clear` everything that belonged to it. If several requests remove

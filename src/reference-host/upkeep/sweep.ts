@@ -4,6 +4,7 @@ import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
 import { releaseBytes, type StoredReference } from '../files/blobs.js';
+import { indexMissingTerms } from '../tree/finding/index-terms.js';
 import { folderSums, itemSums, recount, rootSums, type SumOf } from '../tree/recount.js';
 import { removeExpired } from '../trash/emptying.js';
 import { withTrashed } from '../trash/trash-mark.js';
@@ -33,6 +34,8 @@ export interface Swept {
   bytes: number;
   /** Corrected sizes of items, folders, collections and users. */
   sizes: number;
+  /** Documents whose terms for searches were missing or not up to date. */
+  indexed: number;
   /** Files whose bytes are not in the data folder. They are not removed, because the server may have been started with the wrong folder. */
   missing: number;
 }
@@ -52,11 +55,12 @@ export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: 
     (await recountAll(models.folder as never, folderSums(context), signal)) +
     (await recountAll(models.collection as never, rootSums(context), signal)) +
     (await recountAll(models.user as never, rootSums(context), signal));
+  const indexed = await indexMissingTerms([models.item, models.folder, models.collection] as never, signal);
   for (const id of await life.dead()) {
     await models.claim.deleteMany({ process: id });
     await life.forget(id);
   }
-  return { uploads, trash, registrations, bytes, sizes, missing };
+  return { uploads, trash, registrations, bytes, sizes, indexed, missing };
 }
 
 async function sweepRegistrations(context: HostContext, signal: AbortSignal): Promise<Pick<Swept, 'registrations' | 'missing'>> {

@@ -1,9 +1,21 @@
-import { itemSchema, NotFoundError, objectOf, anyInteger, type RouteDefinition } from '../../larger-host.js';
+import {
+  itemSchema,
+  NotFoundError,
+  objectOf,
+  anyInteger,
+  sortDirection,
+  text,
+  withDefault,
+  type RouteDefinition,
+} from '../../larger-host.js';
+import type { Caller } from '../../index.js';
 import { principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { byId, scopes } from '../http/parameters.js';
+import { findFilter, findText } from '../tree/finding/find-filter.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { loadItem } from '../tree/items.js';
+import { positionIn, sortOrder } from '../tree/lists.js';
 import { itemView } from '../views.js';
 
 const shared = {
@@ -11,27 +23,43 @@ const shared = {
   access: 'public',
   scope: scopes.read,
   params: byId,
-  errors: ['unknown-id', 'access-denied', 'not-found'],
+  query: {
+    find: findText,
+    sort: text({
+      description: 'Field to sort by, or JSON as for GET item. Default: the `defaultSort` of the folder, or else the name.',
+    }),
+    sortdir: withDefault<1 | -1>(sortDirection(), 1),
+  },
+  errors: ['unknown-id', 'bad-parameter', 'access-denied', 'not-found'],
 } as const;
 
-/** The large images of the folder of an item, by name. */
-async function imagesAround({ models }: HostContext, item: ItemDocument) {
-  const images = { folderId: item.folderId, 'largeImage.fileId': { $exists: true } };
-  if ((await models.item.countDocuments({ ...images, _id: item._id })) === 0) throw new NotFoundError('Id is not an image');
-  const { lowerName: name, _id: id } = item;
-  const before = { ...images, $or: [{ lowerName: { $lt: name } }, { lowerName: name, _id: { $lt: id } }] };
-  const after = { ...images, $or: [{ lowerName: { $gt: name } }, { lowerName: name, _id: { $gt: id } }] };
-  const one = async (filter: object, direction: 1 | -1) =>
-    models.item.findOne(filter).sort({ lowerName: direction, _id: direction }).lean<ItemDocument>();
-  const first = async () => (await one(images, 1)) ?? item;
-  return {
-    first,
-    // The last image is followed by the first.
-    next: async () => (await one(after, 1)) ?? first(),
-    previous: async () => (await one(before, -1)) ?? (await one(images, -1)) ?? item,
-    index: () => models.item.countDocuments(before),
-    count: () => models.item.countDocuments(images),
+/** A request for neighbours in a list. */
+interface ListRequest {
+  params: { id: string };
+  query: { find: string | undefined; sort: string | undefined; sortdir: 1 | -1 };
+  caller: Caller | null;
+  signal: AbortSignal;
+}
+
+/** The large images of the folder of an item, in the order of the folder. The last one is followed by the first. */
+async function imagesAround(context: HostContext, { params, query, caller, signal }: ListRequest) {
+  const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
+  const { item: items } = context.models;
+  const images = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
+  const order = await context.plugin.folderConfiguration.defaultSort(item.folderId.toHexString(), caller, signal);
+  const sort = query.sort ?? (order === null ? 'lowerName' : JSON.stringify(order));
+  const page = { sort, sortdir: query.sortdir };
+  const [index, count] = await Promise.all([positionIn(items, images, item._id, page), items.countDocuments(images)]);
+  if (index >= count) throw new NotFoundError('Id is not an image');
+  const at = async (position: number) => {
+    const found = items
+      .find(images)
+      .sort(sortOrder(page))
+      .skip((position + count) % count);
+    const [image = item] = await found.limit(1).lean<ItemDocument[]>();
+    return itemView(image);
   };
+  return { first: () => at(0), next: () => at(index + 1), previous: () => at(index - 1), index, count };
 }
 
 function neighbour(which: 'first' | 'next' | 'previous', summary: string): RouteDefinition<HostContext> {
@@ -40,32 +68,23 @@ function neighbour(which: 'first' | 'next' | 'previous', summary: string): Route
     path: `/item/:id/${which}_image`,
     summary,
     returns: { schema: itemSchema },
-    async handle({ params, caller }, context) {
-      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
-      return itemView(await (await imagesAround(context, item))[which]());
-    },
+    handle: async (request, context) => (await imagesAround(context, request))[which](),
   });
 }
 
 /** Routes for the next and previous image in a folder. */
 export const neighbourRoutes: RouteDefinition<HostContext>[] = [
-  neighbour('first', 'The first large image of the folder of an item, by name.'),
-  neighbour('next', 'The large image after an item in its folder, by name; after the last one, the first.'),
-  neighbour('previous', 'The large image before an item in its folder, by name; before the first one, the last.'),
+  neighbour('first', 'The first large image of the folder of an item.'),
+  neighbour('next', 'The large image after an item in its folder; after the last one, the first.'),
+  neighbour('previous', 'The large image before an item in its folder; before the first one, the last.'),
   defineRoute({
     ...shared,
     path: '/item/:id/adjacent_images',
     summary: 'The large images before and after an item in its folder, with its position and their number.',
     returns: { schema: objectOf({ previous: itemSchema, next: itemSchema, index: anyInteger, count: anyInteger }) },
-    async handle({ params, caller }, context) {
-      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
-      const images = await imagesAround(context, item);
-      return {
-        previous: itemView(await images.previous()),
-        next: itemView(await images.next()),
-        index: await images.index(),
-        count: await images.count(),
-      };
+    async handle(request, context) {
+      const { previous, next, index, count } = await imagesAround(context, request);
+      return { previous: await previous(), next: await next(), index, count };
     },
   }),
 ];

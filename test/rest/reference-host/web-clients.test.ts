@@ -46,6 +46,25 @@ describe('requests of web clients outside the image API', () => {
     expect(await admin.fails('GET', `/item/${plain}/next_image`)).toMatchObject({ status: 404, message: 'Id is not an image' });
   });
 
+  it('steps through the images in the order of the folder, or in that of the request', async () => {
+    const [b, a, c] = images as [string, string, string];
+    for (const [id, scanned] of [
+      [b, 1],
+      [a, 2],
+      [c, 3],
+    ] as const)
+      await admin.ok('PUT', `/item/${id}/metadata`, { json: { scanned } });
+    const path = `/folder/${folder}/yaml_config/.large_image_config.yaml`;
+    await admin.ok('PUT', path, { body: 'itemList: {defaultSort: [{type: metadata, value: scanned, dir: down}, 7]}' });
+    expect([await nameOf(b, 'next'), await nameOf(a, 'next')]).toEqual(['A.tif', 'c.tif']);
+    const sort = '[["meta.scanned",-1]]';
+    expect(await admin.ok('GET', `/item/${b}/previous_image`, { query: { sort } })).toMatchObject({ name: 'A.tif' });
+    const found = { find: '"a.tif"' };
+    expect(await admin.ok('GET', `/item/${a}/adjacent_images`, { query: found })).toMatchObject({ index: 0, count: 1 });
+    expect(await admin.fails('GET', `/item/${b}/next_image`, { query: found })).toMatchObject({ status: 404 });
+    await admin.ok('PUT', path, { body: 'itemList: {}' });
+  });
+
   it('finds documents by conditions that only compare, among those that the caller can read', async () => {
     const hidden = await newFolder(admin, 'Hidden');
     await admin.ok('PUT', `/folder/${hidden}/access`, { query: { access: '{"users":[],"groups":[]}', public: false } });

@@ -65,6 +65,7 @@ const asked: ReadonlySet<string> = new Set([
   'PUT item/{id}',
   'GET item/{id}',
   'DELETE item/{id}',
+  'GET item/{id}/adjacent_images',
   'GET item/{id}/files',
   'PUT item/{id}/metadata',
   'GET item/{id}/rootpath',

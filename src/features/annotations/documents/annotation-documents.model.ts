@@ -154,18 +154,25 @@ const maxSearched = 32 * 1024;
 export function searchWords(...texts: (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {
-    // Texts are normalized in short pieces, because for unusual texts the time grows with the square of the length.
-    for (const [piece] of (text ?? '').slice(0, maxSearched).matchAll(/\S{1,256}/gu)) {
-      for (const [word] of piece
-        .normalize('NFKC')
-        .toLowerCase()
-        .matchAll(/[\p{L}\p{N}]+/gu)) {
-        if (words.size === maxWords) return [...words];
-        words.add(word.slice(0, maxWordLength));
-      }
+    for (const word of eachWord(text ?? '')) {
+      if (words.size === maxWords) return [...words];
+      words.add(word);
     }
   }
   return [...words];
+}
+
+/** The words of a text in lower case, in order. Long texts and words are cut. */
+export function* eachWord(text: string): Generator<string> {
+  // Texts are normalized in short pieces, because for unusual texts the time grows with the square of the length.
+  for (const [piece] of text.slice(0, maxSearched).matchAll(/\S{1,256}/gu)) {
+    for (const [word] of piece
+      .normalize('NFKC')
+      .toLowerCase()
+      .matchAll(/[\p{L}\p{N}]+/gu)) {
+      yield word.slice(0, maxWordLength);
+    }
+  }
 }
 
 /** The query of MongoDB for a filter. */

@@ -1,0 +1,90 @@
+/**
+ * Pages of a folder of many items, filtered and sorted by metadata, over HTTP with token and access check, against a find with an index through
+ * the driver: `npm run bench -- finding [items]`. See docs/benchmarks.md.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Types } from 'mongoose';
+import { createReferenceHost } from '../src/reference-host/index.js';
+import { findableBy } from '../src/reference-host/tree/finding/terms.js';
+import { send } from './annotations/client.js';
+import { Targets } from './annotations/targets.js';
+import { benchDatabase } from './support/database.js';
+
+const [items = 100_000] = process.argv.slice(3).map(Number);
+const [pageSize, atOnce, rounds] = [50, 2000, 5];
+const stains = ['HE', 'Ki67', 'CD3'];
+
+/** The shortest of several times, because other processes disturb a measurement only for the worse. */
+async function best(work: () => Promise<unknown>): Promise<number> {
+  const all: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const begun = performance.now();
+    await work();
+    all.push(performance.now() - begun);
+  }
+  return Math.min(...all);
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-finding-'));
+const database = await benchDatabase(directory, 'durable');
+const uri = new URL(database.uri);
+uri.pathname = `/bench_finding_${process.pid}`;
+const host = await createReferenceHost({ mongoUri: uri.href, dataDirectory: join(directory, 'data'), viewer: false });
+const targets = new Targets();
+try {
+  const { url } = await host.listen();
+  let token = '';
+  const call = async (method: string, path: string, query: Record<string, string | number>) =>
+    JSON.parse((await send(method, `${url}/api/v1${path}`, { query }, token)).text) as {
+      _id: string;
+      authToken: { token: string };
+    };
+  const person = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };
+  ({ token } = (await call('POST', '/user', person)).authToken);
+  const collection = await call('POST', '/collection', { name: 'bench' });
+  const folder = await call('POST', '/folder', { parentType: 'collection', parentId: collection._id, name: 'slides' });
+  const model = host.context.models.item;
+  const folderId = new Types.ObjectId(folder._id);
+  const begun = performance.now();
+  for (let first = 0; first < items; first += atOnce) {
+    const made = Array.from({ length: Math.min(atOnce, items - first) }, (_, at) => {
+      const number = first + at;
+      const name = `slide ${String(number).padStart(6, '0')}.svs`;
+      const meta = { stain: stains[number % 3], batch: `B${number % 1000}`, scanned: (number * 7919) % items };
+      const root = { baseParentType: 'collection', baseParentId: new Types.ObjectId(collection._id), creatorId: null };
+      const named = { name, lowerName: name, naturalName: name, description: '', meta, words: [], ...findableBy({ name, meta }) };
+      return { _id: new Types.ObjectId(), folderId, ...root, ...named, created: new Date(), updated: new Date(), size: 0 };
+    });
+    await model.collection.insertMany(made as never[]);
+  }
+  console.log(`${database.engine}: made ${items} items in ${((performance.now() - begun) / 1000).toFixed(0)} s`);
+  const find = () => model.collection.find({ folderId, lowerName: { $gte: 'slide 0005' } }, { limit: pageSize }).toArray();
+  await find();
+  const reference = await best(find);
+  const page = (query: Record<string, string | number>) => () =>
+    send('GET', `${url}/api/v1/item`, { query: { folderId: folder._id, limit: pageSize, ...query } }, token);
+  const sort = JSON.stringify([['meta.scanned', 1]]);
+  const pages: [name: string, target: boolean, query: Record<string, string | number>][] = [
+    ['a third of the items, sorted', true, { find: 'stain:HE', sort }],
+    ['a thousandth, sorted', true, { find: 'batch:B7', sort }],
+    ['a third, last page', true, { find: 'stain:HE', sort, offset: Math.floor(items / 3) - pageSize }],
+    ['a phrase, sorted', true, { find: '"slide 000500 svs"', sort }],
+    ['all items, sorted', false, { sort }],
+    ['all items, by name', false, {}],
+  ];
+  for (const [name, isTarget, query] of pages) {
+    await page(query)();
+    const ms = await best(page(query));
+    const detail = `${ms.toFixed(1)} ms; find ${reference.toFixed(1)} ms`;
+    if (isTarget) targets.note(name, ms / reference, 20, '× find', detail);
+    else targets.tell(name, `${(ms / reference).toFixed(0)} × find, ${detail}`);
+  }
+} finally {
+  await host.close();
+  await database.stop();
+  await rm(directory, { recursive: true, force: true });
+}
+console.log(`${targets.count - targets.missed} of ${targets.count} targets reached`);
+process.exitCode = targets.missed > 0 ? 1 : 0;

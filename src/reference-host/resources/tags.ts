@@ -1,0 +1,57 @@
+import type { Model } from 'mongoose';
+import { InvalidError, UnknownIdError } from '../../larger-host.js';
+import type { HostContext } from '../context.js';
+import { indexTerms, unindexedMark } from '../tree/finding/index-terms.js';
+import type { FolderDocument, TreeDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+
+/** Limits of the tags of one document. */
+const maxTags = 200;
+const maxTagLength = 200;
+
+/** The tags of a request: without duplicates, empty ones and spaces around them. @throws InvalidError for anything but texts that can be stored */
+export function readTags(tags: readonly unknown[], field: string): string[] {
+  const read = tags.map((tag) => {
+    if (typeof tag !== 'string') throw new InvalidError(`Tags must be text, not ${JSON.stringify(tag)}.`, field);
+    const text = tag.trim();
+    if (text.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
+    return text;
+  });
+  const distinct = [...new Set(read)].filter((tag) => tag !== '');
+  if (distinct.length > maxTags) throw new InvalidError(`At most ${maxTags} tags can be given at once.`, field);
+  return distinct;
+}
+
+/** A document with tags, and its type. */
+export type Tagged = { type: 'item'; doc: ItemDocument } | { type: 'folder'; doc: FolderDocument };
+
+/**
+ * Adds tags to a document and removes others. They are the list `tags` of its metadata, so that other clients can read and write them. Tags that
+ * somebody else changes at the same time are kept.
+ *
+ * @throws InvalidError if its metadata has something else as `tags`, or would have too many
+ */
+export async function changeTags(context: HostContext, { type, doc }: Tagged, add: string[], remove: string[]): Promise<void> {
+  const { tags } = doc.meta ?? {};
+  const isList = tags === undefined || tags === null || Array.isArray(tags);
+  if (!isList) throw new InvalidError(`The metadata of ${doc.name} has "tags" that are not a list.`, 'resources');
+  const added = add.filter((tag) => !tags?.includes(tag));
+  if ((tags?.length ?? 0) + added.length > maxTags) {
+    throw new InvalidError(`${doc.name} would have more than ${maxTags} tags.`, 'resources');
+  }
+  // Both models have the fields of the tree.
+  const model = context.models[type] as unknown as Model<TreeDocument>;
+  const { _id } = doc;
+  const update = async (change: object, filter: object = {}) => {
+    const at = { $set: { updated: new Date(), ...unindexedMark() } };
+    return model.findOneAndUpdate({ _id, ...filter }, { ...change, ...at }, { returnDocument: 'after' }).lean<TreeDocument>();
+  };
+  if (tags === null) await update({ $unset: { 'meta.tags': '' } }, { 'meta.tags': null });
+  if (remove.length > 0 && tags) await update({ $pull: { 'meta.tags': { $in: remove } } });
+  const changed = await update(add.length > 0 ? { $addToSet: { 'meta.tags': { $each: add } } } : {});
+  if (changed === null) throw new UnknownIdError(type, _id.toHexString());
+  await indexTerms(model, changed);
+  // Listeners get plain documents.
+  if (type === 'item') await context.events.emit('item.saved', { item: { ...changed } });
+  else await context.events.emit('folder.saved', { folder: { ...changed } });
+}

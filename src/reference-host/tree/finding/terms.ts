@@ -1,0 +1,60 @@
+import { eachWord } from '../../../larger-host.js';
+
+/** What searches compare with: see {@link findableBy}. */
+export interface Findable {
+  /** Words of the document, and words of a field as `field:word`. An index has them. */
+  terms: string[];
+  /** The words in order, a line for each value (`field: one two `), for phrases. */
+  phrases: string;
+}
+
+/** Parts of a document that searches compare with. */
+interface Described {
+  name: string;
+  description?: string | null | undefined;
+  meta?: Record<string, unknown> | undefined;
+}
+
+/** Maximum number of terms, and of characters of phrases, of one document. Metadata beyond them is not found. */
+const maxTerms = 2000;
+const maxPhrases = 32 * 1024;
+const maxFieldLength = 64;
+
+/** The name of a field as terms contain it: its words, separated by spaces. */
+export function fieldTerm(path: string): string {
+  return [...eachWord(path)].join(' ').slice(0, maxFieldLength);
+}
+
+/** The fields of a document for searches. */
+export function findableBy({ name, description, meta }: Described): Findable {
+  const terms = new Set<string>();
+  let phrases = '\n';
+  for (const [path, text] of valuesOf({ name, description }, meta ?? {})) {
+    const field = fieldTerm(path);
+    if (path !== 'name' && path !== 'description') for (const word of field.split(' ')) terms.add(word);
+    phrases += `${field}: `;
+    for (const word of eachWord(text)) {
+      terms.add(word).add(`${field}:${word}`);
+      phrases += `${word} `;
+      if (terms.size >= maxTerms || phrases.length >= maxPhrases) return { terms: [...terms].slice(0, maxTerms), phrases };
+    }
+    phrases += '\n';
+  }
+  terms.delete('');
+  return { terms: [...terms], phrases };
+}
+
+/** The single values in documents, with the paths of their fields. Members of lists have the path of the list. */
+function* valuesOf(...documents: object[]): Generator<[path: string, text: string]> {
+  for (const document of documents) for (const [key, value] of Object.entries(document)) yield* valuesIn(key, value);
+}
+
+function* valuesIn(path: string, value: unknown): Generator<[path: string, text: string]> {
+  if (value === null || value === undefined) return;
+  if (value instanceof Date) yield [path, value.toISOString()];
+  else if (Array.isArray(value)) for (const member of value) yield* valuesIn(path, member);
+  else if (typeof value === 'object') {
+    for (const [key, member] of Object.entries(value)) yield* valuesIn(`${path}.${key}`, member);
+  } else if (typeof value === 'string') yield [path, value];
+  else if (typeof value === 'number' || typeof value === 'boolean') yield [path, String(value)];
+}
