@@ -4,6 +4,8 @@ import { h, icon } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
+import { tagsOf } from './columns.js';
+import type { ListAddress } from './order.js';
 import { imageState, itemVersion, type Item } from './model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
@@ -12,18 +14,27 @@ const thumbnailSize = 440;
 /**
  * An item in a list: its picture, its name, and a note.
  *
- * @param options `note` replaces its size, `box` is the check box of a selection
+ * @param options `note` replaces its size, `box` is the check box of a selection, `link` the list that it is in
  */
-export function itemCard(item: Item, { note, box }: { note?: string | undefined; box?: HTMLElement } = {}) {
+export function itemCard(
+  item: Item,
+  { note, box, link: list }: { note?: string | undefined; box?: HTMLElement; link?: ListAddress } = {},
+) {
   const state = imageState(item);
   const reason = state === 'no' && item.largeImageRefused;
-  const size = state === 'soon' ? browseTexts.preparingShort : formatBytes(item.size ?? 0);
+  const size = state === 'soon' ? browseTexts.preparingShort : [formatBytes(item.size ?? 0), ...tagsOf(item)].join(' · ');
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
   const onRefused = (why: string) => below.replaceWith(refusal(why));
-  const picture = h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state));
+  const picture = itemPicture(item, onRefused);
   const name = h('span.card-name.clip.strong', { title: item.name }, item.name);
-  const link = h('a.card-link', { href: routeHash('item', item._id) }, picture, name, below);
+  const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, below);
   return h('li.card.surface.selectable', { 'data-item': item._id }, link, box);
+}
+
+/** The thumbnail of an item. @param onRefused called with the reason if the file cannot be shown as an image */
+export function itemPicture(item: Item, onRefused: (reason: string) => void = () => undefined) {
+  const state = imageState(item);
+  return h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state));
 }
 
 function refusal(reason: string) {

@@ -2,14 +2,14 @@ import { list, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { nameFields } from '../browse/create-dialog.js';
 import { editDialog, type PlaceEntry } from '../browse/edit-dialog.js';
-import { itemCard } from '../browse/item-card.js';
-import { isSame, naturalOrder, type Folder, type Item } from '../browse/model.js';
+import { emptyNote, itemList } from '../browse/item-list.js';
+import { isSame, naturalOrder, type Folder } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { placeRow } from '../browse/place.js';
 import { downloadUrl, selection } from '../browse/selection.js';
 import { share } from '../browse/share-dialog.js';
-import { actions, append, button, fill, h, icon, messageOf, newestOnly, tell } from '../dom.js';
-import { ask, choice } from '../forms.js';
+import { actions, append, button, fill, h, icon, messageOf, tell } from '../dom.js';
+import { ask } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, nameOf } from '../session.js';
@@ -18,13 +18,6 @@ import { acceptDrops, uploadButtons, type Upload } from '../upload/drop.js';
 import { onArrival, uploadTo } from '../upload/tray.js';
 import { invitations } from './invitations.js';
 import { passwordDialog } from './account.js';
-
-/** Sort orders of items, by their names in the address. */
-const orders: Record<string, { sort: string; sortdir: 1 | -1 }> = {
-  name: { sort: naturalOrder, sortdir: 1 },
-  newest: { sort: 'created', sortdir: -1 },
-  largest: { sort: 'size', sortdir: -1 },
-};
 
 /** The page of a collection, a user or a folder: its folders, and for a folder also its items. */
 export async function containerView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
@@ -49,7 +42,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const page = h('div.page.column');
   const chosen = selection({ page, refresh, signal });
   const items = itemList({ folder: container, route, mayWrite, signal, chosen });
-  if (isFolder) await items.show();
+  if (isFolder) await items.open();
   const mayUpload = isFolder && mayWrite;
   // The current list stays visible instead of the error.
   const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
@@ -76,7 +69,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
     folders.total > 0 && h('ul.places', { 'aria-label': browseTexts.folders }, ...folders.entries.map(row)),
     folderPage.links(folders.total),
     isFolder && items.element,
-    !isFolder && folders.total === 0 && empty('folder', noFolders(), mayWrite && browseTexts.noFoldersHint),
+    !isFolder && folders.total === 0 && emptyNote('folder', noFolders(), mayWrite && browseTexts.noFoldersHint),
     chosen.bar,
   ]);
   fill(main, page);
@@ -101,56 +94,11 @@ function ownerActions(entry: PlaceEntry, refresh: () => Promise<void>) {
   );
 }
 
-function empty(picture: 'folder' | 'image', title: string, hint: string | false) {
-  return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
-}
-
 /** Only administrators see all folders, so others are not told that there are none. */
 function noFolders() {
   const user = currentUser();
   if (user === null) return browseTexts.noPublicFolders;
   return user.admin ? browseTexts.noFolders : browseTexts.noVisibleFolders;
-}
-
-/** The items of a folder. */
-function itemList(options: {
-  folder: Pick<Folder, '_id' | '_accessLevel'>;
-  route: Route;
-  mayWrite: boolean;
-  signal: AbortSignal;
-  chosen: ReturnType<typeof selection>;
-}) {
-  const { folder, route, mayWrite, chosen, signal } = options;
-  const page = pageOf(route.query, { parameter: 'items', size: 48, what: 'items' });
-  const order = route.query.get('sort') ?? 'name';
-  const element = h('section', { 'aria-label': browseTexts.itemsLabel });
-  const begin = newestOnly();
-  const query = { folderId: folder._id, ...page.query, ...(orders[order] ?? orders.name) };
-  const load = () => list('item', { query, signal });
-  let shown: Awaited<ReturnType<typeof load>>;
-  return { element, show, haveChanged: async () => !isSame(shown, await load()) };
-
-  async function show() {
-    const isNewest = begin();
-    const found = await load();
-    signal.throwIfAborted();
-    if (!isNewest()) return;
-    shown = found;
-    const { entries, total } = found;
-    if (total === 0) return fill(element, empty('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint));
-    const card = (item: Item) => itemCard(item, { box: chosen.box({ type: 'item', doc: item, level: folder._accessLevel }) });
-    const sorting = choice(browseTexts.sorts, order, {
-      'aria-label': browseTexts.sortBy,
-      onchange: () => goTo(routeHash('folder', folder._id, { sort: sorting.value === 'name' ? null : sorting.value })),
-    });
-    fill(
-      element,
-      h('div.list-heading.row.between', h('h2.count.quiet-text.small', browseTexts.items(total)), total > 1 && sorting),
-      h('ul.cards', ...entries.map(card)),
-      page.links(total),
-    );
-    chosen.show();
-  }
 }
 
 function createFolder(parentType: string, parentId: string) {

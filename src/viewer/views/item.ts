@@ -3,6 +3,8 @@ import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
+import { neighbourLinks } from '../browse/neighbours.js';
+import { listAddress } from '../browse/order.js';
 import { imageState, isSame, type Item } from '../browse/model.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
@@ -59,7 +61,8 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     signal.throwIfAborted();
     let seen: Record<string, string | number | null> = {};
     let compared: ReturnType<typeof comparison> | null = null;
-    const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...seen, ...compared?.query() }));
+    const list = listAddress(route.query);
+    const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...list, ...seen, ...compared?.query() }));
     const onAddress = (query: ViewQuery) => {
       seen = query;
       return writeAddress();
@@ -73,6 +76,8 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
     buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
     buttons.prepend(compared.button);
+    // Annotations are those of one image.
+    buttons.before(neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null }), signal }));
     compared.update(route.query);
     let known = item;
     return {

@@ -1,17 +1,22 @@
-import { request } from '../api.js';
-import { searchDocuments } from '../browse/person-search.js';
+import { list, request } from '../api.js';
 import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place.js';
 import { debounced, errorNotice, fill, h, newestOnly } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import type { Item, Place } from '../browse/model.js';
+import { naturalOrder, type Item, type Place } from '../browse/model.js';
+
+/** The first documents of a kind, and how many there are in all. */
+interface Listed<D> {
+  entries: D[];
+  total: number;
+}
 
 interface Found {
-  collection: Place[];
-  folder: Place[];
-  item: Item[];
+  collection: Listed<Place>;
+  folder: Listed<Place>;
+  item: Listed<Item>;
 }
 
 const kinds = ['collection', 'folder', 'item'] as const;
@@ -22,7 +27,7 @@ const maxFound = 60;
 /** Least number of letters that are searched. */
 const minLetters = 2;
 
-/** A search for documents whose name or description contains the words, or whose name begins with them. */
+/** A search for documents with words in their names, descriptions, metadata and tags. */
 export async function searchView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const results = h('div.stack.column', { 'aria-live': 'polite' });
   const input = h('input', {
@@ -82,25 +87,21 @@ export async function searchView(route: Route, { main, signal }: ViewContext): P
   }
 }
 
-/** Documents whose names begin with the words, then those that contain one of the words, best first. */
+/** The documents that have all the words, by name. */
 async function find(words: string, signal: AbortSignal): Promise<Found> {
-  const ask = (mode: string, q: string) => searchDocuments({ q, mode, types: JSON.stringify(kinds), limit: maxFound }, signal);
-  const answers = await Promise.all([ask('prefix', words.toLowerCase()), ask('text', words)]);
-  const merged = <T extends { _id: string }>(lists: (T[] | undefined)[]) => {
-    const all = new Map(lists.flatMap((one) => one ?? []).map((found) => [found._id, found]));
-    return [...all.values()].slice(0, maxFound);
-  };
-  return {
-    collection: merged(answers.map(({ collection }) => collection)),
-    folder: merged(answers.map(({ folder }) => folder)),
-    item: merged(answers.map(({ item }) => item)),
-  };
+  const options = { query: { find: words, limit: maxFound, sort: naturalOrder }, signal };
+  const [collection, folder, item] = await Promise.all([
+    list('collection', options),
+    list('folder', options),
+    list('item', options),
+  ]);
+  return { collection, folder, item };
 }
 
 /** Paths of documents by id, if the user can see them. */
 async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
-  if (folder.length + item.length === 0) return {};
-  const ids = (found: { _id: string }[]) => found.map(({ _id }) => _id);
+  if (folder.total + item.total === 0) return {};
+  const ids = ({ entries }: Listed<{ _id: string }>) => entries.map(({ _id }) => _id);
   const json = { folder: ids(folder), item: ids(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
   const known: Record<string, string> = { ...paths.folder, ...paths.item };
@@ -109,18 +110,20 @@ async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
   return Object.fromEntries(Object.entries(known).map(([id, path]) => [id, steps(path).slice(1, -1).join(' / ')]));
 }
 
-function sections(words: string, { collection, folder, item }: Found, paths: Record<string, string>) {
+function sections(words: string, found: Found, paths: Record<string, string>) {
+  const { collection, folder, item } = found;
   const rows = {
-    collection: collection.map((one) => placeRow('collection', one, { note: one.description })),
-    folder: folder.map((one) => placeRow('folder', one, { note: paths[one._id] })),
-    item: item.map((one) => itemCard(one, { note: paths[one._id] })),
+    collection: collection.entries.map((one) => placeRow('collection', one, { note: one.description })),
+    folder: folder.entries.map((one) => placeRow('folder', one, { note: paths[one._id] })),
+    item: item.entries.map((one) => itemCard(one, { note: paths[one._id] })),
   };
   const filled = kinds.filter((kind) => rows[kind].length > 0);
   if (filled.length === 0) {
     return [h('div.empty.column.quiet-text', h('h2', browseTexts.nothingFound(words)), h('p', browseTexts.nothingFoundHint))];
   }
   return filled.map((kind) => {
-    const count = rows[kind].length < maxFound ? formatCount(rows[kind].length) : browseTexts.theBest(maxFound);
+    const { total } = found[kind];
+    const count = total <= maxFound ? formatCount(total) : browseTexts.firstFound(maxFound, total);
     const heading = h('h2.count.quiet-text.small', `${browseTexts.whatFound[kind]} · ${count}`);
     return h('section', heading, h('ul', { class: kind === 'item' ? 'cards' : 'places' }, ...rows[kind]));
   });

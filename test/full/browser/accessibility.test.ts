@@ -84,6 +84,23 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
           await dialog('Move or copy')(on);
         },
       ],
+      [
+        `folder/${folder}`,
+        async (on) => {
+          await on.getByLabel('Select slide.svs').check();
+          await dialog('Tags')(on);
+        },
+      ],
+      [
+        `folder/${folder}?sort=meta.stain`,
+        async (on) => {
+          await dialog('Columns')(on);
+          for (const name of ['tags', 'stain', 'Size']) await on.getByRole('checkbox', { name }).check();
+          await on.getByRole('button', { name: 'Show', exact: true }).click();
+          await on.getByRole('columnheader', { name: 'stain' }).waitFor();
+        },
+      ],
+      [`folder/${folder}`, dialog('Columns')],
       ['search?q=slide', (on) => on.getByRole('link', { name: 'slide.svs' }).waitFor()],
       ['admin', button('Clear caches')],
       ['admin/thumbnails', dialog('Delete thumbnails')],

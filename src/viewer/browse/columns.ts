@@ -1,0 +1,85 @@
+import { h } from '../dom.js';
+import { ask, checkbox } from '../forms.js';
+import { formatBytes, formatDate } from '../format.js';
+import { browseTexts } from '../texts.js';
+import type { Item } from './model.js';
+
+/** Fields of every item that can be a column. */
+const recordFields = ['description', 'size', 'created', 'updated'] as const;
+
+/** Longest text of a value in a cell. */
+const maxShown = 200;
+
+const storageKey = (folderId: string) => `columns ${folderId}`;
+
+/** The columns that the user has chosen in this browser, such as `meta.stain`; otherwise those of the folder. */
+export function chosenColumns(folderId: string, otherwise: string[]): string[] {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(storageKey(folderId)) ?? 'null');
+    return Array.isArray(stored) ? stored.filter((column) => typeof column === 'string') : otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+/** The title of a column. */
+export function columnTitle(column: string) {
+  const field = recordFields.find((name) => name === column);
+  return field ? browseTexts.fields[field] : column.replace(/^meta\./, '');
+}
+
+/** Columns for the metadata of these items. */
+function columnsOf(items: Item[]) {
+  const keys = new Set(items.flatMap(({ meta }) => Object.keys(meta ?? {})));
+  return [...keys].toSorted().map((key) => `meta.${key}`);
+}
+
+/** Asks which columns to show, and calls `onChosen` with them. */
+export function askColumns(options: { folderId: string; items: Item[]; shown: string[]; onChosen: (columns: string[]) => void }) {
+  const { folderId, items, shown, onChosen } = options;
+  const offered = [...new Set([...shown, ...columnsOf(items), ...recordFields])];
+  const boxes = offered.map((column) => ({ column, ...checkbox(columnTitle(column), { checked: shown.includes(column) }) }));
+  ask({
+    title: browseTexts.columns,
+    text: browseTexts.columnsHint,
+    content: [
+      h(
+        'fieldset.stack.column.choices',
+        h('legend.visually-hidden', browseTexts.columns),
+        ...boxes.map(({ element }) => element),
+      ),
+    ],
+    action: browseTexts.showColumns,
+    async send() {
+      const columns = boxes.filter(({ input }) => input.checked).map(({ column }) => column);
+      localStorage.setItem(storageKey(folderId), JSON.stringify(columns));
+      onChosen(columns);
+    },
+  });
+}
+
+/** What a column shows of an item. */
+export function cellOf(item: Item, column: string) {
+  if (column === 'size') return formatBytes(item.size ?? 0);
+  if (column === 'created' || column === 'updated') return item[column] ? formatDate(item[column]) : '';
+  if (column === 'description') return shortened(item.description);
+  const value = item.meta?.[column.replace(/^meta\./, '')];
+  const list = Array.isArray(value) && value.every((entry) => typeof entry !== 'object') ? value : null;
+  return list ? h('span.row.wrap.tags', ...list.slice(0, 20).map((entry) => tag(String(entry)))) : shortened(value);
+}
+
+function tag(text: string) {
+  return h('span.tag.clip', { title: text }, shortened(text));
+}
+
+function shortened(value: unknown) {
+  if (value === undefined || value === null) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean);
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+}
+
+/** The tags of an item, as far as they are texts. */
+export function tagsOf({ meta }: Pick<Item, 'meta'>): string[] {
+  const { tags } = meta ?? {};
+  return Array.isArray(tags) ? tags.filter((entry): entry is string => typeof entry === 'string') : [];
+}

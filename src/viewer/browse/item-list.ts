@@ -1,0 +1,135 @@
+import { list } from '../api.js';
+import { button, debounced, errorNotice, fill, h, icon, newestOnly } from '../dom.js';
+import { choice } from '../forms.js';
+import { goTo, parseRoute, replaceRoute, routeHash, type Route } from '../router.js';
+import { browseTexts } from '../texts.js';
+import { askColumns, chosenColumns, columnTitle } from './columns.js';
+import { itemCard } from './item-card.js';
+import { itemTable } from './item-table.js';
+import { isSame, type Folder, type Item } from './model.js';
+import { folderLists, listAddress, orderOf, type FolderLists } from './order.js';
+import { pageOf } from './paging.js';
+import type { selection } from './selection.js';
+
+/** A note for an empty list or page. */
+export function emptyNote(picture: 'folder' | 'image', title: string, hint: string | false) {
+  return h('div.empty.column.quiet-text', icon(picture), h('h2', title), hint && h('p', hint));
+}
+
+/** The items of a folder: a filter, an order, and cards, or rows with chosen columns. */
+export function itemList(options: {
+  folder: Pick<Folder, '_id' | '_accessLevel'>;
+  route: Route;
+  mayWrite: boolean;
+  signal: AbortSignal;
+  chosen: ReturnType<typeof selection>;
+}) {
+  const { folder, mayWrite, chosen, signal } = options;
+  let { query: address } = options.route;
+  let configured: FolderLists = { columns: [], sort: null };
+  let columns: string[] = [];
+  let shown: { entries: Item[]; total: number };
+  const begin = newestOnly();
+  const count = h('h2.count.quiet-text.small');
+  const filter = h('input', {
+    type: 'search',
+    autocomplete: 'off',
+    placeholder: browseTexts.filter,
+    'aria-label': browseTexts.filter,
+    title: browseTexts.filterHint,
+    oninput: debounced(() => void typed()),
+  });
+  filter.value = address.get('find') ?? '';
+  const order = h('span');
+  const choose = button(browseTexts.columns, () =>
+    askColumns({ folderId: folder._id, items: shown.entries, shown: columns, onChosen }),
+  );
+  const tools = h('div.list-tools.row.wrap', filter, order, choose);
+  const heading = h('div.list-heading.row.wrap.between', count, tools);
+  const body = h('div', { 'aria-live': 'polite' });
+  const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
+  return { element, open, show, haveChanged: async () => !isSame(shown, await load()) };
+
+  /** Reads the configuration of the folder, and shows the items. */
+  async function open() {
+    configured = await folderLists(folder._id, signal);
+    columns = chosenColumns(folder._id, configured.columns);
+    await show();
+  }
+
+  function page() {
+    return pageOf(address, { parameter: 'items', size: 48, what: 'items' });
+  }
+
+  function load() {
+    const { sort, find } = listAddress(address);
+    const ordered = orderOf(sort) ?? (configured.sort === null ? orderOf('name') : { sort: configured.sort });
+    return list('item', { query: { folderId: folder._id, find, ...page().query, ...ordered }, signal });
+  }
+
+  async function typed() {
+    if (signal.aborted) return;
+    const { sort } = listAddress(address);
+    if (!replaceRoute(routeHash('folder', folder._id, { sort, find: filter.value.trim() || null }))) return;
+    address = parseRoute().query;
+    await show().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
+  }
+
+  function onChosen(next: string[]) {
+    columns = next;
+    draw();
+  }
+
+  async function show() {
+    const isNewest = begin();
+    const found = await load();
+    signal.throwIfAborted();
+    if (!isNewest()) return;
+    shown = found;
+    draw();
+  }
+
+  function draw() {
+    const { entries, total } = shown;
+    const here = listAddress(address);
+    heading.hidden = total === 0 && here.find === null;
+    count.textContent = browseTexts.items(total);
+    fill(order, sorting());
+    const nothing = here.find
+      ? emptyNote('image', browseTexts.nothingFound(here.find), browseTexts.filterHint)
+      : emptyNote('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint);
+    if (total === 0) return fill(body, nothing);
+    const box = (item: Item) => chosen.box({ type: 'item', doc: item, level: folder._accessLevel });
+    // The server knows the order of the folder, but not the order by name that this page has by default.
+    const link = { ...here, sort: here.sort ?? (configured.sort === null ? 'name' : null) };
+    const items =
+      columns.length > 0
+        ? itemTable(entries, { folderId: folder._id, columns, address: here, link, box })
+        : h('ul.cards', ...entries.map((item) => itemCard(item, { box: box(item), link })));
+    fill(body, items, page().links(total));
+    chosen.show();
+  }
+
+  function sorting() {
+    const { sort, find } = listAddress(address);
+    const fields = columns.flatMap((column): [string, string][] => [
+      [column, columnTitle(column)],
+      [`-${column}`, browseTexts.descending(columnTitle(column))],
+    ]);
+    const known = {
+      ...(configured.sort !== null && { '': browseTexts.folderOrder }),
+      ...browseTexts.sorts,
+      ...Object.fromEntries(fields),
+    };
+    const current = sort ?? (configured.sort === null ? 'name' : '');
+    const all = current in known ? known : { ...known, [current]: columnTitle(current.replace(/^-/, '')) };
+    const select = choice(all, current, {
+      'aria-label': browseTexts.sortBy,
+      onchange: () => {
+        const isDefault = select.value === (configured.sort === null ? 'name' : '');
+        goTo(routeHash('folder', folder._id, { sort: isDefault ? null : select.value, find }));
+      },
+    });
+    return select;
+  }
+}

@@ -1,0 +1,82 @@
+import { ApiError, request } from '../api.js';
+import { button, fill, h, icon } from '../dom.js';
+import { goTo, routeHash } from '../router.js';
+import { browseTexts } from '../texts.js';
+import { orderOf, type ListAddress } from './order.js';
+
+const storageKey = 'keep view';
+
+/**
+ * Links to the previous and next image of the folder, in the order and with the filter of the list that the image was opened from. The keys P and N
+ * open them.
+ *
+ * @param options `view` returns the parameters of the current view, for when the user keeps it
+ */
+export function neighbourLinks(options: {
+  id: string;
+  list: ListAddress;
+  view: () => Record<string, string | number | null>;
+  signal: AbortSignal;
+}) {
+  const { id, list, view, signal } = options;
+  const element = h('nav.neighbours.row', { 'aria-label': browseTexts.neighbours, hidden: true });
+  addEventListener('keydown', onKey, { signal });
+  void show().catch((error: unknown) => {
+    // The image is not in the list any more, or is alone. Without links, the page works as before.
+    if (!signal.aborted && !(error instanceof ApiError)) throw error;
+  });
+  return element;
+
+  async function show() {
+    const query = { find: list.find, ...orderOf(list.sort) };
+    const { previous, next, index, count } = await request('GET', `item/${id}/adjacent_images`, { query, signal });
+    if (count < 2 || signal.aborted) return;
+    const keep = button('', () => toggle(), { picture: 'lock', name: browseTexts.keepView, isPressed: isKept() });
+    fill(
+      element,
+      index > 0 ? link(previous, 'previous') : nothing('previous'),
+      h('span.quiet-text.small.numbers', browseTexts.imageOf(index + 1, count)),
+      index < count - 1 ? link(next, 'next') : nothing('next'),
+      keep,
+    );
+    element.hidden = false;
+
+    function toggle() {
+      localStorage.setItem(storageKey, isKept() ? '' : 'yes');
+      keep.setAttribute('aria-pressed', String(isKept()));
+    }
+  }
+
+  function link({ _id, name }: { _id: string; name: string }, which: 'previous' | 'next') {
+    const title = which === 'next' ? browseTexts.nextImage(name) : browseTexts.previousImage(name);
+    const address = () => routeHash('item', _id, { ...list, ...(isKept() && view()) });
+    const anchor = h(
+      'a.button.icon-button',
+      { href: address(), title, 'aria-label': title, rel: which === 'next' ? 'next' : 'prev' },
+      icon(which),
+    );
+    // The view may have changed since.
+    for (const event of ['pointerdown', 'focus', 'click'] as const)
+      anchor.addEventListener(event, () => (anchor.href = address()));
+    return anchor;
+  }
+
+  function nothing(which: 'previous' | 'next') {
+    return h('span.button.icon-button.disabled', { 'aria-hidden': 'true' }, icon(which));
+  }
+
+  function onKey(event: KeyboardEvent) {
+    const rel = { n: 'next', p: 'prev' }[event.key.toLowerCase()];
+    const isTyping = (event.target as HTMLElement).closest?.('input, textarea, select, dialog');
+    if (rel === undefined || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const anchor = element.querySelector<HTMLAnchorElement>(`a[rel=${rel}]`);
+    if (anchor === null) return;
+    event.preventDefault();
+    anchor.dispatchEvent(new Event('focus'));
+    goTo(anchor.hash);
+  }
+}
+
+function isKept() {
+  return localStorage.getItem(storageKey) === 'yes';
+}

@@ -1,0 +1,37 @@
+import { request } from '../api.js';
+import { h, tell } from '../dom.js';
+import { ask, checkbox } from '../forms.js';
+import { browseTexts } from '../texts.js';
+import { tagsOf } from './columns.js';
+import type { Entry } from './edit-dialog.js';
+
+/** A form for the tags of several items and folders. Tags that only some of them have stay as they are, unless the user changes them. */
+export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
+  const counts = new Map<string, number>();
+  for (const { doc } of entries) for (const tag of new Set(tagsOf(doc))) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  const boxes = [...counts].map(([tag, count]) => {
+    const box = checkbox(tag, { checked: count === entries.length });
+    box.input.indeterminate = count < entries.length;
+    return { tag, ...box };
+  });
+  const legend = h('legend', browseTexts.tags);
+  ask({
+    title: browseTexts.tagsOf(entries.length),
+    fields: [{ name: 'add', label: browseTexts.addTags, hint: browseTexts.addTagsHint }],
+    content: [boxes.length > 0 && h('fieldset.stack.column.choices', legend, ...boxes.map(({ element }) => element))],
+    action: browseTexts.saveTags,
+    async send({ add: text = '' }) {
+      const settled = boxes.filter(({ input }) => !input.indeterminate);
+      const kept = settled.flatMap(({ tag, input }) => (input.checked ? [tag] : []));
+      const remove = settled.flatMap(({ tag, input }) => (input.checked ? [] : [tag]));
+      const typed = text.split(',').map((tag) => tag.trim());
+      const resources: Record<string, string[]> = {};
+      for (const { type, doc } of entries) (resources[type] ??= []).push(doc._id);
+      const lists = { resources, add: [...kept, ...typed].filter((tag) => tag !== ''), remove };
+      const form = Object.fromEntries(Object.entries(lists).map(([name, value]) => [name, JSON.stringify(value)]));
+      await request('PUT', 'resource/tags', { form });
+      await onSaved();
+      tell(browseTexts.tagsSaved);
+    },
+  });
+}
