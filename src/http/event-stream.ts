@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { Reply } from './reply.js';
 
 /**
@@ -13,7 +12,7 @@ const defaultHeartbeatMs = 15_000;
  * @param events complete events, ready to send; they end when the request's signal is aborted.
  */
 export function eventStream(events: AsyncIterable<string>, { heartbeatMs = defaultHeartbeatMs } = {}): Reply {
-  return Reply.stream(Readable.from(withHeartbeat(events, heartbeatMs), { objectMode: false }), 'text/event-stream', {
+  return Reply.stream(withHeartbeat(events, heartbeatMs), 'text/event-stream', {
     headers: { 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' },
   });
 }

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 
 /** Response headers by name. */
 export type ReplyHeaders = Readonly<Record<string, string | number>>;
@@ -33,12 +33,14 @@ export class Reply {
     return new Reply({ kind: 'content', body, type }, options.status ?? 200, options.headers);
   }
 
+  /** @param body a stream, or pieces of the body, which are not read before the client takes them. */
   static stream(
-    body: Readable,
+    body: Readable | AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
     type: string,
     { status = 200, headers, permitted }: { status?: number; headers?: ReplyHeaders; permitted?: () => Promise<unknown> } = {},
   ): Reply {
-    return new Reply({ kind: 'stream', body, type, permitted }, status, headers);
+    const stream = body instanceof Readable ? body : Readable.from(body, { objectMode: false });
+    return new Reply({ kind: 'stream', body: stream, type, permitted }, status, headers);
   }
 
   static empty(status: number, headers?: ReplyHeaders): Reply {

@@ -4,6 +4,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { extname, join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Application, Request, Response } from 'express';
+import { escapeHtml } from './http/escape-html.js';
 import { bundleViewer, viewerSources } from './viewer-bundle.js';
 
 /** Facts about the host for the page. */
@@ -115,12 +116,10 @@ function digest(parts: (string | Buffer)[]): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
 function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) => {
     const value = values[name];
     if (value === undefined) throw new Error(`The viewer page needs a value for {{${name}}}.`);
-    return value.replace(/[&<>"']/g, (character) => escapes[character]!);
+    return escapeHtml(value);
   });
 }

@@ -5,7 +5,7 @@ import type { AnnotationPage } from './documents/lists/lists.js';
 import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
 import { jsonPieces } from '../../core/json-pieces.js';
-import { allElements, recordChunks, started, streamOf } from './streams.js';
+import { allElements, recordChunks, started } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
 /** The dependencies of answers about one annotation. */
@@ -30,7 +30,7 @@ export async function replyWithElements(
 ): Promise<Reply> {
   const { view, headers } = await seen(services, answering);
   const chunks = await allChunks(services, view, answering);
-  return Reply.stream(streamOf(chunks), 'application/json', { headers: { ...headers, ...more } });
+  return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...more } });
 }
 
 /** Headers of answers to GeoJSON. */
@@ -79,7 +79,7 @@ export async function replyList<Entry>(
     }
     yield separator === '[' ? '[]' : ']';
   })();
-  return Reply.stream(streamOf(await started(texts)), 'application/json', { headers });
+  return Reply.stream(await started(texts), 'application/json', { headers });
 }
 
 /** An answer without a body, with the entity tag of the new version. */

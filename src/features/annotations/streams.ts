@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroids.js';
 import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
 import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/element-store.js';
@@ -145,9 +144,4 @@ export async function centroidChunks(view: AnnotationView, sending: ElementSendi
     const elementQuery = { ...echo, props: props.rows, propskeys: centroidPropKeys };
     yield Buffer.from(centroidFrame({ record, annotation, elementQuery }).after);
   })();
-}
-
-/** A stream of bytes for a reply. If making them fails, the connection is closed; if the client disconnects, reading stops. */
-export function streamOf(chunks: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>): Readable {
-  return Readable.from(chunks, { objectMode: false });
 }

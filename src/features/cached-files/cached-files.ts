@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { bufferOf } from '../../core/buffer-of.js';
 import { inTime } from '../../core/concurrency/in-time.js';
 import { NoLargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
@@ -203,7 +204,7 @@ export class CachedFiles {
         },
         creatorId,
       },
-      content: Readable.from(bytes.byteLength === 0 ? [] : [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
+      content: Readable.from(bytes.byteLength === 0 ? [] : [bufferOf(bytes)]),
     });
     if (result.status === 'rejected') throw result.reason;
     step('cached-file:stored');

@@ -8,7 +8,6 @@ import { uidsOf } from './answers/instances.js';
 import { frameName } from './images/image-record.js';
 import { multipart, multipartType, singlePart, type Part } from './answers/multipart.js';
 import { acceptedBy } from './answers/replies.js';
-import { streamOf } from './answers/streamed-file.js';
 import { addressOf, defineRoute, instancePath, mayRetrieve, retrieveErrors, serviceRoot, shared } from './context.js';
 
 /** Maximum number of frames in one answer. */
@@ -71,7 +70,7 @@ const frames = defineRoute({
       yield first;
       for (const number of numbers.slice(1)) yield partOf(number);
     };
-    return Reply.stream(streamOf(multipart(parts(), boundary)), contentType, { headers });
+    return Reply.stream(multipart(parts(), boundary), contentType, { headers });
   },
 });
 

@@ -5,7 +5,7 @@ import { uidsOf, type Instances } from './answers/instances.js';
 import { multipart, multipartType, newBoundary, type Part } from './answers/multipart.js';
 import { acceptedBy, asPart, fileReply } from './answers/replies.js';
 import type { Asked } from './answers/slides.js';
-import { bytesOf, streamOf } from './answers/streamed-file.js';
+import { bytesOf } from './answers/streamed-file.js';
 import {
   addressOf,
   defineRoute,
@@ -97,7 +97,7 @@ const many = (path: string, params: typeof studyPath | typeof seriesPath, summar
         }
       };
       const boundary = newBoundary();
-      return Reply.stream(streamOf(multipart(parts(), boundary)), multipartType(dicomType, boundary));
+      return Reply.stream(multipart(parts(), boundary), multipartType(dicomType, boundary));
     },
   });
 

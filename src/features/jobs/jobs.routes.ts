@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../errors.js';
 import { requireUser } from '../../http/require-user.js';
 import type { Caller, HostDirectory } from '../../host.js';
@@ -101,7 +100,7 @@ async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, calle
     for await (const { job, sight } of listed) collected.push(jobDocument(job, caller, sight));
     return Reply.json(collected);
   }
-  return Reply.stream(Readable.from(jsonArray(listed, caller), { objectMode: false }), 'application/json');
+  return Reply.stream(jsonArray(listed, caller), 'application/json');
 }
 
 async function* jsonArray(listed: AsyncIterable<SeenJob>, caller: Caller | null): AsyncGenerator<string> {

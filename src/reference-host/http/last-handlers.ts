@@ -1,10 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { HostLogger } from '../../index.js';
-
-function escapeHtml(text: string): string {
-  const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-  return text.replace(/[&<>"']/g, (char) => escapes[char]!);
-}
+import { escapeHtml } from './escape-html.js';
 
 /** Answers requests for anything except the API and the viewer with a page that says that nothing was found. */
 export function answerNoPage(request: Request, response: Response): void {

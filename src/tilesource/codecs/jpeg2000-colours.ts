@@ -1,3 +1,4 @@
+import { bufferOf } from '../../core/buffer-of.js';
 /** How the components of a JPEG 2000 code stream are transformed. */
 export interface Jpeg2000Coding {
   /** Whether the first three components are mixed, like red, green and blue. */
@@ -8,7 +9,7 @@ export interface Jpeg2000Coding {
 
 /** Reads the COD marker segment (ISO 15444-1 A.6.1) of the main header; `null` if there is none. */
 export function jpeg2000Coding(bytes: Uint8Array): Jpeg2000Coding | null {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = bufferOf(bytes);
   const start = view.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
   if (start < 0) return null;
   for (let at = start + 2; at + 4 <= view.length;) {

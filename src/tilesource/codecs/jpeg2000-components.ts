@@ -1,3 +1,4 @@
+import { bufferOf } from '../../core/buffer-of.js';
 /** For numbers of components that the library cannot decode at once: the groups of components that are decoded together. */
 const decodedTogether: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
 
@@ -9,7 +10,7 @@ const countAt = 40;
  * code stream can be decoded unchanged.
  */
 export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {
-  const bytes = Buffer.from(codeStream.buffer, codeStream.byteOffset, codeStream.byteLength);
+  const bytes = bufferOf(codeStream);
   if (bytes.length < countAt + 3 || bytes.readUInt32BE(0) !== 0xff_4f_ff_51) return null;
   const groups = decodedTogether[bytes.readUInt16BE(countAt)];
   return groups?.map((components) => ({ components, file: wrap(bytes, components) })) ?? null;

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../core/buffer-of.js';
 import sharp from 'sharp';
 import { processed } from '../process/processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
@@ -8,7 +9,7 @@ const maxNameBytes = 4096;
 
 /** Name of a color profile according to itself; `null` if it has none. */
 export function profileDescription(profile: Uint8Array): string | null {
-  const view = Buffer.from(profile.buffer, profile.byteOffset, profile.byteLength);
+  const view = bufferOf(profile);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
   const tags = Math.min(maxTags, view.readUInt32BE(128), Math.floor((view.length - 132) / 12));
   for (let tag = 0; tag < tags; tag += 1) {

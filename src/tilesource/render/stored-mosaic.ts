@@ -1,3 +1,4 @@
+import { bufferOf } from '../../core/buffer-of.js';
 import sharp from 'sharp';
 import type { OpenedPicture } from './encode.js';
 import type { Box, Size } from '../geometry.js';
@@ -16,7 +17,7 @@ interface JpegForm {
 
 /** Reads the form of a JPEG from its markers; `null` if a TIFF cannot contain it. */
 export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = bufferOf(bytes);
   let transform: number | null = null;
   for (let at = 2; at + 9 < view.length && view[at] === 0xff;) {
     const marker = view[at + 1] ?? 0;

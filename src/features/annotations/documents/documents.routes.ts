@@ -18,7 +18,7 @@ import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, tableName, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
 import { bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements, skippedHeader } from '../replies.js';
-import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
+import { centroidChunks, enqueueInParts, recordChunks } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
 const changeErrors = [
@@ -126,7 +126,7 @@ const get = defineRoute({
     const sending = { store, annotationId: annotation.id, version, elements, query, waiting, signal };
     const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
     const type = query.centroids ? 'application/octet-stream' : 'application/json';
-    return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
+    return Reply.stream(chunks, type, { headers: replyHeaders });
   },
 });
 
@@ -168,7 +168,7 @@ const format = defineRoute({
     };
     const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
     const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);
-    return Reply.stream(streamOf(chunks), 'application/json', { headers: replyHeaders });
+    return Reply.stream(chunks, 'application/json', { headers: replyHeaders });
   },
 });
 

@@ -10,7 +10,7 @@ import { integer, required } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPaging, annotationPath, pagingOf } from '../parameters.js';
 import { annotationListSchema, annotationSchema } from '../schemas.js';
-import { allElements, recordChunks, streamOf } from '../streams.js';
+import { allElements, recordChunks } from '../streams.js';
 import { replyList } from '../replies.js';
 import {
   annotationHeaders,
@@ -84,7 +84,7 @@ const get = defineRoute({
       signal,
       trailer: { _versionId: version.id },
     });
-    return Reply.stream(streamOf(chunks), 'application/json', { headers: privately });
+    return Reply.stream(chunks, 'application/json', { headers: privately });
   },
 });
 

@@ -12,7 +12,7 @@ import { mayRead } from '../access/authorize.js';
 import type { AnnotationContext } from '../context.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
 import { annotationPath } from '../parameters.js';
-import { enqueueInParts, streamOf } from '../streams.js';
+import { enqueueInParts } from '../streams.js';
 import { annotationHeaders, annotationTag, privately } from '../views.js';
 import type { OpenTable, TableBlocks } from './blocks.js';
 import type { ColumnNames, TableColumn } from './columns.js';
@@ -276,7 +276,7 @@ const ids = defineRoute({
       }
       yield Buffer.from(']}');
     })();
-    return Reply.stream(streamOf(pieces), 'application/json', { headers: privately });
+    return Reply.stream(pieces, 'application/json', { headers: privately });
   },
 });
 
@@ -345,7 +345,7 @@ function fileRoute({ extension, type, summary: said, description, write }: FileF
         return write(asked, columnsOf(table.names, query.columns), { context, annotation });
       };
       const chunks = await enqueueInParts(open, { queue: annotations.reading, caller }, signal);
-      return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
+      return Reply.stream(chunks, type, { headers: replyHeaders });
     },
   });
 }

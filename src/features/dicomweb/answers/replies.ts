@@ -3,7 +3,7 @@ import { Reply, type ReplyHeaders } from '../../../http/reply.js';
 import type { RouteRequest } from '../../../http/route.js';
 import { matchesType, notAcceptable, parseAccept, type Accepted } from '../format/accept.js';
 import { lastBoundary, multipartType, newBoundary, partHeader, singlePart } from './multipart.js';
-import { bytesOf, sizeOf, streamOf, type StreamedFile } from './streamed-file.js';
+import { bytesOf, sizeOf, type StreamedFile } from './streamed-file.js';
 
 /** The parts of a request that determine the form of the answer. */
 export type Wanting = Pick<RouteRequest, 'headers' | 'sent'>;
@@ -25,10 +25,10 @@ export function bytesReply(asked: Wanting, bytes: Uint8Array, type = 'applicatio
 /** A streamed file, or the requested range of it. @throws UnsatisfiableRangeError */
 export function fileReply(asked: Pick<RouteRequest, 'headers'>, file: StreamedFile, type: string, headers: ReplyHeaders): Reply {
   const size = sizeOf(file);
-  if (size === null) return Reply.stream(streamOf(bytesOf(file)), type, { headers });
+  if (size === null) return Reply.stream(bytesOf(file), type, { headers });
   const range = requestedRange(asked.headers, { size, tag: null });
   const { start, end } = range ?? { start: 0, end: size };
-  return Reply.stream(streamOf(bytesOf(file, start, end)), type, {
+  return Reply.stream(bytesOf(file, start, end), type, {
     status: range === null ? 200 : 206,
     headers: { ...headers, ...rangeHeaders(range, size), 'Content-Length': end - start },
   });

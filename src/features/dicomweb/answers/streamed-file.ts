@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-
 /** A file that is made while it is sent: a head, pieces, and a tail. */
 export interface StreamedFile {
   head: Buffer;
@@ -54,9 +52,4 @@ function lastBefore(startOf: (piece: number) => number, count: number, position:
     else low = middle + 1;
   }
   return Math.max(0, low - 1);
-}
-
-/** Bytes as a stream. */
-export function streamOf(bytes: AsyncIterable<Uint8Array>): Readable {
-  return Readable.from(bytes, { objectMode: false });
 }

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../core/buffer-of.js';
 import dicomParser, { type DataSet } from 'dicom-parser';
 import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import { longTags, shortTags, shownTags } from './shown-tags.js';
@@ -160,9 +161,7 @@ function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
 function withKnownTypes(bytes: Uint8Array): Uint8Array {
   let known = bytes;
   for (const number of [1, 2]) {
-    const found = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).lastIndexOf(
-      Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]),
-    );
+    const found = bufferOf(bytes).lastIndexOf(Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]));
     if (found < 0) continue;
     if (known === bytes) known = bytes.slice();
     known[found + 5] = 0x57;

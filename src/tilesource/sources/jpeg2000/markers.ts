@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../core/buffer-of.js';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../tile-source.js';
 
@@ -55,7 +56,7 @@ export async function exactly(
   }
   const bytes = await reader.read(offset, length, signal === undefined ? {} : { signal });
   if (bytes.length < length) throw new TileSourceError(`The file has become shorter while ${what} was read.`);
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return bufferOf(bytes);
 }
 
 /** Reads the main header. @throws TileSourceError if it is damaged, too long, or of a kind that is not supported. */

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../core/buffer-of.js';
 import type { LossyCodec } from '../../tile-source.js';
 
 /** Formats that are read with libvips. */
@@ -27,7 +28,7 @@ const jpegLs = '\xff\xd8\xff\xf7';
  * The format of a file by its first bytes, of which some thousand are enough; `null` for formats that are not read with libvips.
  */
 export function recognizeFormat(head: Uint8Array): FileFormat | null {
-  const text = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1');
+  const text = bufferOf(head).toString('latin1');
   if (text.startsWith(jpegLs)) return null;
   const known = beginnings.find(([start]) => text.startsWith(start));
   if (known) return known[1];

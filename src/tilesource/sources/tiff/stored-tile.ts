@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../core/buffer-of.js';
 import { adobeRgb, jfif, jpegSegments, markers, type JpegSegment } from '../../codecs/jpeg-segments.js';
 import type { EncodedImage } from '../../tile-source.js';
 import type { ImageLayout } from './tiff-layout.js';
@@ -113,7 +114,7 @@ export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array 
 
 /** Whether bytes are a still WebP picture of exactly this size, without profile and orientation. */
 function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha: boolean): boolean {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = bufferOf(bytes);
   if (buffer.length < 30 || buffer.toString('latin1', 0, 4) !== 'RIFF' || buffer.toString('latin1', 8, 12) !== 'WEBP')
     return false;
   if (buffer.readUInt32LE(4) + 8 > buffer.length) return false;

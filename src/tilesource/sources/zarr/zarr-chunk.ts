@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
+import { bufferOf } from '../../../core/buffer-of.js';
 import { halfToFloat } from '../../raster.js';
 import { decodeLz4 } from '../../codecs/lz4.js';
 import { zstdContentSize } from '../../codecs/zstd-header.js';
@@ -89,7 +90,7 @@ async function unpack(bytes: Uint8Array, { name }: ByteCodec, most: number, libr
 }
 
 function swap(bytes: Uint8Array, size: number): void {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = bufferOf(bytes);
   if (size === 2) buffer.swap16();
   else if (size === 4) buffer.swap32();
   else if (size === 8) buffer.swap64();

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../../core/buffer-of.js';
 import { boundingBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import { createGeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
@@ -113,7 +114,7 @@ function ownBytes(bytes: Buffer): Uint8Array {
 }
 
 function parsed(text: Uint8Array): unknown {
-  return JSON.parse(Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString('utf8'));
+  return JSON.parse(bufferOf(text).toString('utf8'));
 }
 
 const functions = { check, readFeature };

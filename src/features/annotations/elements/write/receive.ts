@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../../core/buffer-of.js';
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
 import { isLongText, parseJsonText, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
@@ -166,7 +167,7 @@ async function* partsOf(
   { text, ends }: FeatureElements,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown[], void, undefined> {
-  const texts = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  const texts = bufferOf(text);
   for (let from = 0; from < ends.length; from += elementsPerPart) {
     const part: unknown[] = [];
     for (let i = from; i < Math.min(ends.length, from + elementsPerPart); i += 1) {

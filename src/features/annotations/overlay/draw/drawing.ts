@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../../core/buffer-of.js';
 import { Canvas, type View } from './canvas.js';
 import { DensityLayer, DensityPoints, type CellWindow, type DensityTile } from './density/density-layer.js';
 import { firstDensityLevel } from './density/density.js';
@@ -35,7 +36,7 @@ export type VectorDrawing = Drawing;
 
 /** The elements of the visible groups that are drawn at this level instead of being counted in its density. */
 function* drawnElements({ elements: { text, ends }, level, groups }: Drawing): Generator<AnnotationElement, void, undefined> {
-  const texts = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  const texts = bufferOf(text);
   for (let i = 0, start = 0; i < ends.length; i += 1) {
     const end = ends[i]!;
     // Stored elements have been checked, so the cast is safe.

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../../core/buffer-of.js';
 import { TileSourceError } from '../../../../errors.js';
 import type { CodecThreads } from '../../../codecs/threads/codec-threads.js';
 import { yCbCrToRgb } from '../../../codecs/ycbcr.js';
@@ -60,10 +61,6 @@ function isByVips(bytes: Uint8Array, { directory }: ImageLayout): boolean {
   // decompositions and block sizes.
   const [decompositions, wavelet] = [bytes[at + 9], bytes[at + 13]];
   return at >= 0 && ((decompositions === 6 && wavelet === 0) || (decompositions === 5 && wavelet === 1));
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function isSubsampledColour(components: CodeStreamSize['components']): boolean {

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../../core/buffer-of.js';
 import { halfToFloat, bitsOf, createRaster, type Raster, type Samples } from '../../../raster.js';
 import type { ImageLayout } from '../tiff-layout.js';
 
@@ -14,7 +15,7 @@ export interface StoredRows {
 type Interpretation = Pick<ImageLayout, 'bits' | 'sampleFormat' | 'predictor' | 'dtype' | 'photometric'>;
 
 function swapBytes(bytes: Uint8Array, size: number): void {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = bufferOf(bytes);
   if (size === 2) buffer.swap16();
   else if (size === 4) buffer.swap32();
   else if (size === 8) buffer.swap64();
