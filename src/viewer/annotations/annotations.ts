@@ -2,6 +2,8 @@ import { messageOf, tell } from '../dom.js';
 import { editAnnotation } from './editor.js';
 import { followKeys } from './keys.js';
 import { aim } from './drawing/aim.js';
+import { isLocked } from './drawing/shapes.js';
+import type { Tool } from './drawing/tool-names.js';
 import { drawingLayer } from './drawing/layer.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { AnnotationPanel } from './panel/panel.js';
@@ -44,11 +46,14 @@ export function showAnnotations(options: {
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
   let hovered: Element | null = null;
 
-  const bar = toolbar((tool) => {
-    const asked = tool === tools.tool ? 'select' : tool;
-    tools.use(asked);
-    // A hole needs a selected polygon.
-    if (tools.tool !== asked) tell(annotationTexts.tools[asked][1]);
+  const bar = toolbar({
+    radius: 20,
+    onRadius: (radius) => (tools.brushRadius = radius),
+    onTool: (tool) => {
+      use(tool === tools.tool ? 'select' : tool);
+      // After a click, the keys of tools work; keyboard users stay on the button.
+      if (!container.querySelector('.annotation-tools :focus-visible')) stage.canvas.focus({ preventScroll: true });
+    },
   });
   const card = shapeCard(metadata);
   container.append(card.element, bar.element);
@@ -56,8 +61,11 @@ export function showAnnotations(options: {
     stage,
     shapes: () => (work?.sheet.visible ? work.sheet.elements() : []),
     selected: () => work?.editor.selected() ?? null,
-    select: (element) => work?.editor.select(element),
-    commit: (before, after) => work?.editor.commit(before, after),
+    select: (element, isAdding) => work?.editor.select(element, isAdding),
+    pick: (outline, isAdding) => work?.editor.pick(outline, isAdding),
+    find: (id) => work?.editor.find(id) ?? null,
+    commit: (...edits) => work?.editor.commit(...edits),
+    split: (line) => work?.editor.split(line),
     make: (members) => {
       if (!work) throw new Error(annotationTexts.notEdited);
       return work.editor.make(members);
@@ -65,6 +73,7 @@ export function showAnnotations(options: {
     editing: () => work !== null,
     inspect: (at) => card.pin(shapeAt(at)),
     redraw: () => redrawLive(),
+    onError: (error) => panel.say(messageOf(error)),
     onTool: () => bar.show(tools.tool),
   });
   const sheets = new Sheets({
@@ -85,17 +94,29 @@ export function showAnnotations(options: {
     shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.elements(box), opacity: sheet.display.opacity })),
     labelled: () => sheets.visible.flatMap((sheet) => sheet.labelled()),
     covers: (box) => sheets.covers(box),
-    live: () => (tools.draft && tools.tool !== 'measure' && work?.sheet.visible ? [tools.draft] : []),
+    live: () => (work?.sheet.visible ? tools.live : []),
     hovered: () => hovered,
     above(painter) {
-      const ruler = tools.tool === 'measure' ? (tools.draft ?? tools.measured) : null;
-      const selected = ruler ?? tools.draft ?? work?.editor.selected();
-      card.show(selected ?? hovered);
-      if (!selected || !(ruler || work?.sheet.visible)) return false;
-      const shown = tools.tip && selected.points ? withTip(selected, tools.tip) : selected;
-      if (tools.tip) card.show(shown);
-      painter.selection(shown, { accent, handles: tools.tool === 'select' || selected.points !== undefined });
-      return true;
+      const { mark, isBrush, live } = tools;
+      const isVisible = work?.sheet.visible ?? false;
+      const chosen = isVisible && work ? work.editor.selection() : [];
+      const draft = isVisible ? tools.draft : null;
+      const [only = null] = chosen.length === 1 ? chosen : [];
+      const shape = mark ?? draft ?? only;
+      const shown = tools.tip && shape?.points && shape !== only ? withTip(shape, tools.tip) : shape;
+      // An outline that is drawn around shapes has no facts of interest.
+      card.show((mark && tools.tool !== 'measure' ? null : shown) ?? hovered);
+      const isLive = ({ id }: Element) => live.some((other) => other.id === id);
+      painter.selections(
+        chosen.filter((one) => one !== shape && !isLive(one)),
+        accent,
+      );
+      if (shown && !(isBrush && isLive(shown))) {
+        const hasHandles = mark ? mark.points !== undefined : tools.tool === 'select' || draft?.points !== undefined;
+        painter.selection(shown, { accent, handles: hasHandles && !isLocked(shown) });
+      }
+      if (isVisible && isBrush && tools.brushAt) painter.brush(tools.brushAt, tools.brushRadius, accent);
+      return isBrush || shown !== null || chosen.length > 0;
     },
   });
   const panel: AnnotationPanel = new AnnotationPanel({
@@ -117,7 +138,7 @@ export function showAnnotations(options: {
   drawing.addEventListener('pointermove', oncePerFrame(hover, signal));
   aim(stage, drawing, tools, signal);
   const editor = () => work?.editor ?? null;
-  followKeys(container.getRootNode(), { tools, editor, unpin: () => card.pin(null), signal });
+  followKeys(container.getRootNode(), { tools, editor, use, canvas: stage.canvas, unpin: () => card.pin(null), signal });
   stage.onMove(throttled(() => sheets.refresh(), signal));
   stage.onRest(() => signal.aborted || sheets.refresh());
   signal.addEventListener('abort', () => (tools.finish(), work?.end.abort(), sheets.close()), { once: true });
@@ -133,6 +154,12 @@ export function showAnnotations(options: {
     },
   };
 
+  function use(tool: Tool) {
+    tools.use(tool);
+    // A hole needs a selected polygon.
+    if (tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
+  }
+
   /** Starts editing an annotation; `null` ends editing. */
   function edit(id: string | null): HTMLElement | null {
     // An unfinished shape is kept as an unsaved change.
@@ -147,7 +174,8 @@ export function showAnnotations(options: {
       sheets.show(sheet.record._id, { visible: true });
       const end = new AbortController();
       const onSaved = () => panel.update(sheet.record);
-      work = { sheet, end, editor: editAnnotation({ sheet, signal: end.signal, redraw, report: panel.say, onSaved }) };
+      const editor = editAnnotation({ sheet, signal: end.signal, redraw, zoom: stage.zoom, report: panel.say, onSaved });
+      work = { sheet, end, editor };
     }
     redraw();
     return work?.editor.element ?? null;

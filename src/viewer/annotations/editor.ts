@@ -1,7 +1,9 @@
 import { actions, button, h, messageOf, tell } from '../dom.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
+import { mergeEdits, simplifyEdits, splitEdits } from './drawing/polygon-edits.js';
+import { middleOf, touches } from './drawing/shapes.js';
 import type { Conflicts } from './edits.js';
-import { nameOf, newId, type Element } from './model.js';
+import { nameOf, newId, type Edit, type Element } from './model.js';
 import { groupsOf } from './requests.js';
 import { reloadWithEdits, saveEdits } from './saving.js';
 import { shapeForm } from './shape-form.js';
@@ -15,20 +17,29 @@ export function editAnnotation(options: {
   /** stops editing */
   signal: AbortSignal;
   redraw: () => void;
+  /** screen pixels per image pixel */
+  zoom: () => number;
   /** shows what went wrong, or clears the message */
   report: (message: string) => void;
   /** called when the annotation was changed */
   onSaved: () => void;
 }) {
-  const { sheet, signal, redraw, report, onSaved } = options;
+  const { sheet, signal, redraw, zoom, report, onSaved } = options;
   const { edits } = sheet;
   const groups = new Groups();
-  let selectedId: string | null = null;
+  let selectedIds: readonly string[] = [];
   let saving = false;
   /** version of the annotation whose groups are offered; `null` until they are requested, because versions begin at 0 */
   let learned: number | null = null;
   const palette = groupPalette(groups, { onChoose: () => form.show(), onColor: recolor });
-  const form = shapeForm({ groups, selected, commit, remove: removeSelected });
+  const form = shapeForm({
+    groups,
+    selection,
+    commit,
+    remove: removeSelected,
+    merge: () => void change(() => mergeEdits(selection())),
+    simplify: () => void change(simplify),
+  });
   const parts = { sheet, deselect: () => select(null), onSaved };
   const status = h('p.quiet-text', { role: 'status' });
   const undoButton = button(annotationTexts.undo, () => step('undo'), { picture: 'undo' });
@@ -40,7 +51,23 @@ export function editAnnotation(options: {
   palette.show();
   select(null);
   showStatus();
-  return { element, selected, select, make, commit, step, removeSelected, reload, takeOver, learnGroups };
+  return {
+    element,
+    selected,
+    selection,
+    select,
+    pick,
+    find: (id: string) => sheet.find(id),
+    make,
+    commit,
+    split: (line: Element) => void change(() => split(line)),
+    step,
+    removeSelected,
+    save,
+    reload,
+    takeOver,
+    learnGroups,
+  };
 
   /** Offers the groups of the current version, with the colors that they have on the slide. Those offered before keep theirs. */
   async function learnGroups() {
@@ -62,14 +89,39 @@ export function editAnnotation(options: {
     }
   }
 
+  /** The selected shape, if it is only one. */
   function selected() {
-    return selectedId === null ? null : sheet.find(selectedId);
+    const [first = null, second] = selection();
+    return second ? null : first;
   }
 
-  function select(next: Element | null) {
-    selectedId = next?.id ?? null;
+  function selection(): Element[] {
+    return selectedIds.flatMap((id) => sheet.find(id) ?? []);
+  }
+
+  /** @param isAdding adds the shape to the selected ones, or removes it from them */
+  function select(next: Element | null, isAdding: boolean = false) {
+    const id = next?.id;
+    const isSelected = id !== undefined && selectedIds.includes(id);
+    if (!isAdding) selectAll(id === undefined ? [] : [id]);
+    else if (id !== undefined) selectAll(isSelected ? selectedIds.filter((other) => other !== id) : [...selectedIds, id]);
+  }
+
+  function selectAll(ids: readonly string[]) {
+    selectedIds = ids;
     form.show();
     redraw();
+  }
+
+  function pick(outline: Element, isAdding: boolean) {
+    if (!sheet.hasShapes && sheet.record._elementCount > 0) {
+      tell(annotationTexts.pickZoom);
+      return;
+    }
+    const found = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
+    if (found.length === 0) tell(annotationTexts.pickedNone);
+    const ids = found.map(({ id }) => id);
+    selectAll(isAdding ? [...new Set([...selectedIds, ...ids])] : ids);
   }
 
   function make(members: Pick<Element, 'type'> & Partial<Element>): Element {
@@ -78,9 +130,38 @@ export function editAnnotation(options: {
     return { ...members, ...style, ...(group !== null && { group }), id: newId() };
   }
 
-  function commit(before: Element | null, after: Element | null) {
-    edits.change(before, after, sheet.record._version);
+  function commit(...changes: Edit[]) {
+    edits.changeAll(changes, sheet.record._version);
     showAll();
+  }
+
+  /** Makes changes that need the library for polygons, and selects the changed shapes. */
+  async function change(make: () => Promise<Edit[]>) {
+    try {
+      const changes = await make();
+      if (signal.aborted || changes.length === 0) return;
+      commit(...changes);
+      selectAll(changes.flatMap(({ after }) => after?.id ?? []));
+    } catch (error) {
+      if (!signal.aborted) report(messageOf(error));
+    }
+  }
+
+  async function split(line: Element) {
+    const chosen = selection();
+    const changes = await splitEdits(chosen.length > 0 ? chosen : [...sheet.elements()], line);
+    if (changes.length === 0) tell(annotationTexts.noneSplit);
+    return changes;
+  }
+
+  /** Removes vertices that make no visible difference at the current zoom. */
+  async function simplify() {
+    const chosen = selection();
+    const changes = await simplifyEdits(chosen, 1 / zoom());
+    const changed = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
+    const count = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
+    tell(annotationTexts.simplified(count(chosen), count(chosen.map((shape) => changed.get(shape.id) ?? shape))));
+    return changes;
   }
 
   function showAll() {
@@ -90,15 +171,15 @@ export function editAnnotation(options: {
   }
 
   function removeSelected() {
-    const gone = selected();
-    if (!gone) return;
+    const gone = selection();
+    if (gone.length === 0) return;
     select(null);
-    commit(gone, null);
+    commit(...gone.map((before) => ({ before, after: null })));
   }
 
   function step(way: 'undo' | 'redo') {
     edits[way]();
-    if (selected() === null) selectedId = null;
+    selectedIds = selection().map(({ id }) => id);
     showAll();
   }
 
@@ -110,8 +191,8 @@ export function editAnnotation(options: {
   }
 
   function recolor(group: string | null) {
-    const shape = selected();
-    if (shape && (shape.group ?? null) === group) commit(shape, { ...shape, ...styleOf(shape, groups.colorOf(group)) });
+    const shapes = selection().filter((shape) => (shape.group ?? null) === group);
+    commit(...shapes.map((before) => ({ before, after: { ...before, ...styleOf(before, groups.colorOf(group)) } })));
   }
 
   function showStatus() {
@@ -124,6 +205,7 @@ export function editAnnotation(options: {
   }
 
   async function save() {
+    if (saving || edits.size === 0) return;
     saving = true;
     showStatus();
     report('');

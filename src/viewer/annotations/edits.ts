@@ -1,8 +1,5 @@
 import { loadElement, sendChanges } from './requests.js';
-import { newId, type AnnotationRecord, type Element } from './model.js';
-
-/** The change of an element. `before` is `null` for a new one, `after` for a removed one. */
-export type Edit = { before: Element | null; after: Element | null };
+import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
 
 /** Numbers of elements that somebody else has changed too. */
 export interface Conflicts {
@@ -49,15 +46,23 @@ export class Edits {
    * @param version version of the annotation that contains `before`
    */
   change(before: Element | null, after: Element | null, version: number) {
+    this.changeAll([{ before, after }], version);
+  }
+
+  /** Changes several elements in one step. */
+  changeAll(changes: readonly Edit[], version: number) {
+    if (changes.length === 0) return;
     if (this.#edits.size === 0) this.#version = version;
-    const id = (after ?? before)?.id;
-    if (id === undefined) return;
     this.#former.push(new Map(this.#edits));
     if (this.#former.length > maxSteps) this.#former.shift();
     this.#later = [];
-    const stored = this.#edits.has(id) ? (this.#edits.get(id)?.before ?? null) : before;
-    if (stored === null && after === null) this.#edits.delete(id);
-    else this.#edits.set(id, { before: stored, after });
+    for (const { before, after } of changes) {
+      const id = (after ?? before)?.id;
+      if (id === undefined) continue;
+      const stored = this.#edits.has(id) ? (this.#edits.get(id)?.before ?? null) : before;
+      if (stored === null && after === null) this.#edits.delete(id);
+      else this.#edits.set(id, { before: stored, after });
+    }
     tellListeners();
   }
 

@@ -1,11 +1,16 @@
 import type { editAnnotation } from './editor.js';
+import { toolKeys, toolKeySetting, type Tool } from './drawing/tool-names.js';
 import type { Tools } from './drawing/tools.js';
 
 /** The parts of the page that keys control. */
 interface KeyUsers {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */
-  editor: () => Pick<ReturnType<typeof editAnnotation>, 'removeSelected' | 'step'> | null;
+  editor: () => Pick<ReturnType<typeof editAnnotation>, 'removeSelected' | 'step' | 'save'> | null;
+  /** chooses a tool */
+  use: (tool: Tool) => void;
+  /** the element that has the focus while the image has it */
+  canvas: HTMLElement;
   /** closes the facts of a shape */
   unpin: () => void;
   signal: AbortSignal;
@@ -15,6 +20,18 @@ interface KeyUsers {
 export function followKeys(root: Node, { signal, ...users }: KeyUsers) {
   const onKeyDown = (event: Event) => act(event as KeyboardEvent, users) && event.preventDefault();
   root.addEventListener('keydown', onKeyDown, { signal });
+  // Before the library that draws the image sees the key: it has a use for R.
+  const onToolKey = (event: Event) => chooseTool(event as KeyboardEvent, users) && event.stopPropagation();
+  root.addEventListener('keydown', onToolKey, { capture: true, signal });
+}
+
+/** Chooses a tool by its key. @returns whether the key is for a tool */
+function chooseTool({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent, { editor, use, canvas }: Omit<KeyUsers, 'signal'>) {
+  const tool = toolKeys[key];
+  if (tool === undefined || target !== canvas || ctrlKey || metaKey || altKey || !toolKeySetting.isOn) return false;
+  if (tool !== 'measure' && !editor()) return false;
+  use(tool);
+  return true;
 }
 
 /** Does what a key is for while something is drawn or edited. @returns whether it is for anything */
@@ -22,10 +39,16 @@ function act(event: KeyboardEvent, { tools, editor, unpin }: Omit<KeyUsers, 'sig
   const { key } = event;
   const target = event.target as HTMLElement;
   const isModified = event.ctrlKey || event.metaKey;
+  const edited = editor();
+  if (isModified && key.toLowerCase() === 's' && edited && !target.closest('dialog')) {
+    // Fields take their text when they are left, or at Enter.
+    if (target.matches('input[type=text]')) target.dispatchEvent(new Event('change'));
+    void edited.save();
+    return true;
+  }
   // In these controls, Ctrl-Z has no other meaning.
   const isStep = isModified && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
   if (!isStep && target.closest('input, textarea, select, dialog')) return false;
-  const edited = editor();
   if (key === 'Escape') unpin();
   if (!edited && tools.tool !== 'measure') return false;
   const isButton = target.closest('button, a, summary') !== null;

@@ -39,6 +39,9 @@ export interface Element {
   boundaries?: boolean;
 }
 
+/** The change of an element. `before` is `null` for a new one, `after` for a removed one. */
+export type Edit = { before: Element | null; after: Element | null };
+
 export type Point = { x: number; y: number };
 
 export type Box = { left: number; top: number; right: number; bottom: number };

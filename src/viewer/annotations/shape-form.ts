@@ -1,64 +1,96 @@
-import { button, fill, h } from '../dom.js';
+import { actions, button, fill, h } from '../dom.js';
 import { field } from '../forms.js';
 import { annotationTexts } from '../annotation-texts.js';
+import { isArea, isLocked } from './drawing/shapes.js';
 import { styleOf, type Groups } from './groups.js';
-import type { Element } from './model.js';
+import type { Edit, Element } from './model.js';
 
-/** The form of the selected shape: its group and label, and what can be done with it. */
+/** The form of the selected shapes: their group and label, and what can be done with them. */
 export function shapeForm(options: {
   groups: Groups;
-  selected: () => Element | null;
-  commit: (before: Element, after: Element) => void;
+  selection: () => Element[];
+  commit: (...edits: Edit[]) => void;
   remove: () => void;
+  merge: () => void;
+  simplify: () => void;
 }) {
-  const { groups, selected, commit, remove } = options;
+  const { groups, selection, commit, remove, merge, simplify } = options;
   const groupSelect = h('select', { onchange: () => regroup(JSON.parse(groupSelect.value)) });
   const element = h('div.shape-form.column');
   return { element, show, offerGroups };
 
   function show() {
-    const shape = selected();
+    const shapes = selection();
+    const [shape] = shapes;
     if (!shape) return fill(element, h('p.quiet-text', annotationTexts.howToEdit));
     offerGroups();
-    const { value = '' } = shape.label ?? {};
-    const label = h('input', { type: 'text', autocomplete: 'off', value, onchange: () => relabel(label.value) });
+    const isOne = shapes.length === 1;
+    const isAnyLocked = shapes.some(isLocked);
+    const hasHoles = shapes.some(({ holes = [] }) => holes.length > 0);
+    const hasVertices = shapes.some((one) => one.type === 'polyline' && !isLocked(one));
     fill(
       element,
+      !isOne && h('p', { role: 'status' }, annotationTexts.selectedShapes(shapes.length)),
       field(annotationTexts.group, groupSelect),
-      field(annotationTexts.label, label),
-      shape.holes && shape.holes.length > 0 && button(annotationTexts.fillHoles, fillHoles),
-      button(annotationTexts.deleteShape, remove, { picture: 'trash' }),
+      isOne && labelField(shape),
+      isAnyLocked && h('p.quiet-text.small', annotationTexts.locked),
+      actions(
+        isAnyLocked && button(annotationTexts.unlock, unlock),
+        hasHoles && !isAnyLocked && button(annotationTexts.fillHoles, fillHoles),
+        shapes.filter((one) => isArea(one) && !isLocked(one)).length > 1 && button(annotationTexts.merge, merge),
+        hasVertices && button(annotationTexts.simplify, simplify),
+        button(isOne ? annotationTexts.deleteShape : annotationTexts.deleteShapes, remove, { picture: 'trash' }),
+      ),
     );
   }
 
-  /** Offers groups for the selected shape. If there are very many, the group of new shapes, which is searched in the palette, is among them. */
+  function labelField(shape: Element) {
+    const { value = '' } = shape.label ?? {};
+    const label = h('input', { type: 'text', autocomplete: 'off', value, onchange: () => relabel(label.value) });
+    return field(annotationTexts.label, label);
+  }
+
+  /** Offers groups for the selected shapes. If there are very many, the group of new shapes, which is searched in the palette, is among them. */
   function offerGroups() {
-    const own = selected()?.group ?? null;
-    const names = groups.offered('', own, groups.chosen);
-    fill(groupSelect, ...names.map((name) => h('option', { value: JSON.stringify(name) }, annotationTexts.groupName(name))));
-    groupSelect.value = JSON.stringify(own);
+    const own = [...new Set(selection().map(({ group = null }) => group))];
+    const isOne = own.length < 2;
+    const names = groups.offered('', ...own.slice(0, 2), groups.chosen);
+    fill(
+      groupSelect,
+      !isOne && h('option', { value: '""', disabled: true, hidden: true }, annotationTexts.variousGroups),
+      ...names.map((name) => h('option', { value: JSON.stringify([name]) }, annotationTexts.groupName(name))),
+    );
+    groupSelect.value = isOne ? JSON.stringify([own[0] ?? null]) : '""';
+  }
+
+  /** Changes shapes in one step. */
+  function changeAll(change: (shape: Element) => Element) {
+    commit(...selection().map((before) => ({ before, after: change(before) })));
   }
 
   function fillHoles() {
-    const shape = selected();
-    if (!shape) return;
-    const { holes: _former, ...rest } = shape;
-    commit(shape, rest);
+    changeAll(({ holes: _former, ...rest }) => rest);
   }
 
-  function regroup(name: string | null) {
-    const shape = selected();
-    if (!shape) return;
-    const { group: _former, ...rest } = shape;
-    commit(shape, { ...rest, ...(name !== null && { group: name }), ...styleOf(shape, groups.colorOf(name)) });
+  function unlock() {
+    changeAll((shape) => {
+      const qupath = { ...(shape.user?.qupath as Record<string, unknown> | undefined), isLocked: false };
+      return { ...shape, user: { ...shape.user, qupath } };
+    });
+  }
+
+  function regroup([name]: [string | null]) {
+    changeAll((shape) => {
+      const { group: _former, ...rest } = shape;
+      return { ...rest, ...(name !== null && { group: name }), ...styleOf(shape, groups.colorOf(name)) };
+    });
   }
 
   function relabel(text: string) {
-    const shape = selected();
-    if (!shape) return;
-    const { label, ...rest } = shape;
     const value = text.trim();
-    if (value === (label?.value ?? '')) return;
-    commit(shape, value === '' ? rest : { ...rest, label: { visibility: 'always', ...label, value } });
+    changeAll((shape) => {
+      const { label, ...rest } = shape;
+      return value === '' ? rest : { ...rest, label: { visibility: 'always', ...label, value } };
+    });
   }
 }

@@ -1,23 +1,46 @@
 import { button, h } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import type { Tool } from './drawing/tools.js';
+import { toolKeys, toolNames, type Tool } from './drawing/tool-names.js';
 
-const tools: Tool[] = ['select', 'rectangle', 'ellipse', 'polygon', 'line', 'point', 'hole', 'measure'];
+/** Smallest and largest radius of the brush, in CSS pixels. */
+const brushRadii = { min: 3, max: 120 };
 
 /** The tools, as buttons on the stage: those for drawing while an annotation is edited, and the ruler always. */
-export function toolbar(onTool: (tool: Tool) => void) {
-  const buttons = tools.map((tool) => {
+export function toolbar({
+  onTool,
+  onRadius,
+  radius,
+}: {
+  onTool: (tool: Tool) => void;
+  onRadius: (radius: number) => void;
+  radius: number;
+}) {
+  const keys = new Map(Object.entries(toolKeys).map(([key, tool]) => [tool, key.toUpperCase()]));
+  const buttons = toolNames.map((tool) => {
     const [name, hint] = annotationTexts.tools[tool];
-    return { tool, button: button('', () => onTool(tool), { picture: tool, name, hint, isPressed: false }) };
+    const key = keys.get(tool);
+    const made = button('', () => onTool(tool), { picture: tool, name, hint: key ? `${hint} (${key})` : hint, isPressed: false });
+    if (key) made.setAttribute('aria-keyshortcuts', key);
+    return { tool, button: made };
   });
+  const size = h('input', {
+    type: 'range',
+    ...brushRadii,
+    value: radius,
+    'aria-label': annotationTexts.brushSize,
+    title: annotationTexts.brushSize,
+    oninput: () => onRadius(size.valueAsNumber),
+  });
+  const sizes = h('div.brush-size.row', { hidden: true }, size);
   const attributes = { role: 'toolbar', 'aria-label': annotationTexts.drawingTools };
-  const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: made }) => made));
+  const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: made }) => made), sizes);
   setEditing(false);
   return {
     element,
     setEditing,
     show(chosen: Tool) {
       for (const { tool, button: made } of buttons) made.setAttribute('aria-pressed', String(tool === chosen));
+      sizes.hidden = chosen !== 'brush' && chosen !== 'eraser';
     },
   };
 

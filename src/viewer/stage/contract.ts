@@ -56,15 +56,17 @@ export interface Stage {
 }
 
 /**
- * A handler of the pointer on the stage. Points are in pixels of the stage. `press` and `doubleClick` return whether the handler takes the gesture,
+ * A handler of the pointer on the stage. Points are in pixels of the stage, and `isAdding` is true while Shift is held. `press` and `doubleClick` return whether the handler takes the gesture,
  * in which case the view does not move.
  */
 export interface PointerListener {
   press: (at: Point) => boolean;
   drag: (at: Point) => void;
-  release: (at: Point) => void;
+  release: (at: Point, isAdding: boolean) => void;
+  /** a second finger moves the view instead */
+  cancel: () => void;
   /** a click whose gesture `press` did not take */
-  click: (at: Point) => void;
+  click: (at: Point, isAdding: boolean) => void;
   doubleClick: (at: Point) => boolean;
 }
 

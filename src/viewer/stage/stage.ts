@@ -95,6 +95,9 @@ export async function openStage(options: {
     if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
   });
   const paintOn = paintedLayers(viewer, veil);
+  panByMiddleButton(canvas, (x, y) =>
+    viewer.viewport.panBy(viewer.viewport.deltaPointsFromPixels(new OpenSeadragon.Point(-x, -y)), true),
+  );
   const ground: Ground = {
     canvas,
     size,
@@ -220,6 +223,29 @@ function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement
   return context;
 }
 
+/** Moves the view with the middle button, whatever tool is used. @param pan moves it by a distance in CSS pixels */
+function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => void) {
+  let last: { pointer: number; x: number; y: number } | null = null;
+  const isMiddle = ({ button }: MouseEvent) => button === 1;
+  canvas.addEventListener('pointerdown', (event) => {
+    if (!isMiddle(event)) return;
+    last = { pointer: event.pointerId, x: event.clientX, y: event.clientY };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  // Otherwise, browsers scroll the page.
+  canvas.addEventListener('mousedown', (event) => isMiddle(event) && event.preventDefault());
+  canvas.addEventListener('pointermove', ({ pointerId, clientX: x, clientY: y }) => {
+    if (pointerId !== last?.pointer) return;
+    pan(x - last.x, y - last.y);
+    last = { pointer: pointerId, x, y };
+  });
+  const end = ({ pointerId }: PointerEvent) => {
+    if (pointerId === last?.pointer) last = null;
+  };
+  canvas.addEventListener('pointerup', end);
+  canvas.addEventListener('pointercancel', end);
+}
+
 function keyOf(frame: number, { style, projection }: Look) {
   return JSON.stringify([frame, { style, projection }]);
 }
@@ -230,7 +256,18 @@ function readKey(key: string): [frame: number, look: Look] {
 
 function listenToPointer(viewer: Viewer, listener: PointerListener) {
   let taken = false;
-  viewer.addHandler('canvas-press', ({ position }) => (taken = listener.press(position)));
+  /** Once a pen has been used, it draws, and fingers move the view: a hand rests on the screen. */
+  let hasPen = false;
+  viewer.addHandler('canvas-press', ({ position, originalEvent }) => {
+    const { pointerType } = originalEvent as PointerEvent;
+    hasPen ||= pointerType === 'pen';
+    (viewer.canvas as HTMLElement).focus({ preventScroll: true });
+    taken = !(hasPen && pointerType === 'touch') && listener.press(position);
+  });
+  viewer.addHandler('canvas-pinch', () => {
+    if (taken) listener.cancel();
+    taken = false;
+  });
   viewer.addHandler('canvas-drag', (event) => {
     if (!taken) return;
     event.preventDefaultAction = true;
@@ -239,9 +276,10 @@ function listenToPointer(viewer: Viewer, listener: PointerListener) {
   viewer.addHandler('canvas-drag-end', (event) => {
     if (taken) event.preventDefaultAction = true;
   });
-  viewer.addHandler('canvas-release', ({ position }) => taken && listener.release(position));
+  const withShift = ({ originalEvent }: { originalEvent: Event }) => (originalEvent as MouseEvent).shiftKey;
+  viewer.addHandler('canvas-release', (event) => taken && listener.release(event.position, withShift(event)));
   viewer.addHandler('canvas-click', (event) => {
-    if (!taken && event.quick) listener.click(event.position);
+    if (!taken && event.quick) listener.click(event.position, withShift(event));
   });
   viewer.addHandler('canvas-double-click', (event) => {
     if (listener.doubleClick(event.position)) event.preventDefaultAction = true;

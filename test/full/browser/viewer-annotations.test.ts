@@ -956,7 +956,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.locator('[role=application]').focus();
     await keys(' ');
     await move('ArrowRight', 'ArrowRight');
-    await keys(' ', 'Enter');
+    await keys(' ', 'Enter', 'Escape');
     await page.getByText('2 unsaved changes').waitFor();
     await save();
     const [rectangle, line] = (await stored('By keys')).annotation.elements;

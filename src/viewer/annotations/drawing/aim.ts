@@ -3,7 +3,7 @@ import type { Stage } from '../../stage/contract.js';
 import type { Tools } from './tools.js';
 
 /**
- * Makes the image usable with the keyboard: the arrow keys move it below a cross in the middle of the stage, and Space presses
+ * Makes the image usable with the keyboard: the arrow keys move it below a cross in the middle of the stage, and Space clicks
  * there.
  *
  * @param element that the stage fills
@@ -20,14 +20,27 @@ export function aim(stage: Stage, element: HTMLElement, tools: Tools, signal: Ab
   };
   stage.onMove(follow);
   stage.onRest(follow);
+  // While Space is held, dragging moves the view; Space alone is a click when it is released.
+  let isClick = false;
   const onKey = (event: KeyboardEvent) => {
     if (event.key === ' ') {
       event.preventDefault();
-      tools.strike(middle());
+      if (event.repeat) return;
+      isClick = tools.isPaused = true;
     } else if (!event.key.startsWith('Arrow')) return;
     cross.hidden = false;
   };
+  const onKeyUp = ({ key }: KeyboardEvent) => {
+    if (key !== ' ') return;
+    tools.isPaused = false;
+    if (isClick) tools.strike(middle());
+    isClick = false;
+  };
+  const forget = () => (isClick = tools.isPaused = false);
   stage.canvas.addEventListener('keydown', onKey, { signal });
+  stage.canvas.addEventListener('keyup', onKeyUp, { signal });
+  element.addEventListener('pointerdown', () => (isClick = false), { signal, capture: true });
+  stage.canvas.addEventListener('blur', forget, { signal });
   const hide = () => (cross.hidden = true);
   // Browsers also report moves if only the page has moved below the pointer.
   const onMove = ({ movementX, movementY }: PointerEvent) => void ((movementX !== 0 || movementY !== 0) && hide());

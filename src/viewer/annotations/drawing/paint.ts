@@ -206,6 +206,27 @@ export class Painter {
     this.#stroke(lineColor, lineWidth);
   }
 
+  /** Marks shapes as selected together. */
+  selections(elements: readonly Element[], accent: string) {
+    for (const element of elements) if (this.reaches(element)) this.selection(element, { accent, handles: false });
+  }
+
+  /** The circle of the brush. @param at in CSS pixels of the stage */
+  brush({ x, y }: Point, radius: number, accent: string) {
+    const { context } = this;
+    this.#onStage();
+    context.beginPath();
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+    for (const [color, width] of [
+      ['#ffffff', 3],
+      [accent, 1.5],
+    ] as const) {
+      context.strokeStyle = color;
+      context.lineWidth = width;
+      context.stroke();
+    }
+  }
+
   /** Marks a shape as the one being worked on. */
   selection(element: Element, { accent, handles }: { accent: string; handles: boolean }) {
     const { context } = this;

@@ -31,6 +31,18 @@ export function isOverlay({ type }: Element) {
   return type === 'image' || type === 'pixelmap';
 }
 
+/** Whether QuPath has locked a shape, so that its outline must not be changed. */
+export function isLocked({ user }: Element) {
+  const { qupath } = user ?? {};
+  return typeof qupath === 'object' && qupath !== null && 'isLocked' in qupath && qupath.isLocked === true;
+}
+
+/** The middle of the box around a shape. */
+export function middleOf(element: Element): Point {
+  const { left, top, right, bottom } = boxOf(element);
+  return { x: (left + right) / 2, y: (top + bottom) / 2 };
+}
+
 function isBox({ type }: Element) {
   return type === 'rectangle' || type === 'ellipse' || type === 'rectanglegrid';
 }

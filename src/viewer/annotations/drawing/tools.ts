@@ -1,28 +1,21 @@
+import { Brush } from './brush.js';
 import { rotationHandleDistance } from './paint.js';
-import { boxBetween, coordinate, handlesOf, isDrawn, moved, reshaped, touches, withoutVertex, type Handle } from './shapes.js';
+import {
+  boxBetween,
+  coordinate,
+  handlesOf,
+  isArea,
+  isDrawn,
+  isLocked,
+  moved,
+  reshaped,
+  touches,
+  withoutVertex,
+  type Handle,
+} from './shapes.js';
+import { drawsNothing, drawsRing, keepsSelection, type Tool } from './tool-names.js';
 import type { Element, Point } from '../model.js';
-import type { Stage } from '../../stage/contract.js';
-
-export type Tool = 'select' | 'rectangle' | 'ellipse' | 'polygon' | 'line' | 'point' | 'hole' | 'measure';
-
-/** The environment of the tools. */
-export interface Bench {
-  stage: Stage;
-  /** shapes that can be grasped, topmost last; none while nothing is edited */
-  shapes: () => Iterable<Element>;
-  selected: () => Element | null;
-  select: (element: Element | null) => void;
-  /** a finished change */
-  commit: (before: Element | null, after: Element | null) => void;
-  /** a new element in the selected group and color */
-  make: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
-  editing: () => boolean;
-  /** a click while nothing is edited */
-  inspect: (at: Point) => void;
-  redraw: () => void;
-  /** called when another tool is selected */
-  onTool: () => void;
-}
+import type { Bench } from './bench.js';
 
 /** Distance in screen pixels at which a point counts as hit. */
 const reach = 6;
@@ -43,17 +36,26 @@ export class Tools {
   tip: Point | null = null;
   /** The last measurement. */
   measured: Element | null = null;
-  /** The polygon that gets a hole. */
-  #holed: Element | null = null;
+  /** Whether the pointer moves the view instead, while Space is held. */
+  isPaused = false;
+  /** Radius of the brush and the eraser in CSS pixels. */
+  brushRadius = 20;
+  /** The middle of the brush in pixels of the stage. */
+  brushAt: Point | null = null;
+  /** Id of the polygon that gets holes. */
+  #holed: string | null = null;
+  readonly #brush: Brush;
   #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
   #press: { at: Point; dragged: boolean; first: boolean } | null = null;
 
   constructor(private readonly bench: Bench) {
+    this.#brush = new Brush({ onChange: bench.redraw, onError: bench.onError });
     bench.stage.onPointer({
       press: (at) => this.#pressed(at),
       drag: (at) => this.#dragged(at),
-      release: (at) => this.#released(at),
-      click: (at) => this.#clicked(at),
+      release: (at, isAdding) => this.#released(at, isAdding),
+      cancel: () => this.#cancelPress(),
+      click: (at, isAdding) => this.#clicked(at, isAdding),
       doubleClick: (at) => this.#doubleClicked(at),
     });
   }
@@ -61,32 +63,50 @@ export class Tools {
   use(tool: Tool) {
     this.#drop();
     const selected = this.bench.selected();
-    const isPolygon = selected?.type === 'polyline' && selected.closed === true;
-    this.#holed = tool === 'hole' && isPolygon ? selected : null;
+    const canHaveHole = selected?.type === 'polyline' && selected.closed === true && !isLocked(selected);
+    this.#holed = tool === 'hole' && canHaveHole ? selected.id : null;
     this.measured = null;
-    this.tool = tool === 'hole' && !isPolygon ? 'select' : tool;
-    if (this.tool !== 'select') this.bench.select(null);
+    this.brushAt = null;
+    this.tool = tool === 'hole' && !canHaveHole ? 'select' : tool;
+    if (!keepsSelection.has(this.tool)) this.bench.select(null);
     this.bench.onTool();
     this.bench.redraw();
   }
 
-  /** Cancels the drawing, then the selection, then the tool. */
+  /** The shapes that are being drawn or changed. */
+  get live(): Element[] {
+    if (this.#brush.isDown) return this.#brush.shapes;
+    return this.draft && !drawsNothing.has(this.tool) ? [this.draft] : [];
+  }
+
+  /** An outline that is drawn to select, cut or measure. */
+  get mark(): Element | null {
+    return drawsNothing.has(this.tool) ? (this.draft ?? this.measured) : null;
+  }
+
+  /** Whether the tool is the brush or the eraser. */
+  get isBrush() {
+    return this.tool === 'brush' || this.tool === 'eraser';
+  }
+
+  /** Cancels the drawing, then the tool, then the selection. */
   cancel() {
-    if (this.draft || this.measured || this.#grasp) {
+    if (this.draft || this.measured || this.#grasp || this.#brush.isDown) {
       this.#drop();
       this.measured = null;
       this.bench.redraw();
-    } else if (this.bench.selected()) this.bench.select(null);
-    else if (this.tool !== 'select') this.use('select');
+    } else if (this.tool !== 'select') this.use('select');
+    else this.bench.select(null);
   }
 
   /** Completes the current shape, or the change of one. */
   finish() {
     const { draft } = this;
     const grasp = this.#grasp;
+    this.#endStroke();
     if (!draft) return;
     this.#drop();
-    if (grasp && this.tool === 'select') this.bench.commit(grasp.before, draft);
+    if (grasp && this.tool === 'select') this.bench.commit({ before: grasp.before, after: draft });
     else if (isDrawn(draft)) this.#keep(draft);
     this.bench.redraw();
   }
@@ -106,6 +126,10 @@ export class Tools {
    * @param at in pixels of the stage
    */
   hover(at: Point) {
+    if (this.isBrush) {
+      this.brushAt = at;
+      this.bench.redraw();
+    }
     // The dragged element follows the pointer automatically.
     if (!this.draft?.points || this.#press || this.#grasp) return;
     this.tip = this.bench.stage.toImage(at.x, at.y);
@@ -118,25 +142,27 @@ export class Tools {
    * @param at in pixels of the stage
    */
   strike(at: Point) {
-    if (this.#grasp) this.#released(at);
+    if (this.#grasp || this.#brush.isDown) this.#released(at);
     else if (!this.#pressed(at)) this.#clicked(at);
-    else if (!this.#grasp) this.#released(at);
+    else if (!this.#grasp && !this.#brush.isDown) this.#released(at);
   }
 
   /** Called when the position for keys has moved on the image. @param at in pixels of the stage */
   follow(at: Point) {
-    if (this.#grasp) this.#dragged(at);
+    if (this.#grasp || this.#brush.isDown) this.#dragged(at);
     else this.hover(at);
   }
 
   /** The cursor's shape at a position. */
   cursor(at: Point): string {
+    if (this.isPaused) return 'grab';
     if (this.tool !== 'select') return 'crosshair';
     if (!this.bench.editing()) return '';
     const selected = this.bench.selected();
     const point = this.bench.stage.toImage(at.x, at.y);
-    if (selected && this.#handleAt(selected, point)) return 'pointer';
-    if (selected && touches(selected, point, reach / this.#scale)) return 'move';
+    const isMovable = selected !== null && !isLocked(selected);
+    if (isMovable && this.#handleAt(selected, point)) return 'pointer';
+    if (isMovable && touches(selected, point, reach / this.#scale)) return 'move';
     return this.at(at) ? 'pointer' : '';
   }
 
@@ -146,11 +172,15 @@ export class Tools {
   }
 
   /** The topmost of some shapes at a position of the stage. */
-  topmost(shapes: Iterable<Element>, at: Point): Element | null {
+  topmost(shapes: Iterable<Element>, at: Point, distance: number = reach): Element | null {
     const point = this.bench.stage.toImage(at.x, at.y);
     let found: Element | null = null;
-    for (const element of shapes) if (touches(element, point, reach / this.#scale)) found = element;
+    for (const element of shapes) if (touches(element, point, distance / this.#scale)) found = element;
     return found;
+  }
+
+  *#areas() {
+    for (const shape of this.bench.shapes()) if (isArea(shape)) yield shape;
   }
 
   #isActive() {
@@ -166,23 +196,47 @@ export class Tools {
     this.tip = null;
     this.#grasp = null;
     this.#press = null;
+    this.#brush.drop();
   }
 
-  #keep(element: Element) {
+  /** Takes the current gesture back, but not the vertices that were clicked before. */
+  #cancelPress() {
+    if (this.#grasp || this.#press?.first) this.draft = null;
+    this.#grasp = null;
+    this.#press = null;
+    this.#brush.drop();
+    this.bench.redraw();
+  }
+
+  #endStroke() {
+    this.#brush.release((edits) => {
+      this.bench.commit(...edits);
+      this.bench.select(edits[0]?.after ?? null);
+    });
+  }
+
+  #keep(element: Element, isAdding: boolean = false) {
     if (this.tool === 'measure') {
       this.measured = element;
       return;
     }
-    if (this.#holed) {
-      const before = this.#holed;
+    if (this.tool === 'box' || this.tool === 'lasso') {
+      this.bench.pick(element, isAdding);
+      return;
+    }
+    if (this.tool === 'split') {
+      this.bench.split(element);
+      return;
+    }
+    if (this.tool === 'hole') {
+      const before = this.#holed === null ? null : this.bench.find(this.#holed);
+      if (!before) return;
       const after = { ...before, holes: [...(before.holes ?? []), element.points ?? []] };
-      this.bench.commit(before, after);
-      this.use('select');
+      this.bench.commit({ before, after });
       this.bench.select(after);
       return;
     }
-    this.bench.commit(null, element);
-    this.use('select');
+    this.bench.commit({ before: null, after: element });
     this.bench.select(element);
   }
 
@@ -194,30 +248,53 @@ export class Tools {
 
   #pressed(at: Point) {
     const { stage, selected, make } = this.bench;
-    if (!this.#isActive()) return false;
+    if (!this.#isActive() || this.isPaused) return false;
     const point = stage.toImage(at.x, at.y);
+    if (this.isBrush) return this.#pressBrush(point, at);
     if (this.tool === 'select') {
       const before = selected();
-      if (!before) return false;
+      if (!before || isLocked(before)) return false;
       const handle = this.#handleAt(before, point);
       if (!handle && !touches(before, point, reach / this.#scale)) return false;
       this.#grasp = { before, handle, from: point };
       return true;
     }
     this.#press = { at, dragged: false, first: this.draft === null };
-    if (this.tool === 'rectangle' || this.tool === 'ellipse') {
-      this.#grasp = {
-        before: make({ type: this.tool, center: [0, 0, 0], width: 0, height: 0, rotation: 0 }),
-        handle: null,
-        from: point,
-      };
+    const box = { center: [0, 0, 0] as [number, number, number], width: 0, height: 0, rotation: 0 };
+    if (this.tool === 'rectangle' || this.tool === 'ellipse')
+      this.#grasp = { before: make({ type: this.tool, ...box }), handle: null, from: point };
+    else if (this.tool === 'box') this.#grasp = { before: { type: 'rectangle', id: 'box', ...box }, handle: null, from: point };
+    return true;
+  }
+
+  /** The brush extends the selected shape if it begins on it, and otherwise begins a new one. The eraser works on the selected shape or the one below. */
+  #pressBrush(point: Point, at: Point, from: Point = point) {
+    const isErasing = this.tool === 'eraser';
+    const radius = this.brushRadius / this.#scale;
+    const selected = this.bench.selected();
+    const isOn = selected !== null && isArea(selected) && touches(selected, point, radius);
+    const below = isErasing ? this.topmost(this.#areas(), at, this.brushRadius) : null;
+    const shape = isOn ? selected : below;
+    this.brushAt = at;
+    if (shape && isLocked(shape)) return true;
+    if (shape) this.#brush.press({ shape, isNew: false, isErasing, radius, at: from });
+    else if (!isErasing) {
+      const made = this.bench.make({ type: 'polyline', closed: true, points: [] });
+      this.#brush.press({ shape: made, isNew: true, isErasing, radius, at: point });
     }
     return true;
   }
 
   #dragged(at: Point) {
-    const point = this.bench.stage.toImage(at.x, at.y);
-    if (this.tool === 'select') {
+    const { stage } = this.bench;
+    const point = stage.toImage(at.x, at.y);
+    if (this.isBrush) {
+      const { x, y } = this.brushAt ?? at;
+      this.brushAt = at;
+      // An eraser that began next to a shape works on the first one that it reaches.
+      if (!this.#brush.isDown && this.tool === 'eraser') this.#pressBrush(point, at, stage.toImage(x, y));
+      this.#brush.drag(point);
+    } else if (this.tool === 'select') {
       if (!this.#grasp) return;
       const { before, handle, from } = this.#grasp;
       this.draft = handle ? reshaped(before, handle, point) : moved(before, point.x - from.x, point.y - from.y);
@@ -233,23 +310,24 @@ export class Tools {
     this.bench.redraw();
   }
 
-  #released(at: Point) {
+  #released(at: Point, isAdding: boolean = false) {
     const { draft } = this;
     const grasp = this.#grasp;
     const press = this.#press;
     this.#grasp = null;
     this.#press = null;
-    if (this.tool === 'select') {
+    if (this.isBrush) this.#endStroke();
+    else if (this.tool === 'select') {
       this.draft = null;
-      if (grasp && draft) this.bench.commit(grasp.before, draft);
+      if (grasp && draft) this.bench.commit({ before: grasp.before, after: draft });
     } else if (grasp) {
       this.draft = null;
       const { x, y } = this.bench.stage.toImage(at.x, at.y);
       const far = Math.min(Math.abs(x - grasp.from.x), Math.abs(y - grasp.from.y)) * this.#scale >= minDrag;
-      if (draft && far && isDrawn(draft)) this.#keep(draft);
+      if (draft && far && isDrawn(draft)) this.#keep(draft, isAdding);
     } else if (this.tool === 'point') {
       const { x, y } = this.bench.stage.toImage(at.x, at.y);
-      this.bench.commit(null, this.bench.make({ type: 'point', center: coordinate(x, y) }));
+      this.#keep(this.bench.make({ type: 'point', center: coordinate(x, y) }));
     } else if (press?.dragged) {
       if (press.first) this.finish();
     } else if (press) this.#clickVertex(at);
@@ -262,7 +340,7 @@ export class Tools {
     const { x, y } = this.bench.stage.toImage(at.x, at.y);
     const near = (vertex: readonly number[] | undefined) =>
       vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
-    const isRing = this.tool === 'polygon' || this.tool === 'hole' || this.tool === 'measure';
+    const isRing = drawsRing.has(this.tool) || this.tool === 'measure';
     if (isRing && points.length >= 3 && near(points[0])) {
       this.draft = this.draft && { ...this.draft, closed: true };
       this.finish();
@@ -271,33 +349,33 @@ export class Tools {
 
   #addVertex(at: Point) {
     const { x, y } = this.bench.stage.toImage(at.x, at.y);
-    const closed = this.tool === 'polygon' || this.tool === 'hole';
-    const members = { type: 'polyline', closed, points: [] };
-    const isSaved = this.tool !== 'measure' && this.tool !== 'hole';
+    const members = { type: 'polyline', closed: drawsRing.has(this.tool), points: [] };
+    const isSaved = !drawsNothing.has(this.tool);
     const draft = this.draft ?? (isSaved ? this.bench.make(members) : { ...members, id: this.tool });
     this.measured = null;
     this.draft = { ...draft, points: [...(draft.points ?? []), coordinate(x, y)] };
     this.tip = null;
   }
 
-  #clicked(at: Point) {
-    if (this.bench.editing()) this.bench.select(this.at(at));
+  #clicked(at: Point, isAdding: boolean = false) {
+    if (this.isPaused) return;
+    if (this.bench.editing()) this.bench.select(this.at(at), isAdding);
     else this.bench.inspect(at);
   }
 
   #doubleClicked(at: Point) {
-    if (!this.#isActive()) return false;
+    if (!this.#isActive() || this.isPaused) return false;
     if (this.tool !== 'select') {
       this.finish();
       return true;
     }
     const selected = this.bench.selected();
-    if (!selected) return false;
+    if (!selected || isLocked(selected)) return false;
     const point = this.bench.stage.toImage(at.x, at.y);
     const handle = this.#handleAt(selected, point);
     if (handle?.kind === 'vertex') {
       const fewer = withoutVertex(selected, handle.index);
-      if (fewer !== selected) this.bench.commit(selected, fewer);
+      if (fewer !== selected) this.bench.commit({ before: selected, after: fewer });
     }
     return true;
   }

@@ -1,0 +1,30 @@
+import type { Stage } from '../../stage/contract.js';
+import type { Edit, Element, Point } from '../model.js';
+
+/** The environment of the tools. */
+export interface Bench {
+  stage: Stage;
+  /** shapes that can be grasped, topmost last; none while nothing is edited */
+  shapes: () => Iterable<Element>;
+  /** the selected shape, if it is only one */
+  selected: () => Element | null;
+  /** `isAdding` adds it to the selected ones, or removes it from them */
+  select: (element: Element | null, isAdding?: boolean) => void;
+  /** selects the shapes whose center is inside an outline */
+  pick: (outline: Element, isAdding: boolean) => void;
+  /** the current state of a shape; `null` if it no longer exists */
+  find: (id: string) => Element | null;
+  /** a finished change */
+  commit: (...edits: Edit[]) => void;
+  /** cuts shapes along a line */
+  split: (line: Element) => void;
+  /** a new element in the selected group and color */
+  make: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
+  editing: () => boolean;
+  /** a click while nothing is edited */
+  inspect: (at: Point) => void;
+  redraw: () => void;
+  onError: (error: unknown) => void;
+  /** called when another tool is selected */
+  onTool: () => void;
+}

@@ -1,0 +1,111 @@
+import { newId, type Edit, type Element, type Point } from '../model.js';
+import { areaOf, asPolygon, polygonOf, polygonTools, type Polygon, type PolygonTools } from './polygons.js';
+
+/** How a stroke begins. */
+export interface StrokeStart {
+  /** the shape that is changed, or a new one */
+  shape: Element;
+  /** whether the shape has no area yet */
+  isNew: boolean;
+  isErasing: boolean;
+  /** in pixels of the image */
+  radius: number;
+  /** a point of the image */
+  at: Point;
+}
+
+/** The brush and the eraser, which change the areas of shapes. */
+export class Brush {
+  #polygons: PolygonTools | null = null;
+  #stroke: Stroke | null = null;
+
+  constructor(private readonly options: { onChange: () => void; onError: (error: unknown) => void }) {}
+
+  /** Whether a stroke is being made. */
+  get isDown() {
+    return this.#stroke !== null;
+  }
+
+  /** The shapes as the stroke leaves them. */
+  get shapes(): Element[] {
+    return this.#stroke?.shapes ?? [];
+  }
+
+  press(start: StrokeStart) {
+    const stroke = new Stroke(start);
+    this.#stroke = stroke;
+    void this.#draw(stroke);
+  }
+
+  drag(at: Point) {
+    this.#stroke?.points.push(at);
+    if (this.#stroke) void this.#draw(this.#stroke);
+  }
+
+  /** Ends the stroke. @param commit called with what it has changed */
+  release(commit: (edits: Edit[]) => void) {
+    const stroke = this.#stroke;
+    if (!stroke) return;
+    void this.#draw(stroke).then((isDrawn) => {
+      if (this.#stroke === stroke) this.#stroke = null;
+      if (isDrawn) commit(stroke.edits);
+    });
+  }
+
+  drop() {
+    this.#stroke = null;
+  }
+
+  /** Adds the new points to the stroke. The first time, the library is loaded. @returns whether that was possible */
+  async #draw(stroke: Stroke): Promise<boolean> {
+    try {
+      this.#polygons ??= await polygonTools();
+      stroke.draw(this.#polygons);
+      this.options.onChange();
+      return true;
+    } catch (error) {
+      this.#stroke = null;
+      this.options.onError(error);
+      return false;
+    }
+  }
+}
+
+/** A stroke over a shape. */
+class Stroke {
+  /** points of the image that are not drawn yet, after the last one that is */
+  readonly points: Point[];
+  #last: Point;
+  #area: Polygon[];
+
+  constructor(private readonly start: StrokeStart) {
+    this.points = [start.at];
+    this.#last = start.at;
+    const polygon = start.isNew ? null : polygonOf(start.shape);
+    this.#area = polygon ? [polygon] : [];
+  }
+
+  draw(polygons: PolygonTools) {
+    if (this.points.length === 0) return;
+    const { radius, isErasing } = this.start;
+    const line = [this.#last, ...this.points.splice(0)];
+    this.#last = line.at(-1) ?? this.#last;
+    const drawn = polygons.stroke(line, radius);
+    this.#area = isErasing ? polygons.subtract(this.#area, drawn) : polygons.unite([...this.#area, ...drawn]);
+  }
+
+  /** The changed shape with the largest part, and new ones with the others. */
+  get shapes(): Element[] {
+    const [first, ...others] = this.#area.toSorted((a, b) => areaOf(b) - areaOf(a));
+    if (!first) return [];
+    const { shape } = this.start;
+    return [asPolygon(shape, first), ...others.map((part) => ({ ...asPolygon(shape, part), id: newId() }))];
+  }
+
+  get edits(): Edit[] {
+    const { shape, isNew } = this.start;
+    const [first = null, ...others] = this.shapes;
+    const added = others.map((after) => ({ before: null, after }));
+    return isNew && first === null ? added : [{ before: isNew ? null : shape, after: first }, ...added];
+  }
+}

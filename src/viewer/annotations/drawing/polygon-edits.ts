@@ -1,0 +1,57 @@
+import { annotationTexts } from '../../annotation-texts.js';
+import { newId, overlaps, type Edit, type Element } from '../model.js';
+import { areaOf, asPolygon, polygonOf, polygonTools } from './polygons.js';
+import { boxOf, isLocked } from './shapes.js';
+
+/** Half the width of a cut, in pixels of the image: the smallest that the library distinguishes. */
+const cutRadius = 0.01;
+
+function areasOf(shapes: readonly Element[]) {
+  return shapes.flatMap((shape) => {
+    const polygon = isLocked(shape) ? null : polygonOf(shape);
+    return polygon ? [{ shape, polygon }] : [];
+  });
+}
+
+/** Unites areas in the first shape. @throws Error if they do not touch each other */
+export async function mergeEdits(shapes: readonly Element[]): Promise<Edit[]> {
+  const [first, ...others] = areasOf(shapes);
+  if (!first || others.length === 0) return [];
+  const { unite } = await polygonTools();
+  const [whole, apart] = unite([first, ...others].map(({ polygon }) => polygon));
+  if (!whole || apart) throw new Error(annotationTexts.mergeApart);
+  const gone = others.map(({ shape }) => ({ before: shape, after: null }));
+  return [{ before: first.shape, after: asPolygon(first.shape, whole) }, ...gone];
+}
+
+/** Cuts areas along a line. The largest part stays the same shape. */
+export async function splitEdits(shapes: readonly Element[], line: Element): Promise<Edit[]> {
+  const polygons = await polygonTools();
+  const cut = polygons.stroke(
+    (line.points ?? []).map(([x, y]) => ({ x, y })),
+    cutRadius,
+  );
+  const crossed = areasOf(shapes.filter((shape) => overlaps(boxOf(shape), boxOf(line))));
+  return crossed.flatMap(({ shape, polygon }): Edit[] => {
+    const parts = polygons.subtract([polygon], cut).toSorted((a, b) => areaOf(b) - areaOf(a));
+    if (parts.length < 2) return [];
+    return parts.map((part, index) => {
+      const after = asPolygon(shape, part);
+      return index === 0 ? { before: shape, after } : { before: null, after: { ...after, id: newId() } };
+    });
+  });
+}
+
+/** Removes vertices of polygons and lines that are closer than a distance to the line between the others. */
+export async function simplifyEdits(shapes: readonly Element[], distance: number): Promise<Edit[]> {
+  const polygons = await polygonTools();
+  return shapes.flatMap((before): Edit[] => {
+    const { type, points = [], holes = [], closed = false } = before;
+    if (type !== 'polyline' || isLocked(before)) return [];
+    const fewer = polygons.simplify(points, distance, closed);
+    const fewerHoles = holes.map((hole) => polygons.simplify(hole, distance, true));
+    const count = (rings: readonly (readonly unknown[])[]) => rings.reduce((sum, ring) => sum + ring.length, 0);
+    if (count([fewer, ...fewerHoles]) === count([points, ...holes])) return [];
+    return [{ before, after: { ...before, points: fewer, ...(holes.length > 0 && { holes: fewerHoles }) } }];
+  });
+}

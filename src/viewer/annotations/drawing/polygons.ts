@@ -1,0 +1,140 @@
+import type { Path64, Paths64, PolyPath64 } from 'clipper2-ts';
+import type { Coordinate, Element, Point } from '../model.js';
+import { cornersOf, isArea, rotated } from './shapes.js';
+
+/** The outline of an area, and its holes. */
+export interface Polygon {
+  points: Coordinate[];
+  holes: Coordinate[][];
+}
+
+/** The library counts in whole numbers: hundredths of a pixel. */
+const unit = 100;
+/** Vertices of the outline of a round shape. */
+const roundVertices = 96;
+/** Parts with a smaller area, in square pixels, are left over from rounding. */
+const minArea = 0.01;
+
+/** Operations on polygons. The library for them is loaded when they are first needed. */
+export async function polygonTools() {
+  const { Clipper64, ClipperOffset, ClipType, EndType, FillRule, JoinType, PolyTree64, area, ramerDouglasPeucker } =
+    await import('clipper2-ts');
+
+  function execute(type: number, subject: Paths64, clip: Paths64): Polygon[] {
+    const clipper = new Clipper64();
+    // Areas whose outlines cross themselves are filled by the even-odd rule, as they are drawn.
+    clipper.addSubject(subject);
+    clipper.addClip(clip);
+    const tree = new PolyTree64();
+    clipper.execute(type, FillRule.NonZero, tree);
+    const found: Polygon[] = [];
+    const collect = (node: PolyPath64) => {
+      for (let index = 0; index < node.count; index += 1) {
+        const outer = node.child(index);
+        const holes = Array.from({ length: outer.count }, (_, at) => outer.child(at));
+        if (outer.poly && Math.abs(area(outer.poly)) >= minArea * unit * unit) {
+          const kept = holes.flatMap(({ poly }) => (poly && Math.abs(area(poly)) >= minArea * unit * unit ? [poly] : []));
+          found.push({ points: fromPath(outer.poly), holes: kept.map(fromPath) });
+        }
+        // Islands in holes are separate polygons.
+        for (const hole of holes) collect(hole);
+      }
+    };
+    collect(tree);
+    return found;
+  }
+
+  /** The paths of an area, of which outlines turn one way and holes the other. */
+  function pathsOf(polygons: readonly Polygon[]): Paths64 {
+    const paths: Paths64 = [];
+    for (const { points, holes } of polygons) {
+      const clipper = new Clipper64();
+      clipper.addSubject([points, ...holes].map(toPath));
+      const clean: Paths64 = [];
+      clipper.execute(ClipType.Union, FillRule.EvenOdd, clean);
+      paths.push(...clean);
+    }
+    return paths;
+  }
+
+  return {
+    /** The area that some polygons cover together. */
+    unite: (polygons: readonly Polygon[]) => execute(ClipType.Union, pathsOf(polygons), []),
+    /** The part of an area that is outside other ones. */
+    subtract: (from: readonly Polygon[], what: readonly Polygon[]) => execute(ClipType.Difference, pathsOf(from), pathsOf(what)),
+    /** The area within a distance of a line. */
+    stroke(line: readonly Point[], radius: number): Polygon[] {
+      const offset = new ClipperOffset(2, Math.max(1, radius * unit * 0.01));
+      offset.addPath(
+        line.map(({ x, y }) => ({ x: Math.round(x * unit), y: Math.round(y * unit) })),
+        JoinType.Round,
+        EndType.Round,
+      );
+      const paths: Paths64 = [];
+      offset.execute(radius * unit, paths);
+      return execute(ClipType.Union, paths, []);
+    },
+    /** A ring or a line without the vertices that are closer to it than a distance. */
+    simplify(points: readonly Coordinate[], distance: number, isClosed: boolean): Coordinate[] {
+      const path = toPath(points);
+      // The first vertex is repeated at the end, because the library keeps both ends of a path.
+      const open = ramerDouglasPeucker(isClosed ? [...path, ...path.slice(0, 1)] : path, distance * unit);
+      const fewer = fromPath(isClosed ? open.slice(0, -1) : open);
+      return fewer.length < (isClosed ? 3 : 2) ? [...points] : fewer;
+    },
+  };
+}
+
+export type PolygonTools = Awaited<ReturnType<typeof polygonTools>>;
+
+function toPath(points: readonly Coordinate[]): Path64 {
+  return points.map(([x, y]) => ({ x: Math.round(x * unit), y: Math.round(y * unit) }));
+}
+
+function fromPath(path: Path64): Coordinate[] {
+  return path.map(({ x, y }) => [x / unit, y / unit, 0]);
+}
+
+/** The area of a shape as a polygon; `null` for lines and points. */
+export function polygonOf(element: Element): Polygon | null {
+  if (!isArea(element)) return null;
+  const { type, points = [], holes = [], center = [0, 0, 0], radius = 0, width = 0, height = 0, rotation } = element;
+  if (type === 'polyline') return { points, holes };
+  if (type !== 'circle' && type !== 'ellipse')
+    return { points: cornersOf(element).map(({ x, y }): Coordinate => [x, y, center[2]]), holes: [] };
+  const [across, down] = type === 'circle' ? [radius, radius] : [width / 2, height / 2];
+  const outline = Array.from({ length: roundVertices }, (_, index): Coordinate => {
+    const angle = (index * 2 * Math.PI) / roundVertices;
+    const { x, y } = rotated(across * Math.cos(angle), down * Math.sin(angle), rotation);
+    return [center[0] + x, center[1] + y, center[2]];
+  });
+  return { points: outline, holes: [] };
+}
+
+/** A shape with the area of a polygon, which keeps its colors, group and other fields. */
+export function asPolygon(element: Element, { points, holes }: Polygon): Element {
+  const {
+    center,
+    radius: _r,
+    width: _w,
+    height: _h,
+    rotation: _turn,
+    widthSubdivisions: _across,
+    heightSubdivisions: _down,
+    ...rest
+  } = element;
+  const z = element.points?.[0]?.[2] ?? center?.[2] ?? 0;
+  const { holes: _former, ...kept } = rest as Element & { normal?: unknown };
+  delete kept.normal;
+  const at = (ring: Coordinate[]) => ring.map(([x, y]): Coordinate => [x, y, z]);
+  return { ...kept, type: 'polyline', closed: true, points: at(points), ...(holes.length > 0 && { holes: holes.map(at) }) };
+}
+
+/** The area within an outline, without regard to its holes. */
+export function areaOf({ points }: Pick<Polygon, 'points'>) {
+  const twice = points.reduce((sum, [x, y], index) => {
+    const [nextX, nextY] = points[(index + 1) % points.length] ?? [0, 0];
+    return sum + x * nextY - nextX * y;
+  }, 0);
+  return Math.abs(twice / 2);
+}

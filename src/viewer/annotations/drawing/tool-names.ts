@@ -1,0 +1,51 @@
+/** The tools in the order of the toolbar. */
+export const toolNames = [
+  'select',
+  'box',
+  'lasso',
+  'rectangle',
+  'ellipse',
+  'polygon',
+  'line',
+  'point',
+  'brush',
+  'eraser',
+  'hole',
+  'split',
+  'measure',
+] as const;
+
+export type Tool = (typeof toolNames)[number];
+
+/** Tools that work on selected shapes. The others draw new ones. */
+export const keepsSelection: ReadonlySet<Tool> = new Set(['select', 'box', 'lasso', 'brush', 'eraser', 'split']);
+
+/** Tools whose drawing is used and dropped. */
+export const drawsNothing: ReadonlySet<Tool> = new Set(['box', 'lasso', 'hole', 'split', 'measure']);
+
+/** Tools that draw rings. */
+export const drawsRing: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']);
+
+/** Keys that choose tools while the image has the focus. */
+export const toolKeys: Readonly<Record<string, Tool>> = {
+  v: 'select',
+  r: 'rectangle',
+  e: 'ellipse',
+  p: 'polygon',
+  l: 'line',
+  o: 'point',
+  b: 'brush',
+  m: 'measure',
+};
+
+const storageKey = 'large-image-tool-keys';
+
+/** Whether keys choose tools. Users can turn that off, because speech input may press single keys by accident. */
+export const toolKeySetting = {
+  get isOn() {
+    return localStorage.getItem(storageKey) !== 'off';
+  },
+  set isOn(isOn: boolean) {
+    localStorage.setItem(storageKey, isOn ? 'on' : 'off');
+  },
+};

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { mergeEdits, simplifyEdits, splitEdits } from '../../../src/viewer/annotations/drawing/polygon-edits.js';
+import { areaOf, asPolygon, polygonOf, polygonTools } from '../../../src/viewer/annotations/drawing/polygons.js';
+import type { Coordinate, Element } from '../../../src/viewer/annotations/model.js';
+
+const square = (x: number, y: number, side: number, rest: Partial<Element> = {}): Element => ({
+  id: `${x},${y}`,
+  type: 'polyline',
+  closed: true,
+  points: [
+    [x, y, 0],
+    [x + side, y, 0],
+    [x + side, y + side, 0],
+    [x, y + side, 0],
+  ],
+  ...rest,
+});
+const line = (...points: Coordinate[]): Element => ({ id: 'line', type: 'polyline', closed: false, points });
+
+describe('polygons in the viewer', () => {
+  it.each([
+    ['a circle', { type: 'circle', center: [50, 50, 3], radius: 10 }, Math.PI * 100],
+    ['an ellipse', { type: 'ellipse', center: [50, 50, 3], width: 20, height: 10, rotation: 1 }, Math.PI * 50],
+    ['a rectangle', { type: 'rectangle', center: [50, 50, 3], width: 20, height: 10, rotation: 1 }, 200],
+  ] as const)('gives %s the outline of its area', (_name, shape, area) => {
+    const element = { id: 'a', group: 'g', ...shape } as unknown as Element;
+    const polygon = polygonOf(element)!;
+    expect(areaOf(polygon) / area).toBeCloseTo(1, 2);
+    const made = asPolygon(element, polygon);
+    expect(made).toMatchObject({ id: 'a', group: 'g', type: 'polyline', closed: true });
+    expect(made.points![0]![2]).toBe(3);
+    expect(Object.keys(made).toSorted()).toEqual(['closed', 'group', 'id', 'points', 'type']);
+  });
+
+  it('has no polygon for lines and points', () => {
+    expect(polygonOf(line([0, 0, 0], [1, 1, 0]))).toBeNull();
+    expect(polygonOf({ id: 'p', type: 'point', center: [0, 0, 0] })).toBeNull();
+  });
+
+  it('merges shapes that touch each other, and refuses others', async () => {
+    const [first, second] = [square(0, 0, 100, { group: 'a' }), square(50, 0, 100, { group: 'b' })];
+    const [merged, gone] = await mergeEdits([first, second]);
+    expect(merged).toMatchObject({ before: first, after: { id: first.id, group: 'a' } });
+    expect(areaOf({ points: merged!.after!.points! })).toBeCloseTo(15_000);
+    expect(gone).toEqual({ before: second, after: null });
+    await expect(mergeEdits([first, square(300, 0, 10)])).rejects.toThrow('do not touch');
+  });
+
+  it('keeps holes and islands when areas are subtracted', async () => {
+    const polygons = await polygonTools();
+    const [outer, hole] = [square(0, 0, 100), square(20, 20, 40)].map((shape) => polygonOf(shape)!);
+    const [ring, ...others] = polygons.subtract([outer!], [hole!]);
+    expect(others).toEqual([]);
+    expect(ring!.holes.map((points) => areaOf({ points }))).toEqual([1600]);
+    const [whole] = polygons.unite([ring!, hole!]);
+    expect([whole!.holes, areaOf(whole!)]).toEqual([[], 10_000]);
+  });
+
+  it('splits shapes along a line, but not locked ones and not beside it', async () => {
+    const locked = square(0, 200, 100, { user: { qupath: { isLocked: true } } });
+    const edits = await splitEdits([square(0, 0, 100), locked, square(300, 0, 50)], line([30, -10, 0], [30, 400, 0]));
+    expect(edits.map(({ before, after }) => [before?.id ?? null, Math.round(areaOf({ points: after!.points! }))])).toEqual([
+      ['0,0', 6999],
+      [null, 2999],
+    ]);
+    expect(await splitEdits([square(0, 0, 100)], line([30, -10, 0], [30, 50, 0]))).toEqual([]);
+  });
+
+  it('removes vertices that make no visible difference', async () => {
+    const points: Coordinate[] = Array.from({ length: 101 }, (_, x) => [x, x % 2 === 0 ? 0 : 0.2, 0]);
+    const [edit] = await simplifyEdits([line(...points)], 0.5);
+    expect(edit!.after!.points).toEqual([
+      [0, 0, 0],
+      [100, 0, 0],
+    ]);
+    expect(await simplifyEdits([square(0, 0, 10)], 0.5)).toEqual([]);
+  });
+});
