@@ -32,10 +32,15 @@ export const groups = {
   ],
   /** Large tables and generated cases, of which the core tries a sample (`sample.ts`), in full. */
   tables: [
+    'test/rest/annotations/documents/annotation-bad-bodies.test.ts',
+    'test/rest/annotations/documents/annotation-many-items.test.ts',
+    'test/rest/annotations/elements/element-store-body.test.ts',
     'test/rest/host/api-description.test.ts',
     'test/rest/host/install-checks.test.ts',
     'test/rest/images/conversion.test.ts',
     'test/unit/annotation-format',
+    'test/unit/configuration-text',
+    'test/unit/core/json-slices.test.ts',
     'test/unit/tilesource/conversion-samples.test.ts',
     'test/unit/tilesource/edges.test.ts',
     'test/unit/tilesource/sources/deepzoom.test.ts',

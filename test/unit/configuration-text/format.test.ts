@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatConfig } from '../../../src/configuration-text/format.js';
 import { validateConfig } from '../../../src/configuration-text/validate.js';
 import { sampleFile } from '../../support/images/data.js';
+import { sampleOf } from '../../support/run/sample.js';
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index).join(', ');
 
@@ -82,7 +83,7 @@ describe('formatConfig', () => {
     expect(validateConfig(formatted)).toEqual([]);
   });
 
-  it.each([
+  const large = [
     ['options', `[a]\n${Array.from({ length: 100_000 }, (_, index) => `option${index} = "${index}"\n`).join('')}`],
     ['words in one string', `[a]\nb = "${'word '.repeat(400_000)}"\n`],
     ['nested lists', `[a]\nb = ${'['.repeat(150)}${'"word word word", '.repeat(10_000)}${']'.repeat(150)}\n`],
@@ -90,7 +91,8 @@ describe('formatConfig', () => {
       'references to one option',
       `[a]\nx = 1\n${Array.from({ length: 50_000 }, (_, index) => `option${index} = "%(x)s"\n`).join('')}`,
     ],
-  ])('formats large texts: %s', (_, text) => {
+  ] as const;
+  it.each(sampleOf(large, 1))('formats large texts: %s', (_, text) => {
     const formatted = formatConfig(text);
     expect(formatted).not.toBe(text);
   });

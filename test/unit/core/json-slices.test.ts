@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonLimitError, parseInSlices } from '../../../src/core/concurrency/json-slices.js';
+import { casesOf } from '../../support/run/sample.js';
 
 const parse = (text: string) => parseInSlices(text, { maxDepth: 500, maxContainers: 5_000_000 });
 const many = (entry: string, bytes: number) =>
@@ -21,7 +22,7 @@ describe('JSON parsed in slices', () => {
           expect(await parse(text)).toEqual(JSON.parse(text));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: casesOf(40, 1 / 5) },
     );
   });
 
