@@ -1,8 +1,9 @@
 import { request } from '../api.js';
-import { debounced, fill, h } from '../dom.js';
-import { choice, field } from '../forms.js';
+import { debounced, fill, h, linkButton } from '../dom.js';
+import { ask, choice, field } from '../forms.js';
 import { channelRange, type Histogram } from './channel-range.js';
 import { applyPreset, automaticShare, type Channel, type Preset } from './channels.js';
+import { savePreset } from './presets.js';
 import { projectionQuery, type Projection } from './projection.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
@@ -22,9 +23,12 @@ export function channelPanel(options: {
   frameOf: (channel: Channel) => number;
   projection: () => Projection | null;
   onChange: (channels: Channel[]) => void;
+  /** whether the user may store presets */
+  mayWrite: boolean;
   signal: AbortSignal;
 }) {
-  const { itemId, channels: start, presets, frameOf, projection, onChange, signal } = options;
+  const { itemId, channels: start, mayWrite, frameOf, projection, onChange, signal } = options;
+  let { presets } = options;
   let channels = start;
   /** Cancels the pending requests for histograms. */
   let asking = new AbortController();
@@ -33,9 +37,10 @@ export function channelPanel(options: {
   signal.addEventListener('abort', () => asking.abort(), { once: true });
   const changeSoon = debounced(() => signal.aborted || onChange(channels), followMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
-  const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
-  const select = choice({ '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names }, '', { onchange: choose });
-  const element = h('div.stack.column', field(imageTexts.presets, select), list);
+  const select = choice({}, '', { onchange: choose });
+  offer(presets);
+  const save = mayWrite && linkButton(imageTexts.savePreset, askForName);
+  const element = h('div.stack.column', field(imageTexts.presets, select), save && h('div', save), list);
   show();
   return {
     element,
@@ -48,6 +53,26 @@ export function channelPanel(options: {
     /** Must be called when another frame is shown. */
     refresh: debounced(() => signal.aborted || void fillRanges(), restMs),
   };
+
+  function offer(next: Preset[], selected = '') {
+    presets = next;
+    const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
+    const known = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
+    fill(select, ...choice(known, selected).children);
+  }
+
+  function askForName() {
+    ask({
+      title: imageTexts.savePreset,
+      fields: [{ name: 'name', label: commonTexts.name, required: true, maxlength: 100 }],
+      action: commonTexts.save,
+      async send({ name = '' }) {
+        const saved = await savePreset(itemId, name.trim(), channels);
+        const others = presets.filter((preset) => preset.name !== saved.name);
+        offer([...others, saved], `preset ${others.length}`);
+      },
+    });
+  }
 
   function choose() {
     const preset = presets[Number(select.value.replace('preset', ''))];
@@ -77,8 +102,17 @@ export function channelPanel(options: {
     changeSoon();
   }
 
+  /** Shows one channel alone; `null`: those that are shown at first. */
+  function showOnly(only: number | null) {
+    channels = channels.map((channel, at) => ({ ...channel, on: only === null ? (start[at]?.on ?? true) : at === only }));
+    select.value = '';
+    show();
+    list.querySelectorAll<HTMLElement>('.link-button[aria-pressed]')[only ?? 0]?.focus();
+    onChange(channels);
+  }
+
   function row(range: HTMLElement, index: number) {
-    const { name, color, on } = channels[index] as Channel;
+    const { name, color, on, isGuessed } = channels[index] as Channel;
     const box = h('input', {
       type: 'checkbox',
       checked: on,
@@ -94,7 +128,12 @@ export function channelPanel(options: {
       'aria-label': commonTexts.colorOf(name),
       oninput: () => change(index, { color: picker.value }),
     });
-    return h('li.channel', h('label.row', box, h('span.break', name)), picker, range);
+    const alone = () => channels.every((channel, at) => channel.on === (at === index));
+    const only = linkButton(imageTexts.only, () => showOnly(alone() ? null : index), imageTexts.onlyChannel(name));
+    only.setAttribute('aria-pressed', String(alone()));
+    const guess = isGuessed && color === start[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
+    const label = h('label.row.grow', box, h('span.break', name));
+    return h('li.channel', h('div.row', label, channels.length > 1 && only, picker), guess, range);
   }
 
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {

@@ -1,5 +1,6 @@
 import { h } from '../dom.js';
 import { axesOf, type ImageMetadata } from './metadata.js';
+import { usualColor } from './usual-colors.js';
 import { imageTexts } from '../texts.js';
 
 /**
@@ -13,6 +14,8 @@ export interface Channel {
   on: boolean;
   min: number | null;
   max: number | null;
+  /** Whether the file has no color for it, and this one is usual for its name. */
+  isGuessed?: boolean;
   /** The frame offset or band with the samples of the channel. */
   source: { framedelta: number } | { band: number };
 }
@@ -36,7 +39,10 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
     return Array.from({ length: axis.range }, (_, index) => {
       const framedelta = index * axis.stride;
       const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
-      return channel(name, index, { framedelta }, hexColor(frames[framedelta]?.ChannelColor) ?? colors[index % colors.length]);
+      const given = hexColor(frames[framedelta]?.ChannelColor);
+      const usual = given === null ? usualColor(name) : null;
+      const made = channel(name, index, { framedelta }, given ?? usual ?? colors[index % colors.length]);
+      return usual === null ? made : { ...made, isGuessed: true };
     });
   }
   if (dtype === 'uint8' && bandCount !== 2 && bandCount <= 4) return [];

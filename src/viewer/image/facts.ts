@@ -21,7 +21,18 @@ export function itemFacts(item: Item) {
 }
 
 export function imageFacts(metadata: ImageMetadata) {
-  const { sizeX, sizeY, mm_x: mmX, mm_y: mmY, magnification, frames = [], levels, tileWidth, tileHeight } = metadata;
+  const {
+    sizeX,
+    sizeY,
+    mm_x: mmX,
+    mm_y: mmY,
+    magnificationComputed: isComputed,
+    frames = [],
+    levels,
+    tileWidth,
+    tileHeight,
+  } = metadata;
+  const magnification = isComputed ? null : metadata.magnification;
   const names = imageTexts.facts;
   return factList([
     [names.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],

@@ -1,25 +1,45 @@
-import { h, slider } from '../dom.js';
+import { button, h, slider } from '../dom.js';
+import { pause } from '../api.js';
+import { choice, field } from '../forms.js';
 import { projectionControls, type Projection } from './projection.js';
 import { axesOf, frameAt, positionOf, type Axis, type ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
+
+/** Axes that can be played. */
+const playable = new Set(['IndexZ', 'IndexT', 'Frame']);
+/** Time from one frame to the next while an axis plays, in milliseconds, without the time for loading it. */
+const stepMs = 200;
+/** How long an incomplete frame is waited for, in milliseconds. */
+const loadMs = 10_000;
+/** Maximum number of series or scenes in a list to choose from. */
+const maxListed = 1000;
 
 /**
  * Sliders for the axes of a multi-frame image; `null` if there are none.
  *
  * @param isMixed whether channels are displayed together, so that they need no slider
  * @param on `frame` is called with the neighbors on the axis that was moved, nearest first; `projection` when planes of z are combined
- *   in another way
+ *   in another way. `drawn` resolves when the frame is complete, and `signal` ends what plays
  */
 export function frameControls(
   metadata: ImageMetadata,
   start: { frame: number; projection: Projection | null },
   isMixed: boolean,
-  on: { frame: (frame: number, likely: number[]) => void; projection: (projection: Projection | null) => void },
+  on: {
+    frame: (frame: number, likely: number[]) => Promise<void>;
+    projection: (projection: Projection | null) => void;
+    drawn: () => Promise<void>;
+    signal: AbortSignal;
+  },
 ) {
   const axes = axesOf(metadata).filter(({ key }) => !(isMixed && key === 'IndexC'));
   if (axes.length === 0) return null;
   let { frame } = start;
-  const rows = axes.map((axis) => ({ axis, ...axisRow(axis, (position) => move(axis, position)) }));
+  const rows = axes.map((axis) => {
+    const onMove = (position: number) => void move(axis, position);
+    const isListed = axis.key === 'IndexXY' && axis.range <= maxListed;
+    return { axis, ...(isListed ? axisList(axis, onMove) : axisRow(axis, onMove, playable.has(axis.key) ? play : null)) };
+  });
   const depth = rows.find(({ axis }) => axis.key === 'IndexZ');
   const projecting =
     depth && projectionControls({ axis: depth.axis, plane: () => positionOf(depth.axis, frame), onChange: project });
@@ -37,7 +57,9 @@ export function frameControls(
 
   /** The planes of a projection are chosen by its range. */
   function showDepth(projection: Projection | null) {
-    if (depth) depth.element.hidden = projection !== null;
+    if (!depth) return;
+    depth.element.hidden = projection !== null;
+    if (projection !== null) depth.stop();
   }
 
   function project(projection: Projection | null) {
@@ -49,20 +71,60 @@ export function frameControls(
     for (const row of rows) row.show(frame);
   }
 
+  /** Shows one position of an axis after the other, in a circle, until the signal aborts. */
+  async function play(axis: Axis, stopped: AbortSignal) {
+    const end = AbortSignal.any([stopped, on.signal]);
+    while (!end.aborted) {
+      // A hidden page draws nothing, so that its frames are never complete.
+      if (!document.hidden) {
+        await move(axis, (positionOf(axis, frame) + 1) % axis.range);
+        await Promise.race([on.drawn(), pause(loadMs, end)]);
+      }
+      await pause(stepMs, end);
+    }
+  }
+
   function move(axis: Axis, position: number) {
     const forward = position >= positionOf(axis, frame);
     frame = frameAt(axis, frame, position);
     showAll();
     const next = forward ? position + 1 : position - 1;
-    on.frame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
+    return on.frame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
   }
 }
 
-function axisRow(axis: Axis, onMove: (position: number) => void) {
-  const oninput = () => onMove(input.valueAsNumber);
+/** A list of the positions of an axis. */
+function axisList(axis: Axis, onMove: (position: number) => void) {
+  const names = Array.from({ length: axis.range }, (_, index) => axis.names[index] ?? `${axis.label} ${index + 1}`);
+  const select = choice(Object.fromEntries(names.map((name, index) => [`${index}`, name])), '0', {
+    onchange: () => onMove(Number(select.value)),
+  });
+  const show = (frame: number) => void (select.value = String(positionOf(axis, frame)));
+  return { element: field(axis.label, select), show, stop: () => undefined };
+}
+
+/** A slider for an axis. @param play plays it until the signal aborts; `null` if it cannot be played */
+function axisRow(
+  axis: Axis,
+  onMove: (position: number) => void,
+  play: ((axis: Axis, stopped: AbortSignal) => Promise<void>) | null,
+) {
+  let playing: AbortController | null = null;
+  const oninput = () => {
+    stop();
+    onMove(input.valueAsNumber);
+  };
   const { input, value, element } = slider(axis.label, { min: 0, max: axis.range - 1, step: 1, oninput });
+  const toggle = button('', () => (playing ? stop() : start()), {
+    picture: 'play',
+    name: imageTexts.play(axis.label),
+    isPressed: false,
+  });
+  if (play) element.append(toggle);
+  element.classList.toggle('playable', play !== null);
   return {
     element,
+    stop,
     show(frame: number) {
       const position = positionOf(axis, frame);
       const name = axis.names[position];
@@ -72,4 +134,16 @@ function axisRow(axis: Axis, onMove: (position: number) => void) {
       value.textContent = name ? `${name} · ${count}` : count;
     },
   };
+
+  function start() {
+    playing = new AbortController();
+    toggle.setAttribute('aria-pressed', 'true');
+    void play?.(axis, playing.signal);
+  }
+
+  function stop() {
+    playing?.abort();
+    playing = null;
+    toggle.setAttribute('aria-pressed', 'false');
+  }
 }

@@ -6,7 +6,7 @@ import { lightControls, type Light } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
 import { channelsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
 import { frameControls } from './frame-controls.js';
-import { axesOf, frameAt, positionOf, readFrame, type ImageMetadata } from './metadata.js';
+import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadata } from './metadata.js';
 import { readProjection, writeProjection, type Projection } from './projection.js';
 import { saveView } from './save-view.js';
 import { scaleRow, stageButtons } from './overlays.js';
@@ -33,9 +33,11 @@ export async function openImage(options: {
   onProblem?: (message: string) => void;
   /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened any more */
   onRetry: () => void;
+  /** whether the user may store presets; default no */
+  mayWrite?: boolean;
   signal: AbortSignal;
 }) {
-  const { element, item, metadata, query, onAddress, onProblem, onRetry, signal } = options;
+  const { element, item, metadata, query, onAddress, onProblem, onRetry, mayWrite = false, signal } = options;
   let frame = readFrame(query.get('frame'), metadata);
   const known = channelsOf(metadata);
   const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
@@ -72,13 +74,16 @@ export async function openImage(options: {
     signal,
   });
   const controls = frameControls(metadata, { frame, projection }, isMixed, {
-    frame: (next, likely) => void showFrame(next, likely),
+    frame: showFrame,
+    drawn: stage.whenDrawn,
+    signal,
     projection: project,
   });
   const mixing = channelPanel({
     itemId: item._id,
     channels,
     presets,
+    mayWrite,
     frameOf,
     projection: () => projection,
     onChange: mix,
@@ -199,7 +204,7 @@ export async function openImage(options: {
     const place = writePlace(stage.position(), light, stage.rotation());
     // The address has the parameters in this order.
     const query = {
-      frame: frame || null,
+      frame: frame === openingFrame(metadata) ? null : frame,
       project: writeProjection(projection),
       at: place.at,
       rotation: place.rotation,

@@ -56,8 +56,15 @@ export function frameAt(axis: Axis, frame: number, position: number) {
   return frame + (position - positionOf(axis, frame)) * axis.stride;
 }
 
-/** The frame number in an address, limited to existing frames. */
-export function readFrame(text: string | null, { frames = [] }: Counted) {
-  const frame = Number(text ?? 0);
-  return Number.isSafeInteger(frame) && frame > 0 && frame < frames.length ? frame : 0;
+/** The frame that is shown at first: the middle plane, as the outer ones are often out of focus. */
+export function openingFrame(metadata: Axes) {
+  const depth = axesOf(metadata).find(({ key }) => key === 'IndexZ');
+  return depth ? frameAt(depth, 0, Math.floor((depth.range - 1) / 2)) : 0;
+}
+
+/** The frame number in an address, if it exists; otherwise that of {@link openingFrame}. */
+export function readFrame(text: string | null, metadata: Axes) {
+  const frame = Number(text === null || text === '' ? NaN : text);
+  const isKnown = Number.isSafeInteger(frame) && frame >= 0 && frame < (metadata.frames?.length ?? 0);
+  return isKnown ? frame : openingFrame(metadata);
 }

@@ -20,7 +20,9 @@ export function scaleRow(stage: Stage, metadata: ImageMetadata) {
     const drawn = scaleBar({ zoom, mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
     bar.style.width = `${drawn.width}px`;
     label.textContent = drawn.label;
-    magnification.textContent = formatMagnification(zoom, metadata.magnification);
+    // A magnification that was computed from the size of a pixel is not that of an objective.
+    const known = metadata.magnificationComputed ? null : metadata.magnification;
+    magnification.textContent = formatMagnification(zoom, known);
   });
   const scale = h('div.scale-bar.column', { role: 'img', 'aria-label': imageTexts.scaleBar }, label, bar);
   return h('div.scale-row.surface.raised.row.numbers.small', scale, magnification);

@@ -1,6 +1,6 @@
 import { request } from '../api.js';
 import type { ImageItem } from '../browse/model.js';
-import { applyPreset, presetsOf, type Channel } from './channels.js';
+import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './channels.js';
 
 /** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
 export async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
@@ -16,4 +16,14 @@ export async function loadPresets(item: ImageItem, known: Channel[], signal: Abo
   const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
   const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
   return { presets, firstShown: first ? applyPreset(first, known) : known };
+}
+
+/** Stores the channels as a preset of an item, in place of one with the same name. */
+export async function savePreset(itemId: string, name: string, channels: Channel[]): Promise<Preset> {
+  const path = `item/${itemId}/internal_metadata/presets` as const;
+  const kept = await request('GET', path);
+  const others = (Array.isArray(kept) ? (kept as (Partial<Preset> | null)[]) : []).filter((preset) => preset?.name !== name);
+  const style = JSON.parse(styleOf(channels)) as Pick<Preset, 'bands'>;
+  await request('PUT', path, { json: [...others, { name, style }] });
+  return { name, bands: style.bands };
 }

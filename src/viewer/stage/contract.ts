@@ -14,6 +14,8 @@ export interface Stage {
   /** takes the keyboard focus */
   canvas: HTMLElement;
   showFrame: (frame: number, look: Look & { likely?: number[] }) => Promise<void>;
+  /** Resolves when all visible tiles of the shown frame have arrived. */
+  whenDrawn: () => Promise<void>;
   setLight: (light: Light) => void;
   /** screen pixels per full-resolution pixel */
   zoom: () => number;

@@ -114,6 +114,7 @@ export async function openStage(options: {
         likely.map((other) => keyOf(other, next)),
       );
     },
+    whenDrawn: () => new Promise((done) => image.whenFullyLoaded(() => done())),
     setLight({ brightness, contrast }) {
       veil.hidden = brightness === 100 && contrast === 100;
       viewer.forceRedraw();

@@ -68,7 +68,8 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
       return writeAddress();
     };
     const onRetry = () => void refresh();
-    const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, signal });
+    const mayWrite = folder._accessLevel >= 1;
+    const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, mayWrite, signal });
     const technical = technicalSection(item._id, signal);
     let about = aboutItem(item);
     fill(panel, ...imagePanels(image, metadata), h('div.associated-place'), ...about, technical);

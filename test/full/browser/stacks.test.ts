@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import axe from 'axe-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHost, type TestHost } from '../../support/hosts/reference-host.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { until } from '../../support/run/until.js';
@@ -14,11 +14,12 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
   let browser: Browser;
   let page: Page;
   let item: string;
+  let admin: Client;
   const asked: URL[] = [];
 
   beforeAll(async () => {
     testHost = await startHost();
-    const admin = await testHost.register('anna');
+    admin = await testHost.register('anna');
     const { bytes } = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
     item = await uploadItem(admin, await newFolder(admin, 'Stacks', true), 'stack.ome.tif', bytes);
     browser = await launchChromium(executablePath!);
@@ -81,6 +82,47 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await open(`?project=${text}`);
     expect(await page.getByLabel('Projection over z').inputValue()).toBe('');
     expect(await page.getByRole('slider', { name: 'Z', exact: true }).isVisible()).toBe(true);
+  });
+
+  it('opens at the middle plane, and plays the planes until it is stopped', async () => {
+    await open();
+    const slider = page.getByRole('slider', { name: 'Z', exact: true });
+    expect(await slider.inputValue()).toBe('1');
+    expect(page.url()).not.toContain('frame=');
+    const play = page.getByRole('button', { name: 'Play Z' });
+    await play.click();
+    for (const plane of ['2', '0', '1'])
+      await until(`plane ${plane} is shown`, async () => (await slider.inputValue()) === plane);
+    await play.click();
+    expect(await play.getAttribute('aria-pressed')).toBe('false');
+    await slider.fill('0');
+    await until('the address names the first frame', () => page.url().includes('frame=0'));
+    await open('?frame=0');
+    expect(await slider.inputValue()).toBe('0');
+  });
+
+  it('shows one channel alone with one click, and all of them with another', async () => {
+    await open();
+    const only = page.getByRole('button', { name: /^Show only/ }).first();
+    await only.click();
+    await until('one channel is on', () => /channels=0:[0-9a-f]{6}(&|$)/.test(page.url()));
+    expect(await page.getByRole('list', { name: 'Channels' }).getByRole('checkbox', { checked: true }).count()).toBe(1);
+    await only.click();
+    await until('all channels are on', () => !page.url().includes('channels='));
+  });
+
+  it('saves the channels as a preset of the item for those who may write, and offers it', async () => {
+    await open();
+    expect(await page.getByRole('button', { name: 'Save as preset' }).count()).toBe(0);
+    await page.evaluate(`localStorage.setItem('token /api/v1', '${admin.token}')`);
+    await open('?channels=1:ff00ff:10~200');
+    await page.getByRole('button', { name: 'Save as preset' }).click();
+    await page.getByLabel('Name').fill('Only <b>magenta</b>');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await open();
+    await page.getByLabel('Presets').selectOption('Only <b>magenta</b>');
+    await until('the preset is applied', () => page.url().includes('channels=1:ff00ff:10~200'));
   });
 
   it('saves the samples of the view, of all or of the visible channels', async () => {

@@ -495,31 +495,31 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
         window.setTimeout = (run, ms) => (times.add(ms), start(run, ms));`);
       await card(basename(omeSample!)).getByRole('link').first().click();
       await page.getByRole('slider', { name: 'Z' }).waitFor();
-      await until('frame 0 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/0/')));
+      await until('the middle plane is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/2/')));
       const blank = (await drawnColor(1, 1)).join();
       const { width, height } = await stageBox();
       await until('the first frame is drawn', async () => (await drawnColor(width / 2, height / 2)).join() !== blank);
       const first = await picture();
       await page.getByRole('slider', { name: 'Z' }).press('ArrowRight');
-      await until('frame 1 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/1/')));
+      await until('the next frame is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/3/')));
       const second = await changed('the picture has changed', first);
-      await until('the next frame is fetched ahead', () => tileRequests.some((url) => url.includes('/tiles/fzxy/2/')));
+      await until('the next frame is fetched ahead', () => tileRequests.some((url) => url.includes('/tiles/fzxy/4/')));
       const channels = page.getByRole('list', { name: 'Channels' });
       expect(await page.getByRole('slider', { name: 'Channel', exact: true }).count()).toBe(0);
       await channels.getByRole('checkbox').first().uncheck();
       await until('the other channels are asked for', () =>
         tileRequests.some(
-          (url) => /fzxy\/1\/.*style=/.test(url) && !url.includes('%22framedelta%22%3A0') && url.includes('%22framedelta%22%3A5'),
+          (url) => /fzxy\/3\/.*style=/.test(url) && !url.includes('%22framedelta%22%3A0') && url.includes('%22framedelta%22%3A5'),
         ),
       );
-      await until('the address names frame and channels', () => /frame=1&.*channels=1:/.test(page.url()));
+      await until('the address names frame and channels', () => /frame=3&.*channels=1:/.test(page.url()));
       const drawn = await changed('the picture has changed again', second);
       // Tiles of other frames wait, those of the overview too, which the library gives 30 s.
       const times = await page.evaluate<number[]>(`[...times]`);
       expect(times).toContain(2 ** 31 - 1);
       expect(times).not.toContain(30_000);
       await page.reload();
-      await page.getByText('2 of 5').waitFor();
+      await page.getByText('4 of 5').waitFor();
       expect(await channels.getByRole('checkbox').first().isChecked()).toBe(false);
       await until('the same picture is drawn again', async () => (await picture()) === drawn);
       await page.goBack();

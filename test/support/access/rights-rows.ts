@@ -156,6 +156,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /trash': open(),
   'DELETE /trash': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
   'PUT /resource/move': resources(2),
+  'PUT /resource/tags': resources(1),
   'POST /resource/copy': row('item', 1, {
     sending: ({ item, folder }) => ({
       query: { resources: JSON.stringify({ item: [item] }), parentType: 'folder', parentId: folder },
