@@ -195,8 +195,7 @@ export class ByteStore {
   /** The id of this directory, if it belongs to the database with an id: `null` otherwise. Copies of the directory have the same. */
   async identity(id: string): Promise<string | null> {
     const [owner = '', own = ''] = (await readFile(this.#owner, 'utf8').catch(() => '')).split('\n');
-    // The first version wrote only the id of the database.
-    return owner.trim() !== id ? null : own.trim() || id;
+    return owner === id && own !== '' ? own : null;
   }
 
   #uploadPath(uploadId: string): string {
