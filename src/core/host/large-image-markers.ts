@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import type { FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
+import { grouped } from '../database/grouped.js';
+import { untilAccepted } from '../database/refused-writes.js';
 import { refusedField } from './schema-extension.js';
 
 /** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
@@ -33,6 +36,19 @@ export function waitingOf(value: unknown): Waiting | null {
 const maxReason = 1000;
 
 const unfinishedPerPage = 100;
+
+/** A large-image record to be written to an item that has none. */
+interface Claim {
+  item: ItemRecord;
+  marker: Record<string, unknown>;
+}
+
+function writeOf({ item, marker }: Claim) {
+  return {
+    filter: { _id: item.doc._id, largeImage: null },
+    update: { $set: { largeImage: marker }, $unset: { [refusedField]: 1 } },
+  };
+}
 
 /** The markers on the host's items: which file an item is served from, and which job it waits for. Every change is one atomic step. */
 export class LargeImageMarkers {
@@ -75,15 +91,38 @@ export class LargeImageMarkers {
    *
    * @returns the changed item, or `null` if it no longer exists or another process was first.
    */
-  async claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
-    const doc = await this.#items
-      .findOneAndUpdate(
-        { _id: item.doc._id, largeImage: null },
-        { $set: { largeImage: marker }, $unset: { [refusedField]: 1 } },
-        { returnDocument: 'after', ...durable },
-      )
-      .lean<StoredDocument>();
-    return this.#changed(doc);
+  claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
+    return this.#claimTogether({ item, marker });
+  }
+
+  /** Files that arrive together, such as those of a served folder, become images together. */
+  readonly #claimTogether = grouped(
+    async (claims: readonly Claim[]) => {
+      const [only] = claims;
+      const docs = only !== undefined && claims.length === 1 ? [await this.#claimOne(only)] : await this.#claimSome(claims);
+      return docs.map((doc) => this.#changed(doc));
+    },
+    { pauseMs: 100 },
+  );
+
+  #claimOne(claim: Claim): Promise<StoredDocument | null> {
+    const { filter, update } = writeOf(claim);
+    return this.#items.findOneAndUpdate(filter, update, { returnDocument: 'after', ...durable }).lean<StoredDocument>();
+  }
+
+  async #claimSome(claims: readonly Claim[]): Promise<(StoredDocument | null)[]> {
+    const first = new Map<string, Claim>();
+    for (const claim of claims) if (!first.has(claim.item.id)) first.set(claim.item.id, claim);
+    const writes = [...first.values()].map((claim) => ({ updateOne: writeOf(claim) }));
+    // The driver is used directly, because Mongoose would check each of these values. A repeated write changes nothing.
+    await untilAccepted(() => this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }));
+    const query = this.#items.find({ _id: { $in: [...first.values()].map(({ item }) => item.doc._id) } });
+    const docs = new Map((await readInSlices<StoredDocument>(query.lean())).map((doc) => [idText(doc._id), doc]));
+    return claims.map((claim) => {
+      const doc = docs.get(claim.item.id);
+      const isOurs = first.get(claim.item.id) === claim && isDeepStrictEqual(markerOf(doc?.largeImage), markerOf(claim.marker));
+      return isOurs && doc !== undefined ? doc : null;
+    });
   }
 
   #changed(doc: StoredDocument | null): ItemRecord | null {

@@ -54,7 +54,7 @@ export class FolderFollowers {
       for (const [folderId, some] of byFolder) await this.#changedIn(folderId, some);
       return changes.map(() => null);
     },
-    { pauseMs: 50 },
+    { pauseMs: 100 },
   );
 
   /** Updates the images that are made of files of one folder. */

@@ -217,6 +217,9 @@ async function demonstrate(
   });
 }
 
+/** Least number of new files whose registration is shown as progress. */
+const leastShown = 100;
+
 /** Returns a function that checks the files and buckets that are served in place, in one process at a time. */
 function scanOf(
   use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
@@ -224,7 +227,10 @@ function scanOf(
 ): { scan(): Promise<ScanCounts>; folders(): ReadonlySet<string> } {
   const leftOut = (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
-  const progress = (done: number, total: number) => display.report({ text: 'Registering files', fraction: done / total });
+  // A few files that were added later are not worth lines of progress.
+  const progress = (done: number, total: number) => {
+    if (total >= leastShown) display.report({ text: 'Registering files', fraction: done / total });
+  };
   let served: ServedFiles | null = null;
   const seenInBuckets = new Set<string>();
   const scan = async ({ context }: ReferenceHost): Promise<ScanCounts> => {

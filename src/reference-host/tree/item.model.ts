@@ -36,6 +36,7 @@ export const itemSchema = new Schema<ItemDocument>(
 )
   .index({ folderId: 1, lowerName: 1 })
   .index({ folderId: 1, naturalName: 1 })
+  .index({ fileMissing: 1 }, { sparse: true })
   .index({ words: 1 })
   .index({ 'trashed.root': 1 }, { sparse: true })
   .index({ 'trashed.entry': 1 }, { sparse: true })

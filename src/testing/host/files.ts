@@ -168,4 +168,20 @@ export const fileChecks: HostChecks = {
     const kept = (await trial.records.findItem(record.id))?.largeImage?.sourceName;
     assert.equal(kept, 'tiff', 'the item keeps its large-image record');
   },
+
+  'keeps the large-image records of several items that are claimed together': async (trial) => {
+    const items = [];
+    for (let made = 0; made < 4; made += 1) items.push((await trial.newItem(false)).item);
+    const records = items.map((item) => trial.records.itemOf(item));
+    const files = await Promise.all(items.map((item) => trial.createFile(item)));
+    const { markers } = trial.records;
+    await markers.claim(records[3]!, { fileId: files[3]!._id, sourceName: 'first' });
+    const claims = [0, 1, 2, 3, 0].map((of) => markers.claim(records[of]!, { fileId: files[of]!._id, sourceName: `tiff ${of}` }));
+    const claimed = (await Promise.all(claims)).map((item) => item?.largeImage?.sourceName);
+    const expected = ['tiff 0', 'tiff 1', 'tiff 2', undefined, undefined];
+    assert.deepEqual(claimed, expected, 'claims of items that have no large image succeed, and only the first one for each item');
+    const kept = await Promise.all(records.map(({ id }) => trial.records.findItem(id)));
+    const names = kept.map((item) => item?.largeImage?.sourceName);
+    assert.deepEqual(names, ['tiff 0', 'tiff 1', 'tiff 2', 'first'], 'the items keep their large-image records');
+  },
 };

@@ -2,7 +2,9 @@ import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, symlink, utim
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
+import { filesTogether, ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
+import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
+import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 import { pyramid } from '../../support/images/images.js';
@@ -16,7 +18,26 @@ interface Item {
   fileChanged?: string;
 }
 
+/** Opens no file before all that are registered together have come, so that they become images in the same moment. */
+class TogetherSource {
+  readonly opened: string[] = [];
+  #openAll = () => {};
+  readonly #all = new Promise<void>((resolve) => (this.#openAll = resolve));
+  readonly definition: TileSourceDefinition = {
+    ...testSource,
+    name: 'together',
+    extensions: { default: priorities.manual, together: priorities.preferred },
+    mimeTypes: { default: priorities.manual },
+    open: async ({ name }) => {
+      if (this.opened.push(name) === filesTogether) this.#openAll();
+      await this.#all;
+      return openTestImage({ sizeX: 300, sizeY: 200 });
+    },
+  };
+}
+
 describe('files that are served in place', () => {
+  const together = new TogetherSource();
   let server: TestHost;
   let admin: Client;
   let work: string;
@@ -24,7 +45,7 @@ describe('files that are served in place', () => {
   let served: ServedFiles;
   const leftOut: string[] = [];
   beforeAll(async () => {
-    server = await startHost();
+    server = await startHost({ install: { tileSources: [together.definition] } });
     admin = await server.register('admin');
     work = await realpath(await mkdtemp(join(tmpdir(), 'served-')));
   });
@@ -148,6 +169,7 @@ describe('files that are served in place', () => {
       ['tiles/histogram', 400],
       ['tiles/bands', 400],
       ['tiles/dzi.dzi', 400],
+      ['dicomweb', 409],
       ['download', 404],
     ] as const) {
       expect([path, ...(await status(`/item/${_id}/${path}`))]).toEqual([path, code, sentence]);
@@ -208,6 +230,22 @@ describe('files that are served in place', () => {
     const sum = [...names, ' 7.txt'].reduce((bytes, name) => bytes + name.length, 0);
     expect((await server.host.context.models.folder.findById(folderId).lean())!.size).toBe(sum);
     expect(await server.host.context.models.undertaking.countDocuments({ kind: 'registering' } as never)).toBe(0);
+  });
+
+  it('are opened once each, and become images with few commands to the database', async () => {
+    const names = Array.from({ length: filesTogether }, (_, index) => `${index}.together`);
+    for (const name of names) await writeFile(join(folder, name), name);
+    const { mongoose, context } = { ...server.host.host, context: server.host.context };
+    const commands: string[] = [];
+    mongoose.set('debug', (collection: string, method: string) => {
+      if (collection === context.models.item.collection.name) commands.push(method);
+    });
+    await scan();
+    mongoose.set('debug', false);
+    expect(together.opened.toSorted()).toEqual(names.toSorted());
+    expect(await context.models.item.countDocuments({ 'largeImage.sourceName': 'together' })).toBe(names.length);
+    expect(commands.filter((method) => method === 'bulkWrite')).toHaveLength(1);
+    expect(commands.length).toBeLessThan(names.length / 2);
   });
 
   it('of a folder *.zarr are one item, which is read with its chunks, and moves with its folder', async () => {

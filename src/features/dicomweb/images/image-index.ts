@@ -29,10 +29,12 @@ const pageSize = 500;
 /** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
 const maxAwaited = 20;
 /**
- * Changed images are opened after this pause, in milliseconds, or when a search needs them, because opening a remote file fetches
- * parts of it.
+ * Changed images are opened when nothing has changed for this long, in milliseconds, or when a search needs them, because opening a
+ * remote file fetches parts of it, and registering a folder should not have to compete with this.
  */
 const pauseMs = 10_000;
+/** Changed images are opened after this time at the latest, in milliseconds, so that a search finds most of them. */
+const longestPauseMs = 10 * 60 * 1000;
 /** Number of blocks of a file that are part of its UIDs, and their length in bytes. */
 const [blocks, blockBytes] = [64, 4096];
 
@@ -59,6 +61,7 @@ export class ImageIndex {
   readonly #closing = new AbortController();
   #working: Promise<void> | null = null;
   #pause: NodeJS.Timeout | null = null;
+  #pausedAt = 0;
   #comparing: Promise<void> | null = null;
   #lastMapping: Mapping | null = null;
 
@@ -209,7 +212,7 @@ export class ImageIndex {
       return { ...none, facts: found, base };
     } catch (error) {
       if (!(error instanceof LargeImageError) || error.code !== 'tile-source') throw error;
-      return { ...none, reason: error.message };
+      return { ...none, base: uidBase(item.id, file.id), reason: error.message };
     }
   }
 
@@ -235,7 +238,10 @@ export class ImageIndex {
   #noteChange(itemId: string): void {
     if (this.#closing.signal.aborted) return;
     this.#changed.add(itemId);
-    this.#pause ??= setTimeout(() => this.#begin(), pauseMs).unref();
+    if (this.#pause === null) {
+      this.#pausedAt = Date.now();
+      this.#pause = setTimeout(() => this.#begin(), pauseMs).unref();
+    } else if (Date.now() - this.#pausedAt < longestPauseMs) this.#pause.refresh();
   }
 
   /** Starts opening the changed images, unless that is already running. */

@@ -1,5 +1,5 @@
-import type { Dirent, Stats } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** A local file, and the folders below the collection that contain its item. */
@@ -96,25 +96,26 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
   if (options.seen.has(real)) return;
   options.seen.add(real);
   options.entered?.(real);
-  let entries: Dirent[];
+  let names: string[];
   try {
-    entries = await readdir(real, { withFileTypes: true });
+    names = await readdir(real);
   } catch (error) {
     // A dangling link or an unreadable folder must not keep the other files from being served.
     leaveOut(real, error, options);
     return;
   }
-  for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
-    const { name } = entry;
+  for (const name of names.sort()) {
     if (!isShownName(name)) continue;
     const path = join(real, name);
     try {
-      const target = entry.isSymbolicLink() ? await realpath(path) : path;
+      const own = await lstat(path).catch(unlessGone);
+      if (own === null) continue;
+      const target = own.isSymbolicLink() ? await realpath(path) : path;
       if (target !== path && !isBelow(target, options.roots)) {
         options.leftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
         continue;
       }
-      const stats = await stat(target);
+      const stats = target === path ? own : await stat(target);
       if (stats.isFile()) yield { path: target, folders, name, isTree: false, stats };
       else if (stats.isDirectory() && isZarrName(name)) yield* filesIn(target, folders, options);
       else if (stats.isDirectory()) yield* filesBelow(target, [...folders, name], options);
@@ -130,6 +131,12 @@ function isBelow(path: string, roots: ReadonlySet<string>): boolean {
     if (roots.has(above)) return true;
     if (above === dirname(above)) return false;
   }
+}
+
+/** A file that was removed after its folder was listed is not worth a line of log. */
+function unlessGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
 }
 
 function leaveOut(path: string, error: unknown, { leftOut }: OwnFilesOptions): void {

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { dirname } from 'node:path';
 import type { Types } from 'mongoose';
@@ -10,6 +11,7 @@ import type { FolderDocument } from '../../tree/folder.model.js';
 import type { ItemDocument } from '../../tree/item.model.js';
 import { updateItem } from '../../tree/items.js';
 import { ensureCollection, ensureFolder } from './content.js';
+import { GoneFiles, type KnownFile } from './gone-files.js';
 import { ownFiles, type OwnFile } from './own-files.js';
 
 /** Result of a scan of the served files. */
@@ -37,8 +39,8 @@ export const filesTogether = 32;
 /** Groups of them at the same time: one waits for the database while the other is opened. */
 const groupsAtOnce = 2;
 
-/** A file that has an item, in its last known state. */
-type Known = Pick<FileInPlace, '_id' | 'name' | 'size' | 'itemId'> & { storage: FileInPlace['storage'] };
+/** Number of files that are compared between two turns of the event loop. */
+const filesPerTurn = 500;
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
 export class ServedFiles {
@@ -87,11 +89,7 @@ export class ServedFiles {
     const gone = await goneFiles(known, seen, signal);
     await this.#register(context, collection, { fresh, gone, counts }, signal);
     counts.missing = gone.size;
-    await setMissing(
-      context,
-      [...gone].flatMap(({ itemId }) => itemId ?? []),
-      new Date(),
-    );
+    await setMissing(context, gone.itemIds(), new Date());
     return counts;
   }
 
@@ -99,7 +97,7 @@ export class ServedFiles {
   async #register(
     context: HostContext,
     collection: CollectionDocument,
-    { fresh, gone, counts }: { fresh: readonly OwnFile[]; gone: Set<Known>; counts: ScanCounts },
+    { fresh, gone, counts }: { fresh: readonly OwnFile[]; gone: GoneFiles; counts: ScanCounts },
     signal: AbortSignal,
   ): Promise<void> {
     const { creatorId } = this.options;
@@ -112,13 +110,13 @@ export class ServedFiles {
       folders.set(key, found);
       return found;
     };
-    const bySize = groupBySize(gone);
     let done = 0;
     const report = (files: number) => this.options.progress((done += files), fresh.length);
     const byFolder = new Map<string, OwnFile[]>();
-    for (const own of fresh) {
+    for (const [index, own] of fresh.entries()) {
+      if (index % filesPerTurn === 0) await nextTurn();
       signal.throwIfAborted();
-      const moved = await this.#attempt([own], async () => formerOf(own, bySize.get(own.stats.size) ?? [], gone), signal);
+      const moved = await this.#attempt([own], async () => gone.take(factsOf(own)), signal);
       if (moved === undefined) report(1);
       else if (moved === null) {
         const key = own.folders.join('/');
@@ -126,18 +124,16 @@ export class ServedFiles {
         if (others === undefined) byFolder.set(key, [own]);
         else others.push(own);
       } else {
-        const copies = [...gone].filter(({ storage }) => storage.path === moved.storage.path);
-        for (const copy of copies) gone.delete(copy);
+        const copies = gone.takeAt(moved.storage.path);
         await follow(context, { moved, copies }, own, await folderOf(own.folders));
         counts.moved += 1;
         report(1);
       }
     }
-    const groups = [...byFolder.values()].flatMap((files) => [...batches(files, filesTogether)]);
+    const groups = [...byFolder.values()].flatMap((files) => [...batches(files, filesTogether)]).values();
     const work = async () => {
-      for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
+      for (const files of groups) {
         signal.throwIfAborted();
-        const files = group;
         const added = await this.#attempt(files, () => this.#add(context, files, folderOf), signal);
         counts.added += added ?? 0;
         report(files.length);
@@ -187,11 +183,11 @@ export class ServedFiles {
 }
 
 /** All files on this machine that have items, by their paths. */
-async function knownFiles({ models }: HostContext): Promise<Map<string, Known[]>> {
+async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFile[]>> {
   const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
-  const known = new Map<string, Known[]>();
+  const known = new Map<string, KnownFile[]>();
   const files = models.file.find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields);
-  for await (const file of eachInSlices<Known>(files)) {
+  for await (const file of eachInSlices<KnownFile>(files)) {
     const { path } = file.storage;
     const others = known.get(path);
     if (others === undefined) known.set(path, [file]);
@@ -200,18 +196,20 @@ async function knownFiles({ models }: HostContext): Promise<Map<string, Known[]>
   return known;
 }
 
-function isAsBefore({ size, storage }: Known, { stats }: OwnFile): boolean {
+function isAsBefore({ size, storage }: KnownFile, { stats }: OwnFile): boolean {
   return size === stats.size && storage.modified?.getTime() === stats.mtime.getTime() && storage.inode === inodeOf(stats);
 }
 
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
 async function goneFiles(
-  known: ReadonlyMap<string, readonly Known[]>,
+  known: ReadonlyMap<string, readonly KnownFile[]>,
   seen: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<Set<Known>> {
-  const gone = new Set<Known>();
+): Promise<GoneFiles> {
+  const gone = new GoneFiles();
+  let count = 0;
   for (const [path, files] of known) {
+    if (count++ % filesPerTurn === 0) await nextTurn();
     if (seen.has(path)) continue;
     signal.throwIfAborted();
     const isGone = await stat(path).then(
@@ -223,29 +221,14 @@ async function goneFiles(
   return gone;
 }
 
-function groupBySize(files: Iterable<Known>): Map<number, Known[]> {
-  const groups = new Map<number, Known[]>();
-  for (const file of files) groups.set(file.size ?? 0, [...(groups.get(file.size ?? 0) ?? []), file]);
-  return groups;
-}
-
-/** The missing file that was moved to the path of a new one; it is removed from the missing ones. */
-async function formerOf(own: OwnFile, ofSize: readonly Known[], gone: Set<Known>): Promise<Known | null> {
-  const inode = inodeOf(own.stats);
-  const candidates = ofSize.filter((file) => gone.has(file) && file.storage.modified?.getTime() === own.stats.mtime.getTime());
-  let found = candidates.find(({ storage }) => storage.inode === inode);
-  if (found === undefined && candidates.length > 0) {
-    const digest = await digestOf(own.path);
-    found = candidates.find((file) => gone.has(file) && file.storage.digest === digest);
-  }
-  if (found === undefined || !gone.delete(found)) return null;
-  return found;
+function factsOf({ path, stats }: OwnFile) {
+  return { inode: inodeOf(stats), size: stats.size, modified: stats.mtime, digest: () => digestOf(path) };
 }
 
 /** Gives the item of a moved file its new path, folder and name. If somebody has renamed the item, it keeps its name. */
 async function follow(
   context: HostContext,
-  { moved, copies }: { moved: Known; copies: readonly Known[] },
+  { moved, copies }: { moved: KnownFile; copies: readonly KnownFile[] },
   own: OwnFile,
   folder: FolderDocument,
 ): Promise<void> {
@@ -270,17 +253,21 @@ async function follow(
   if (file === null || item === null) return;
   const isNamedAsFile = formerName.endsWith(`/${item.name}`);
   await updateItem(context, item, { folder, ...(isNamedAsFile && { name: own.name }) });
-  await setMissing(context, [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])], null);
+  const itemIds = [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])];
+  await models.item.updateMany({ _id: { $in: itemIds } }, { $unset: { fileMissing: 1 } });
   await events.emit('file.saved', { file: { ...file }, created: false });
 }
 
-const idsPerUpdate = 5000;
-
 /** Marks items whose file is missing, or removes the mark. */
 export async function setMissing({ models }: HostContext, ids: readonly Types.ObjectId[], since: Date | null): Promise<void> {
-  for (let start = 0; start < ids.length; start += idsPerUpdate) {
-    const _id = { $in: ids.slice(start, start + idsPerUpdate) };
-    if (since === null) await models.item.updateMany({ _id, fileMissing: { $ne: null } }, { $unset: { fileMissing: 1 } });
+  // Few items are marked, and all ids of a large folder would be a long query at each scan.
+  const marked = new Set<string>();
+  const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
+  for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
+  const wrong = ids.filter((id) => marked.has(id.toHexString()) === (since === null));
+  for (const some of batches(wrong)) {
+    const _id = { $in: [...some] };
+    if (since === null) await models.item.updateMany({ _id }, { $unset: { fileMissing: 1 } });
     else await models.item.updateMany({ _id, fileMissing: null }, { $set: { fileMissing: since } });
   }
 }

@@ -1,0 +1,51 @@
+import { Types } from 'mongoose';
+import { describe, expect, it } from 'vitest';
+import { GoneFiles } from '../../../src/reference-host/start/content/gone-files.js';
+
+const modified = new Date('2026-01-02T03:04:05.678Z');
+
+/** A file of the same size and time as all others. */
+function file(index: number) {
+  const storage = { kind: 'in-place' as const, path: `/a/${index}`, inode: `1:${index}`, digest: `digest ${index}`, modified };
+  return { _id: new Types.ObjectId(), itemId: new Types.ObjectId(), name: `${index}`, size: 100, storage };
+}
+
+describe('files that are gone', () => {
+  it('are found by inode without reading them, and otherwise by their digest', async () => {
+    const gone = new GoneFiles();
+    const files = Array.from({ length: 100_000 }, (_, index) => file(index));
+    for (const each of files) gone.add(each);
+    let read = 0;
+    let wrong = 0;
+    for (const [index, each] of files.entries()) {
+      const digest = () => {
+        read += 1;
+        return Promise.resolve(each.storage.digest);
+      };
+      const inode = index % 1000 === 0 ? 'of another disk' : each.storage.inode;
+      if ((await gone.take({ inode, size: 100, modified, digest })) !== each) wrong += 1;
+    }
+    expect({ wrong, read, left: gone.size }).toEqual({ wrong: 0, read: 100, left: 0 });
+  });
+
+  it('are not found by an inode or a digest when size or time differ', async () => {
+    const gone = new GoneFiles();
+    gone.add(file(1));
+    const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('digest 1') };
+    expect(await gone.take({ ...facts, size: 101 })).toBeNull();
+    expect(await gone.take({ ...facts, modified: new Date() })).toBeNull();
+    expect(await gone.take({ ...facts, inode: '1:2', digest: () => Promise.resolve('digest 2') })).toBeNull();
+    expect(await gone.take(facts)).not.toBeNull();
+    expect(await gone.take(facts)).toBeNull();
+  });
+
+  it('go with the other records of the same file', async () => {
+    const gone = new GoneFiles();
+    const [one, copy, other] = [file(1), file(1), file(2)];
+    for (const each of [one, copy, other]) gone.add(each);
+    const facts = { inode: '1:1', size: 100, modified, digest: () => Promise.resolve('') };
+    expect(await gone.take(facts)).toBe(one);
+    expect(gone.takeAt('/a/1')).toEqual([copy]);
+    expect(gone.itemIds()).toEqual([other.itemId]);
+  });
+});
