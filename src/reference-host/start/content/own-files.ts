@@ -108,7 +108,11 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
     if (!isShownName(name)) continue;
     const path = join(real, name);
     try {
-      const own = await lstat(path).catch(unlessGone);
+      const own = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+        // A file that was removed after its folder was listed is not worth a line of log.
+        if (error.code === 'ENOENT' && !hasLostBytes(path)) return null;
+        throw error;
+      });
       if (own === null) continue;
       const target = own.isSymbolicLink() ? await realpath(path) : path;
       if (target !== path && !isBelow(target, options.roots)) {
@@ -133,14 +137,12 @@ function isBelow(path: string, roots: ReadonlySet<string>): boolean {
   }
 }
 
-/** A file that was removed after its folder was listed is not worth a line of log. */
-function unlessGone(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null;
-  throw error;
+/** Whether bytes of a name that are not UTF-8 have become this character; no file has that name. */
+function hasLostBytes(path: string): boolean {
+  return path.includes('\ufffd');
 }
 
 function leaveOut(path: string, error: unknown, { leftOut }: OwnFilesOptions): void {
-  // Bytes of a name that are not UTF-8 have become this character, and no file has that name.
   const reason = error instanceof Error ? error.message : String(error);
-  leftOut?.(path, path.includes('\ufffd') ? 'its name is not UTF-8' : reason);
+  leftOut?.(path, hasLostBytes(path) ? 'its name is not UTF-8' : reason);
 }
