@@ -21,11 +21,18 @@ export function writeOffset({ x, y, scale, turn }: Offset) {
   return [digits(x, 1), digits(y, 1), digits(scale, 5), digits(turn, 2)].join(',');
 }
 
-/** The initial offset: none if the second image extends to the view of the first, otherwise the one that puts its center there. */
+/**
+ * The initial offset. If the whole first image is visible, the centers of both are at the same place. Otherwise it is none if the second image extends
+ * to the view of the first, or the one that puts its center there.
+ */
 export function meetingOffset(one: Side, { unit }: Side, { sizeX, sizeY }: ImageMetadata): Offset {
   const { x, y } = seenBy(one);
-  const isThere = x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;
-  return isThere ? noOffset : { ...noOffset, x: (sizeX * unit) / 2 - x, y: (sizeY * unit) / 2 - y };
+  const isWhole = one.stage.position() === null;
+  const isThere = !isWhole && x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;
+  const offset = { ...noOffset, x: (sizeX * unit) / 2 - x, y: (sizeY * unit) / 2 - y };
+  // The position of a whole image is only nearly exact.
+  const isNone = Math.abs(offset.x) < unit / 2 && Math.abs(offset.y) < unit / 2;
+  return isThere || isNone ? noOffset : offset;
 }
 
 /** The offset between the current views. */

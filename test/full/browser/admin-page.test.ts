@@ -155,7 +155,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
   it('makes large images in a folder of any name, and shows the counts', async () => {
     const item = await addSlide('first.tiff');
     expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
-    await tab('Large images').click();
+    await tab('Maintenance').click();
     await button('Create large images').click();
     await said('Create large images in a folder', 'Choose a folder first.');
     await button('Slides').click();
@@ -175,7 +175,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
   });
 
   it('makes thumbnails in a job, and shows its progress', async () => {
-    await tab('Thumbnails').click();
+    await tab('Maintenance').click();
     const pictures = page.getByRole('group', { name: 'Pictures' }).getByRole('checkbox');
     await pictures.first().waitFor();
     for (const box of await pictures.all()) await box.uncheck();
@@ -243,7 +243,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     await said('Caches', 'Caches cleared.');
     expect([await cell('Before', 'Open images'), await cell('After', 'Open images')]).toEqual(['1', '0']);
 
-    await tab('Thumbnails').click();
+    await tab('Maintenance').click();
     const thumbnails = page.getByTestId('count-thumbnails');
     await thumbnails.waitFor();
     const before = Number(((await admin.ok('GET', '/large_image/thumbnails')) as unknown as number).toString());

@@ -289,6 +289,12 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     // How another one lay is not how this one lies.
     await until('the other stands in the address', () => part('with') === other);
     expect(part('offset')).toBe(null);
+    await open('');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
+    await until('both are centered on each other', () => part('with') === far && part('offset') !== null);
+    const [left = 0, top = 0] = part('offset')!.split(',').map(Number);
+    expect([Math.round(left), Math.round(top)]).toEqual([150 - size / 4, 100 - size / 4]);
     await admin.ok('DELETE', `/item/${far}`);
   });
 
