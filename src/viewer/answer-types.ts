@@ -51,6 +51,80 @@ export interface components {
             /** @constant */
             _modelType?: "annotation";
         };
+        AnnotationTable: {
+            _version: number;
+            rows: number;
+            isCut: boolean;
+            columns: {
+                name: string;
+                /** @enum {string} */
+                type: "id" | "number" | "boolean" | "text";
+                count: number;
+                nulls: number;
+                min?: number;
+                max?: number;
+                mean?: number;
+                quantiles?: {
+                    [key: string]: number;
+                };
+                distinct?: number;
+                categories?: {
+                    value: string | number | boolean | null;
+                    count: number;
+                }[];
+            }[];
+        };
+        AnnotationTableHistogram: {
+            _version: number;
+            x: {
+                column: string;
+                low: number;
+                high: number;
+                bins: number;
+            };
+            y: {
+                column: string;
+                low: number;
+                high: number;
+                bins: number;
+            } | null;
+            by: string | null;
+            categories: {
+                value: string | number | boolean | null;
+                counts: number[];
+                nulls: number;
+                outside: number;
+            }[];
+        };
+        AnnotationTableIds: {
+            _version: number;
+            count: number;
+            ids: string[];
+        };
+        AnnotationTableRows: {
+            _version: number;
+            total: number;
+            offset: number;
+            columns: string[];
+            rows: (string | number | boolean | null)[][];
+        };
+        AnnotationTableSummary: {
+            _version: number;
+            by: string | null;
+            categories: {
+                value: string | number | boolean | null;
+                count: number;
+                columns: {
+                    [key: string]: {
+                        count: number;
+                        mean: number | null;
+                        deviation: number | null;
+                        min: number | null;
+                        max: number | null;
+                    };
+                };
+            }[];
+        };
         ArrowElement: {
             /** @constant */
             type: "arrow";
@@ -755,6 +829,11 @@ export interface components {
             "GET annotation/{id}/elements/{elementId}": components["schemas"]["Element"];
             "GET annotation/{id}/history": components["schemas"]["Annotation"][];
             "PUT annotation/{id}/history/revert": components["schemas"]["Annotation"];
+            "GET annotation/{id}/table": components["schemas"]["AnnotationTable"];
+            "GET annotation/{id}/table/histogram": components["schemas"]["AnnotationTableHistogram"];
+            "POST annotation/{id}/table/ids": components["schemas"]["AnnotationTableIds"];
+            "GET annotation/{id}/table/rows": components["schemas"]["AnnotationTableRows"];
+            "GET annotation/{id}/table/summary": components["schemas"]["AnnotationTableSummary"];
             "GET annotation/{id}/tiles": {
                 sizeX: number;
                 sizeY: number;

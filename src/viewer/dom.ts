@@ -105,6 +105,7 @@ const outlines = {
   measure: 'M4 16L16 4l4 4L8 20zM8 12l2 2M11 9l2 2M14 6l2 2',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
   settings: 'M4 7h8m4 0h4M12 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 17h2m4 0h10M6 17a2 2 0 1 0 4 0a2 2 0 1 0-4 0z',
+  table: 'M4 5h16v14H4zM4 10h16M4 15h16M10 5v14',
   tag: 'M4 4h8l8 8-8 8-8-8zM8.5 8.5h.01',
   split: 'M4 6h5v12H4zM15 6h5v12h-5zM12 3v3M12 9v2M12 14v2M12 19v2',
   trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',

@@ -2,16 +2,19 @@ import { messageOf, tell } from '../dom.js';
 import { editAnnotation } from './editor.js';
 import { followKeys } from './keys.js';
 import { aim } from './drawing/aim.js';
-import { isLocked } from './drawing/shapes.js';
+import { isArea, isLocked } from './drawing/shapes.js';
 import type { Tool } from './drawing/tool-names.js';
 import { drawingLayer } from './drawing/layer.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
 import { AnnotationPanel } from './panel/panel.js';
+import { objectsPanel } from './objects/objects-panel.js';
+import { polygonOf } from './drawing/polygons.js';
 import { shapeCard } from './shape-card.js';
 import { Sheets } from './sheets.js';
 import { SmallAnnotations } from './small-annotations.js';
 import { toolbar } from './toolbar.js';
 import { Tools } from './drawing/tools.js';
+import type { Painter } from './drawing/paint.js';
 import type { Sheet } from './sheet.js';
 import type { Element, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
@@ -45,6 +48,8 @@ export function showAnnotations(options: {
   const { item, metadata, stage, drawing, container, hide, onHide, onRefused, signal } = options;
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
   let hovered: Element | null = null;
+  /** the table of the shapes of an annotation */
+  let objects: { id: string; panel: ReturnType<typeof objectsPanel>; end: AbortController } | null = null;
 
   const bar = toolbar({
     radius: 20,
@@ -61,7 +66,10 @@ export function showAnnotations(options: {
     stage,
     shapes: () => (work?.sheet.visible ? work.sheet.elements() : []),
     selected: () => work?.editor.selected() ?? null,
-    select: (element, isAdding) => work?.editor.select(element, isAdding),
+    select(element, isAdding) {
+      work?.editor.select(element, isAdding);
+      if (element && objects?.id === work?.sheet.record._id) void objects?.panel.reveal(element);
+    },
     pick: (outline, isAdding) => work?.editor.pick(outline, isAdding),
     find: (id) => work?.editor.find(id) ?? null,
     commit: (...edits) => work?.editor.commit(...edits),
@@ -71,7 +79,11 @@ export function showAnnotations(options: {
       return work.editor.make(members);
     },
     editing: () => work !== null,
-    inspect: (at) => card.pin(shapeAt(at)),
+    inspect(at) {
+      const shape = shapeAt(at);
+      card.pin(shape);
+      if (shape && objects && sheets.get(objects.id)?.find(shape.id) === shape) void objects.panel.reveal(shape);
+    },
     redraw: () => redrawLive(),
     onError: (error) => panel.say(messageOf(error)),
     onTool: () => bar.show(tools.tool),
@@ -106,6 +118,7 @@ export function showAnnotations(options: {
       const shown = tools.tip && shape?.points && shape !== only ? withTip(shape, tools.tip) : shape;
       // An outline that is drawn around shapes has no facts of interest.
       card.show((mark && tools.tool !== 'measure' ? null : shown) ?? hovered);
+      const isMarked = markObjects(painter);
       const isLive = ({ id }: Element) => live.some((other) => other.id === id);
       painter.selections(
         chosen.filter((one) => one !== shape && !isLive(one)),
@@ -116,7 +129,7 @@ export function showAnnotations(options: {
         painter.selection(shown, { accent, handles: hasHandles && !isLocked(shown) });
       }
       if (isVisible && isBrush && tools.brushAt) painter.brush(tools.brushAt, tools.brushRadius, accent);
-      return isBrush || shown !== null || chosen.length > 0;
+      return isMarked || isBrush || shown !== null || chosen.length > 0;
     },
   });
   const panel: AnnotationPanel = new AnnotationPanel({
@@ -125,12 +138,16 @@ export function showAnnotations(options: {
     signal,
     onList(records) {
       sheets.apply(records);
+      const open = records.find(({ _id }) => _id === objects?.id);
+      if (open) objects?.panel.update(open);
+      else closeObjects();
       void work?.editor.learnGroups();
       return (id) => sheets.get(id)?.visible ?? false;
     },
     onShow: (id, changes) => sheets.show(id, changes),
     finishDrawing: () => tools.finish(),
     onEdit: edit,
+    onTable: openObjects,
     onRenamed: async () => work?.editor.reload(),
     onConflict: async (reason) => (await work?.editor.takeOver()) ?? reason,
     onRefused,
@@ -141,7 +158,7 @@ export function showAnnotations(options: {
   followKeys(container.getRootNode(), { tools, editor, use, canvas: stage.canvas, unpin: () => card.pin(null), signal });
   stage.onMove(throttled(() => sheets.refresh(), signal));
   stage.onRest(() => signal.aborted || sheets.refresh());
-  signal.addEventListener('abort', () => (tools.finish(), work?.end.abort(), sheets.close()), { once: true });
+  signal.addEventListener('abort', () => (tools.finish(), work?.end.abort(), closeObjects(), sheets.close()), { once: true });
   return {
     panel: panel.element,
     hidden: () => sheets.hidden,
@@ -153,6 +170,56 @@ export function showAnnotations(options: {
       panel.refresh();
     },
   };
+
+  /** Shows the table of the shapes of an annotation, or closes it. */
+  function openObjects(id: string, mayCreate: boolean) {
+    const isOpen = objects?.id === id;
+    closeObjects();
+    const sheet = sheets.get(id);
+    if (isOpen || !sheet) return;
+    const end = new AbortController();
+    const made = objectsPanel({
+      record: sheet.record,
+      itemId: item._id,
+      mayCreate,
+      view: stage.view,
+      outline,
+      goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
+      onMarks: redrawLive,
+      onMade: () => panel.reload(),
+      onClose: closeObjects,
+      signal: end.signal,
+    });
+    objects = { id, panel: made, end };
+    container.append(made.element);
+    made.close.focus();
+  }
+
+  function closeObjects() {
+    objects?.end.abort();
+    objects?.panel.element.remove();
+    objects = null;
+    redrawLive();
+  }
+
+  /** The area that was measured last, or the selected one. */
+  function outline(): Point[] | null {
+    const selected = tools.measured?.closed ? tools.measured : (work?.editor.selected() ?? null);
+    const polygon = selected && isArea(selected) ? polygonOf(selected) : null;
+    return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
+  }
+
+  /** Marks the shapes that are selected in the table. @returns whether there are any */
+  function markObjects(painter: Painter) {
+    const sheet = objects && sheets.get(objects.id);
+    if (!objects || !sheet?.visible || objects.panel.marked.size === 0) return false;
+    for (const [id, at] of objects.panel.marked) {
+      const shape = sheet.hasShapes ? sheet.find(id) : null;
+      if (shape) painter.selections([shape], accent);
+      else if (at) painter.spot(at, accent);
+    }
+    return true;
+  }
 
   function use(tool: Tool) {
     tools.use(tool);

@@ -11,6 +11,7 @@ const defaultLineWidth = 2;
 const roundAbove = 2;
 /** In CSS pixels of the screen. */
 const pointRadius = 5;
+const spotRadius = 7;
 const handleSize = 9;
 /** Length of an arrow's head. */
 const arrowHead = 14;
@@ -209,6 +210,17 @@ export class Painter {
   /** Marks shapes as selected together. */
   selections(elements: readonly Element[], accent: string) {
     for (const element of elements) if (this.reaches(element)) this.selection(element, { accent, handles: false });
+  }
+
+  /** Marks the position of a shape that is not drawn here. @param at in pixels of the image */
+  spot({ x, y }: Point, accent: string) {
+    const { left, top, right, bottom } = this.view;
+    if (x < left || x > right || y < top || y > bottom) return;
+    const scale = this.#scale;
+    this.#inImage();
+    this.context.beginPath();
+    this.context.arc(x, y, spotRadius / scale, 0, 2 * Math.PI);
+    this.#mark(accent);
   }
 
   /** The circle of the brush. @param at in CSS pixels of the stage */

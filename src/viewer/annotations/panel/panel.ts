@@ -6,6 +6,7 @@ import { token } from '../../api.js';
 import { currentUser } from '../../session.js';
 import { browseTexts, commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
+import { objectTexts } from '../../object-texts.js';
 import { editsOf, forgetEdits, onEdits } from '../edits.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 import {
@@ -46,6 +47,8 @@ export interface PanelOptions {
   finishDrawing: () => void;
   /** starts or ends editing; returns the controls for it */
   onEdit: (id: string | null) => HTMLElement | null;
+  /** shows the table of the shapes of an annotation */
+  onTable: (id: string, mayCreate: boolean) => void;
   /** loads the edited annotation again */
   onRenamed: () => Promise<unknown>;
   /** reloads it after a conflict; returns the message to show */
@@ -81,6 +84,7 @@ export class AnnotationPanel {
   #most = maxListed;
   #isVisible: (id: string) => boolean = () => false;
   #records: AnnotationRecord[] = [];
+  #mayCreate = false;
   /** the edited annotation, and the controls for it */
   #edited: { id: string; controls: HTMLElement | null } | null = null;
   /** the edited annotation, if someone else has deleted it */
@@ -96,6 +100,11 @@ export class AnnotationPanel {
     fill(this.#message, ...words);
     if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
   };
+
+  /** Loads the list again. */
+  reload() {
+    return this.#reload();
+  }
 
   /** Shows another version of an annotation. */
   update(record: AnnotationRecord) {
@@ -158,6 +167,7 @@ export class AnnotationPanel {
       const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
       if (signal.aborted) return;
       this.#records = records;
+      this.#mayCreate = mayCreate;
       fill(this.element, this.#finding, this.#list, this.#message, mayCreate && this.#createControls());
       this.refresh();
     } catch (error) {
@@ -226,7 +236,11 @@ export class AnnotationPanel {
     const editName = (edited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name);
     const edit = () => this.#edit(edited ? null : id);
     const pencil = button('', edit, { picture: 'pencil', name: editName, isPressed: edited !== null });
-    for (const [what, control] of Object.entries({ box, download, pencil })) control.dataset.key = `${what} ${id}`;
+    const table = button('', () => this.options.onTable(id, this.#mayCreate), {
+      picture: 'table',
+      name: objectTexts.openTable(name),
+    });
+    for (const [what, control] of Object.entries({ box, table, download, pencil })) control.dataset.key = `${what} ${id}`;
     const counted = h('span.count.quiet-text.small');
     const unsaved = h('p.unsaved.amber.small');
     this.#counters.set(id, { record, count: counted, unsaved });
@@ -243,6 +257,7 @@ export class AnnotationPanel {
         legendOfIt?.fold,
         h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
         counted,
+        count > 0 && table,
         download,
         mayEdit && pencil,
       ),

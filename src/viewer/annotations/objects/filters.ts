@@ -1,0 +1,117 @@
+import { button, fill, h } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
+import type { Range } from './plot.js';
+import { allOf, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
+
+/** A range of a column of numbers, or some of its categories. */
+interface Condition {
+  column: ObjectColumn;
+  low: number | null;
+  high: number | null;
+  categories: Cell[];
+}
+
+/** Filters of the table: a range of numbers or categories for each chosen column. */
+export function filterControls(onChange: () => void) {
+  let columns: ObjectColumn[] = [];
+  const conditions: Condition[] = [];
+  const list = h('ul.plain-list.object-conditions');
+  const add = h('select', { 'aria-label': objectTexts.addFilter, onchange: () => addNew() });
+  return {
+    element: h('div.object-filters.row.wrap', list, add),
+    get filter(): ObjectFilter | null {
+      return allOf(...conditions.map(filterOf));
+    },
+    setColumns(next: ObjectColumn[]) {
+      columns = next.filter(({ type }) => type !== 'id');
+      fill(
+        add,
+        h('option', { value: '' }, objectTexts.addFilter),
+        ...columns.map(({ name }) => h('option', { value: name }, name)),
+      );
+    },
+    /** Adds or replaces ranges of columns. */
+    setRanges(ranges: readonly Range[]) {
+      for (const { column: name, low, high } of ranges) {
+        const column = columns.find((one) => one.name === name);
+        const known = conditions.find((one) => one.column.name === name);
+        if (known) Object.assign(known, { low, high });
+        else if (column) conditions.push({ column, low, high, categories: [] });
+      }
+      show();
+      onChange();
+    },
+  };
+
+  function addNew() {
+    const column = columns.find(({ name }) => name === add.value);
+    add.value = '';
+    if (!column || conditions.some((one) => one.column.name === column.name)) return;
+    conditions.push({ column, low: null, high: null, categories: [] });
+    show();
+    list.querySelector<HTMLElement>('li:last-child :is(input, select)')?.focus();
+  }
+
+  function show() {
+    fill(list, ...conditions.map(row));
+  }
+
+  function row(condition: Condition) {
+    const { column } = condition;
+    const drop = () => {
+      conditions.splice(conditions.indexOf(condition), 1);
+      show();
+      add.focus();
+      onChange();
+    };
+    const remove = button('', drop, { picture: 'close', name: objectTexts.remove(column.name) });
+    return h('li.row', h('span.clip', { title: column.name }, column.name), ...controls(condition), remove);
+  }
+
+  function controls(condition: Condition): HTMLElement[] {
+    const { column } = condition;
+    if (column.type === 'number') {
+      const bound = (key: 'low' | 'high', name: string) => {
+        const least = key === 'low' ? column.min : column.max;
+        const placeholder = least === undefined ? '' : String(Number(least.toPrecision(4)));
+        const value = condition[key] ?? '';
+        const input = h('input', {
+          type: 'number',
+          step: 'any',
+          value,
+          placeholder,
+          'aria-label': name,
+          onchange: () => change(),
+        });
+        const change = () => {
+          condition[key] = input.value === '' ? null : input.valueAsNumber;
+          onChange();
+        };
+        return input;
+      };
+      return [bound('low', objectTexts.low(column.name)), bound('high', objectTexts.high(column.name))];
+    }
+    const values = (column.categories ?? []).map(({ value }) => value);
+    const chosen = h('select', { multiple: true, size: 3, 'aria-label': column.name, onchange: () => choose() });
+    const choose = () => {
+      condition.categories = [...chosen.selectedOptions].map(({ value }) => values[Number(value)] ?? null);
+      onChange();
+    };
+    fill(
+      chosen,
+      ...values.map((value, index) => {
+        const words = value === null ? annotationTexts.groupName(null) : String(value);
+        return h('option', { value: index, selected: condition.categories.includes(value) }, words);
+      }),
+    );
+    return [chosen];
+  }
+}
+
+function filterOf({ column, low, high, categories }: Condition): ObjectFilter | null {
+  const { name } = column;
+  if (column.type !== 'number') return categories.length > 0 ? { column: name, in: categories } : null;
+  if (low === null && high === null) return null;
+  return { column: name, ...(low !== null && { gte: low }), ...(high !== null && { lte: high }) };
+}

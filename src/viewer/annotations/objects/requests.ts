@@ -1,0 +1,111 @@
+import type { Answer, Documents } from '../../answers.js';
+import { apiUrl, authorization, request, save, toApiError, toSearch, type Query } from '../../api.js';
+import type { AnnotationRecord } from '../model.js';
+
+export type Cell = string | number | boolean | null;
+
+export type ObjectColumn = Documents['AnnotationTable']['columns'][number];
+
+/** A condition, as the table routes take it. */
+export type ObjectFilter =
+  | { column: string; gte?: number; lte?: number; in?: Cell[] }
+  | { region: number[] | number[][] }
+  | { and: ObjectFilter[] };
+
+/** A page of the table. */
+export interface PageQuery {
+  filter: ObjectFilter | null;
+  columns: readonly string[];
+  sort?: string;
+  sortdir?: 1 | -1;
+  offset?: number;
+  limit: number;
+}
+
+/** A filter that is longer than this, in characters, is sent as a form: addresses have a maximum length. */
+const maxInAddress = 4000;
+
+const asGet = { 'X-HTTP-Method-Override': 'GET' };
+
+/** All conditions together; `null` if there are none. */
+export function allOf(...conditions: (ObjectFilter | null)[]): ObjectFilter | null {
+  const and = conditions.filter((condition) => condition !== null);
+  return and.length > 1 ? { and } : (and[0] ?? null);
+}
+
+/** A query whose filter and columns are written as JSON. */
+function queryOf(
+  record: AnnotationRecord,
+  { filter, columns, ...query }: { filter: ObjectFilter | null; columns?: readonly string[]; [name: string]: unknown },
+): Query {
+  const lists = { ...(filter && { filter: JSON.stringify(filter) }), ...(columns && { columns: JSON.stringify(columns) }) };
+  return { ...(query as Query), ...lists, _: record._version };
+}
+
+async function ask(record: AnnotationRecord, what: string, query: Query, signal: AbortSignal): Promise<unknown> {
+  const path = `annotation/${record._id}/table${what}`;
+  const isLong = toSearch(query).toString().length > maxInAddress;
+  return isLong ? request('POST', path, { form: query, headers: asGet, signal }) : request('GET', path, { query, signal });
+}
+
+/** The columns of the shapes of an annotation. */
+export async function columnsOf(record: AnnotationRecord, signal: AbortSignal): Promise<ObjectColumn[]> {
+  return (await request('GET', `annotation/${record._id}/table`, { query: { _: record._version }, signal })).columns;
+}
+
+export async function rowsOf(record: AnnotationRecord, query: PageQuery, signal: AbortSignal) {
+  return (await ask(record, '/rows', queryOf(record, { ...query }), signal)) as Answer<'GET annotation/{id}/table/rows'>;
+}
+
+/** Counts, means and deviations of columns by group. */
+export async function summaryOf(
+  record: AnnotationRecord,
+  { filter, columns }: { filter: ObjectFilter | null; columns: readonly string[] },
+  signal: AbortSignal,
+) {
+  const query = queryOf(record, { filter, columns, by: 'group' });
+  return (await ask(record, '/summary', query, signal)) as Answer<'GET annotation/{id}/table/summary'>;
+}
+
+/** Counts in bins of one or two columns. */
+export async function histogramOf(
+  record: AnnotationRecord,
+  query: { filter: ObjectFilter | null; x: string; y?: string; bins: number },
+  signal: AbortSignal,
+) {
+  return (await ask(record, '/histogram', queryOf(record, query), signal)) as Answer<'GET annotation/{id}/table/histogram'>;
+}
+
+/** The ids of shapes, at most `limit`, and the number of all. */
+export function idsOf(record: AnnotationRecord, filter: ObjectFilter, limit: number, signal: AbortSignal) {
+  return request('POST', `annotation/${record._id}/table/ids`, { json: { filter, limit }, signal });
+}
+
+/** Saves shapes as a file. */
+export async function saveTable(
+  record: AnnotationRecord,
+  filter: ObjectFilter | null,
+  extension: 'csv' | 'parquet',
+  name: string,
+) {
+  await save(await fileOf(record, filter, extension), `${name}.${extension}`);
+}
+
+/** Makes a new annotation of some shapes. */
+export async function copyToAnnotation(
+  record: AnnotationRecord,
+  filter: ObjectFilter | null,
+  { itemId, name }: { itemId: string; name: string },
+) {
+  const text = await fileOf(record, filter, 'parquet');
+  const headers = { 'Content-Type': 'application/vnd.apache.parquet' };
+  return request('POST', `annotation/item/${itemId}`, { query: { name }, text, headers });
+}
+
+async function fileOf(record: AnnotationRecord, filter: ObjectFilter | null, extension: 'csv' | 'parquet'): Promise<Blob> {
+  const form = toSearch(queryOf(record, { filter }));
+  const init = { method: 'POST', body: form, headers: { ...authorization(), ...asGet }, credentials: 'same-origin' } as const;
+  const response = await fetch(apiUrl(`annotation/${record._id}/table.${extension}`), init);
+  if (!response.ok) throw toApiError(response.status, await response.text());
+  return response.blob();
+}

@@ -1,0 +1,235 @@
+import { fill, h } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import type { Cell } from './requests.js';
+
+/** Height of a row in CSS pixels; the style sheet has the same. */
+const rowHeight = 30;
+/** Browsers limit the height of an element. In longer tables, a pixel of the scroll bar stands for more than one row. */
+const maxHeight = 8_000_000;
+/** Rows of one request. */
+const pageRows = 100;
+
+export interface ObjectRow {
+  /** number in the order of the table, from 0 */
+  index: number;
+  id: string;
+  x: number;
+  y: number;
+  cells: Cell[];
+}
+
+export interface Sorting {
+  column: string;
+  descending: boolean;
+}
+
+/** A table of any number of rows, of which only the visible ones are loaded and on the page. */
+export class ObjectRows {
+  readonly element: HTMLElement;
+  readonly #head = h('tr');
+  readonly #body = h('tbody');
+  readonly #table = h('table.object-table.small', h('thead', this.#head), this.#body);
+  /** Loaded rows by page; `null` while a page is being loaded. */
+  #pages: Map<number, ObjectRow[] | null> = new Map();
+  #shown: Map<number, HTMLTableRowElement> = new Map();
+  #columns: readonly string[] = [];
+  #total = 0;
+  #end = new AbortController();
+
+  constructor(
+    private readonly options: {
+      label: string;
+      load: (offset: number, limit: number, signal: AbortSignal) => Promise<{ total: number; rows: ObjectRow[] }>;
+      isSelected: (id: string) => boolean;
+      onSelect: (row: ObjectRow, isSelected: boolean) => void;
+      onShow: (row: ObjectRow) => void;
+      sorting: () => Sorting;
+      onSort: (column: string) => void;
+      onTotal: (total: number) => void;
+      onError: (error: unknown) => void;
+      signal: AbortSignal;
+    },
+  ) {
+    const { label, signal } = options;
+    this.#table.setAttribute('aria-label', label);
+    const attributes = {
+      tabindex: 0,
+      role: 'group',
+      'aria-label': label,
+      onscroll: () => this.#render(),
+      onkeydown: (event: KeyboardEvent) => this.#move(event),
+    };
+    this.element = h('div.object-scroll', attributes, this.#table);
+    const observer = new ResizeObserver(() => this.#render());
+    observer.observe(this.element);
+    signal.addEventListener('abort', () => (observer.disconnect(), this.#end.abort()), { once: true });
+  }
+
+  /** Shows other columns. */
+  setColumns(columns: readonly string[]) {
+    this.#columns = columns;
+    this.reload();
+  }
+
+  /** Loads all rows again. */
+  reload() {
+    this.#end.abort();
+    this.#end = new AbortController();
+    this.#pages = new Map();
+    this.#showHead();
+    void this.#load(0);
+  }
+
+  /** Scrolls to a row. */
+  scrollTo(index: number) {
+    const before = Math.max(0, index - 2);
+    this.element.scrollTop = this.#isScaled ? (before / this.#total) * this.#scrollable : before * rowHeight;
+    this.#render();
+  }
+
+  /** Shows which rows are selected. */
+  refresh() {
+    for (const row of this.#shown.values()) row.remove();
+    this.#shown = new Map();
+    this.#render();
+  }
+
+  get #height() {
+    return Math.min(maxHeight, this.#total * rowHeight);
+  }
+
+  get #isScaled() {
+    return this.#total * rowHeight > maxHeight;
+  }
+
+  get #scrollable() {
+    return Math.max(1, this.#height - this.element.clientHeight + rowHeight);
+  }
+
+  #showHead() {
+    const { column, descending } = this.options.sorting();
+    const heads = this.#columns.map((name) => {
+      const isSorted = name === column;
+      const mark = isSorted ? (descending ? ' ↓' : ' ↑') : '';
+      const sort = h(
+        'button.link-button',
+        { onclick: () => this.options.onSort(name) },
+        name,
+        h('span', { 'aria-hidden': 'true' }, mark),
+      );
+      return h('th', { scope: 'col', 'aria-sort': isSorted ? (descending ? 'descending' : 'ascending') : null }, sort);
+    });
+    const select = h('span.visually-hidden', objectTexts.select);
+    fill(this.#head, h('th', { scope: 'col' }, select), h('th', { scope: 'col' }, '#'), ...heads);
+  }
+
+  async #load(page: number) {
+    const { signal } = this.#end;
+    if (this.#pages.has(page)) return;
+    this.#pages.set(page, null);
+    try {
+      const { total, rows } = await this.options.load(page * pageRows, pageRows, signal);
+      if (signal.aborted) return;
+      this.#pages.set(page, rows);
+      if (total !== this.#total || page === 0) {
+        this.#total = total;
+        this.options.onTotal(total);
+      }
+      this.#table.setAttribute('aria-rowcount', String(total + 1));
+      this.refresh();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#pages.delete(page);
+      this.options.onError(error);
+    }
+  }
+
+  #rowAt(index: number) {
+    return this.#pages.get(Math.floor(index / pageRows))?.[index % pageRows] ?? null;
+  }
+
+  #render() {
+    const { scrollTop, clientHeight } = this.element;
+    const count = Math.ceil(clientHeight / rowHeight) + 2;
+    const share = scrollTop / this.#scrollable;
+    const exact = this.#isScaled ? share * Math.max(0, this.#total - count + 2) : scrollTop / rowHeight;
+    const first = Math.max(0, Math.min(this.#total - 1, Math.floor(exact)));
+    const last = Math.min(this.#total, first + count);
+    const above = this.#isScaled ? Math.min(scrollTop, this.#height - (last - first) * rowHeight) : first * rowHeight;
+    const rows: HTMLTableRowElement[] = [];
+    const shown: Map<number, HTMLTableRowElement> = new Map();
+    for (let index = first; index < last; index += 1) {
+      const row = this.#rowAt(index);
+      if (!row) {
+        void this.#load(Math.floor(index / pageRows));
+        continue;
+      }
+      const made = this.#shown.get(index) ?? this.#make(row);
+      shown.set(index, made);
+      rows.push(made);
+    }
+    for (const [index, row] of this.#shown) if (!shown.has(index)) row.remove();
+    this.#shown = shown;
+    const missing = (last - first - rows.length) * rowHeight;
+    const below = Math.max(0, this.#height - above - rows.length * rowHeight - missing);
+    const [top, bottom] = this.#spaces;
+    top.style.height = `${above}px`;
+    bottom.style.height = `${below + missing}px`;
+    if (!top.isConnected) fill(this.#body, top, bottom);
+    // Rows that stay are not moved, so that they keep the focus.
+    let at: Element = top;
+    for (const row of rows) {
+      if (at.nextElementSibling !== row) at.after(row);
+      at = row;
+    }
+  }
+
+  readonly #spaces = [0, 1].map(() => h('tr.object-space', { 'aria-hidden': 'true' })) as [
+    HTMLTableRowElement,
+    HTMLTableRowElement,
+  ];
+
+  #make(row: ObjectRow) {
+    const { isSelected, onSelect, onShow } = this.options;
+    const number = row.index + 1;
+    const checked = isSelected(row.id);
+    const change = () => {
+      onSelect(row, box.checked);
+      made.classList.toggle('selected', box.checked);
+    };
+    const box = h('input', { type: 'checkbox', checked, 'aria-label': objectTexts.selectRow(number), onchange: change });
+    const show = h('button.link-button', { 'aria-label': objectTexts.show(number), onclick: () => onShow(row) }, String(number));
+    const cells = row.cells.map((cell) =>
+      h('td', { class: typeof cell === 'number' ? 'numbers' : '', title: textOf(cell, 400) }, textOf(cell, 40)),
+    );
+    const made = h(
+      'tr',
+      { 'aria-rowindex': number + 1, class: checked ? 'selected' : '', 'data-index': row.index },
+      h('td', box),
+      h('td.numbers', show),
+      ...cells,
+    );
+    return made;
+  }
+
+  /** The arrow keys move between rows. */
+  #move(event: KeyboardEvent) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const control = event.target as HTMLElement;
+    const row = control.closest('tr');
+    if (step === undefined || row?.dataset.index === undefined) return;
+    event.preventDefault();
+    const index = Number(row.dataset.index) + step;
+    if (!this.#shown.has(index) || index % 1 !== 0) return;
+    const name = control.tagName.toLowerCase();
+    const next = this.#shown.get(index)?.querySelector<HTMLElement>(name);
+    next?.focus();
+  }
+}
+
+function textOf(cell: Cell, most: number) {
+  if (cell === null) return '';
+  if (typeof cell === 'number') return Number.isInteger(cell) ? String(cell) : String(Number(cell.toPrecision(5)));
+  const text = String(cell);
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
