@@ -8,6 +8,11 @@ const deletedAndChanged = (count: number) =>
 
 /** Texts about annotations. */
 export const annotationTexts = {
+  discarded: 'The unsaved changes were discarded.',
+  notKept: (reason: string) => `This browser cannot keep them (${reason}), so save them before you close the page.`,
+  resumed: (count: number) =>
+    `${plural(count, 'unsaved change')} from an earlier visit ${count === 1 ? 'is' : 'are'} kept in this browser.`,
+  resumedShow: 'Show',
   addGroup: 'Add group',
   allSaved: 'All changes are saved.',
   annotations: 'Annotations',

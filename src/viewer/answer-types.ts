@@ -233,6 +233,11 @@ export interface components {
             fillColor?: string;
             pattern?: string;
         };
+        Extent: {
+            folders: number;
+            items: number;
+            size: number;
+        };
         File: {
             _id: string;
             name: string;
@@ -700,6 +705,17 @@ export interface components {
             heightSubdivisions: number;
         };
         Resource: components["schemas"]["Item"] | components["schemas"]["Folder"] | components["schemas"]["Collection"] | components["schemas"]["User"];
+        RestoredDocument: {
+            _id: string;
+            /** @enum {string} */
+            _modelType: "folder" | "item";
+            name: string;
+            /** @enum {string} */
+            parentType: "folder" | "collection" | "user";
+            parentId: string;
+            isRenamed: boolean;
+            isMoved: boolean;
+        };
         ShownDocument: {
             name?: string;
             description?: string;
@@ -766,6 +782,22 @@ export interface components {
             expires: string;
             scope?: string[];
         };
+        TrashedDocument: {
+            _id: string;
+            /** @enum {string} */
+            _modelType: "folder" | "item";
+            name: string;
+            path: string;
+            /** Format: date-time */
+            trashed: string;
+            /** Format: date-time */
+            expires: string | null;
+            trashedBy: string | null;
+            isComplete: boolean;
+            folders?: number;
+            items?: number;
+            size?: number;
+        };
         Upload: {
             _id: string;
             name: string;
@@ -813,6 +845,7 @@ export interface components {
         Answers: {
             "GET annotation": components["schemas"]["Annotation"][];
             "POST annotation": components["schemas"]["Annotation"];
+            "GET annotation/deleted": components["schemas"]["Annotation"][];
             "GET annotation/folder/{id}": components["schemas"]["Annotation"][];
             "PUT annotation/folder/{id}/access": {
                 updated?: number;
@@ -1062,11 +1095,13 @@ export interface components {
                 reason: string;
             }[];
             "DELETE link/{linkId}": null;
+            "GET resource/extent": components["schemas"]["Extent"];
             "POST resource/paths": {
                 [key: string]: {
                     [key: string]: string;
                 };
             };
+            "POST resource/restore": components["schemas"]["RestoredDocument"][];
             "GET resource/search": ({
                 collection?: components["schemas"]["Collection"][];
                 folder?: components["schemas"]["Folder"][];
@@ -1076,6 +1111,7 @@ export interface components {
             } & {
                 [key: string]: (components["schemas"]["Resource"] | components["schemas"]["Group"])[];
             }) | null[];
+            "POST resource/trash": null;
             "GET system/check": {
                 /** Format: date-time */
                 bootTime: string;
@@ -1121,6 +1157,8 @@ export interface components {
                 /** Format: date-time */
                 serverStartDate: string;
             };
+            "GET trash": components["schemas"]["TrashedDocument"][];
+            "DELETE trash": null;
             "GET user": components["schemas"]["User"][];
             "POST user": components["schemas"]["User"] & {
                 authToken?: components["schemas"]["Token"];

@@ -17,6 +17,11 @@ export function useServer(server: { apiRoot: string; token?: string | null }) {
   given = server.token;
 }
 
+/** Names the server in what the browser stores: the address of its API. */
+export function serverName() {
+  return new URL(apiRoot, location.href).href;
+}
+
 /** Key under which the token of the signed-in user is stored in the browser. */
 function storageKey() {
   return `token ${apiRoot}`;

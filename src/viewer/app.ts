@@ -1,7 +1,8 @@
 import { adminView } from './admin/admin-view.js';
-import { unsavedChanges } from './annotations/edits.js';
+import { resumeEdits, unsavedChanges } from './annotations/edits.js';
 import { ApiError, isRefused, mayPass, useServer, whenTrue } from './api.js';
-import { announce, button, errorNotice, fill, h, icon, messageOf, tell, type Picture } from './dom.js';
+import { annotationTexts } from './annotation-texts.js';
+import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, replaceRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
 import { leaveScroll, restoreScroll } from './scroll.js';
@@ -22,6 +23,7 @@ import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
 import { itemView } from './views/item.js';
 import { searchView } from './views/search.js';
+import { trashView } from './views/trash.js';
 import { accountTexts, commonTexts } from './texts.js';
 
 const views: Record<string, (route: Route, context: ViewContext) => Promise<View>> = {
@@ -33,6 +35,7 @@ const views: Record<string, (route: Route, context: ViewContext) => Promise<View
   'sign-in': accountView,
   register: accountView,
   search: searchView,
+  trash: trashView,
   admin: adminView,
 };
 
@@ -225,6 +228,14 @@ onSession(() => (showAccount(), showSessionNotice()));
 
 const reportOutage = (error: unknown) => fill(main, h('div.page.page-narrow.column', errorNotice(error)));
 
+/** Takes over unsaved changes of earlier visits, and says so. */
+async function sayResumed() {
+  const resumed = await resumeEdits();
+  if (!resumed) return;
+  const link = linkButton(annotationTexts.resumedShow, () => goTo(routeHash('item', resumed.itemId)));
+  tell(annotationTexts.resumed(resumed.count), parseRoute().id === resumed.itemId ? undefined : link);
+}
+
 /** Signs in with the link in the address, and removes the link from the address and the history. */
 async function useLink() {
   const { name, id } = parseRoute();
@@ -240,11 +251,12 @@ async function useLink() {
 try {
   await resumeSession();
   await useLink();
-  onSession(() => void show({ focus: false, rebuild: true }));
+  onSession(() => void show({ focus: false, rebuild: true }).then(sayResumed));
   followOtherTabs(reportOutage);
   showAccount();
   await show({ focus: false, rebuild: true });
   restoreScroll();
+  await sayResumed();
 } catch (error) {
   reportOutage(error);
 }

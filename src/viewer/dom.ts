@@ -217,22 +217,26 @@ export function announce(message: string) {
   say(message, 'visually-hidden');
 }
 
-/** Shows and announces a message for some seconds. */
-export function tell(message: string) {
-  say(message, 'told surface raised');
+/** Shows and announces a message for some seconds, longer if it offers an action, which ends it. */
+export function tell(message: string, action?: HTMLElement) {
+  say(message, 'told surface raised row', action);
   clearTimeout(telling);
-  telling = setTimeout(() => say('', 'visually-hidden'), toldMs);
+  const end = () => say('', 'visually-hidden');
+  action?.addEventListener('click', end);
+  telling = setTimeout(end, action ? toldWithActionMs : toldMs);
 }
 
 const toldMs = 6000;
+const toldWithActionMs = 20_000;
 
 let telling: ReturnType<typeof setTimeout> | undefined;
 
-function say(message: string, look: string) {
+function say(message: string, look: string, action?: HTMLElement) {
   const announcer = (surface ?? document).querySelector('#announcer');
   if (!announcer) return;
   announcer.className = look;
   announcer.textContent = message;
+  if (action) announcer.append(' ', action);
 }
 
 /** The message of an error, for people. */

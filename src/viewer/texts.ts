@@ -33,6 +33,7 @@ export const commonTexts = {
   search: 'Search',
   share: 'Share',
   tryAgain: 'Try again',
+  undo: 'Undo',
 };
 
 const away = 'The server cannot be reached right now. Try again in a moment.';
@@ -81,7 +82,7 @@ export const accountTexts = {
   sessionEnded: 'Your session has ended',
   sessionEndedEntries: 'Your session has ended. Sign in again to continue: your entries are kept while this page stays open.',
   sessionEndedMore: (unsaved: number) =>
-    `Sign in again to continue.${unsaved > 0 ? ` ${plural(unsaved, 'unsaved change')} ${unsaved === 1 ? 'is' : 'are'} kept while this page stays open.` : ''}`,
+    `Sign in again to continue.${unsaved > 0 ? ` ${plural(unsaved, 'unsaved change')} ${unsaved === 1 ? 'is' : 'are'} kept.` : ''}`,
   signIn: 'Sign in',
   signInElsewhere: 'Sign in on another tab, then try again here',
   signInTo: (action: string) => `Sign in to ${action} this. It is not public.`,
@@ -128,9 +129,15 @@ export const browseTexts = {
   deleted: (count: number) => `Deleted ${plural(count, 'item')}.`,
   deleteNamed: (name: string) => `Delete “${name}”?`,
   deleteSeveral: (count: number) => `Delete ${formatCount(count)} items?`,
+  deleteForGood: 'Delete for good',
+  deleteForGoodNamed: (name: string) => `Delete “${name}” for good`,
   deleteText: 'Everything inside will be deleted permanently.',
   downloadAll: 'Download all as ZIP',
   editNamed: (name: string) => `Edit “${name}”`,
+  emptyTrash: 'Empty trash',
+  emptyTrashTitle: (count: number) => `Delete ${plural(count, 'entry', 'entries')} in the trash?`,
+  extent: (folders: number, items: number, size: string) =>
+    `${[folders > 0 && plural(folders, 'folder'), plural(items, 'item')].filter(Boolean).join(' and ')}, ${size}.`,
   emptyHome: 'No collections yet',
   emptyHomeVisible: 'No collections that you can see',
   emptyHomeOwn: 'You can upload to your own folders.',
@@ -229,6 +236,23 @@ export const browseTexts = {
   value: 'Value',
   valueOf: (index: number) => `Value ${index}`,
   whatFound: { collection: 'Collections', folder: 'Folders', item: 'Images and files' },
+  moveToTrash: 'Move to trash',
+  restore: 'Restore',
+  restored: (name: string) => `Restored “${name}”.`,
+  restoredAs: (name: string) => `Its name was taken, so it is now “${name}”.`,
+  restoredElsewhere: 'The former folder no longer exists, so it is in your folder “Restored”.',
+  restoredSeveral: (count: number) => `Restored ${plural(count, 'entry', 'entries')}.`,
+  restoreNamed: (name: string) => `Restore “${name}”`,
+  trash: 'Trash',
+  trashHint: 'Restoring brings back everything, with annotations and permissions.',
+  trashIsEmpty: 'The trash is empty.',
+  trashNamed: (name: string) => `Move “${name}” to the trash?`,
+  trashSeveral: (count: number) => `Move ${formatCount(count)} entries to the trash?`,
+  trashText: 'You can restore it from the trash.',
+  trashed: (name: string) => `“${name}” is in the trash.`,
+  trashedOn: (date: string, by: string | null) => `In the trash since ${date}${by === null ? '' : ` by ${by}`}.`,
+  trashedSeveral: (count: number) => `${formatCount(count)} entries are in the trash.`,
+  trashedUntil: (date: string) => `Deleted for good on ${date}.`,
 };
 
 /** Uploads. */

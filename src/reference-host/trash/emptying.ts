@@ -33,10 +33,7 @@ export async function finishRemoval(context: HostContext, named: readonly Trashe
 }
 
 /** What has been put into the trash, by a condition on these documents. Folders come first. */
-export async function* trashedDocuments(
-  { models }: HostContext,
-  condition: Record<string, unknown>,
-): AsyncGenerator<TrashedDocument> {
+async function* trashedDocuments({ models }: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
   for (const type of ['folder', 'item'] as const) {
     const model = models[type] as typeof models.folder;
     const found = model.find({ 'trashed.entry': { $ne: null }, ...condition }, { _id: 1 }, withTrashed).lean();

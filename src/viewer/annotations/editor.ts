@@ -1,8 +1,8 @@
-import { actions, button, h, messageOf, tell } from '../dom.js';
+import { actions, button, h, linkButton, messageOf, tell } from '../dom.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
 import { mergeEdits, simplifyEdits, splitEdits } from './drawing/polygon-edits.js';
 import { middleOf, touches } from './drawing/shapes.js';
-import type { Conflicts } from './edits.js';
+import { onEdits, whyAtRisk, type Conflicts } from './edits.js';
 import { nameOf, newId, type Edit, type Element } from './model.js';
 import { groupsOf } from './requests.js';
 import { reloadWithEdits, saveEdits } from './saving.js';
@@ -51,6 +51,7 @@ export function editAnnotation(options: {
   palette.show();
   select(null);
   showStatus();
+  onEdits(showStatus, signal);
   return {
     element,
     selected,
@@ -131,7 +132,7 @@ export function editAnnotation(options: {
   }
 
   function commit(...changes: Edit[]) {
-    edits.changeAll(changes, sheet.record._version);
+    edits.changeAll(changes, sheet.record);
     showAll();
   }
 
@@ -184,10 +185,14 @@ export function editAnnotation(options: {
   }
 
   function discard() {
-    edits.clear();
+    edits.discard();
     select(null);
     showStatus();
     report('');
+    tell(
+      annotationTexts.discarded,
+      linkButton(commonTexts.undo, () => step('undo')),
+    );
   }
 
   function recolor(group: string | null) {
@@ -197,7 +202,9 @@ export function editAnnotation(options: {
 
   function showStatus() {
     const count = edits.size;
-    status.textContent = count === 0 ? annotationTexts.allSaved : annotationTexts.unsaved(count);
+    const reason = whyAtRisk(edits);
+    const risk = reason === null ? '' : ` ${annotationTexts.notKept(reason)}`;
+    status.textContent = count === 0 ? annotationTexts.allSaved : `${annotationTexts.unsaved(count)}${risk}`;
     undoButton.disabled = saving || !edits.canUndo;
     redoButton.disabled = saving || !edits.canRedo;
     discardButton.disabled = saving || count === 0;

@@ -1,3 +1,4 @@
+import { keep, keptEdits, ownerOfEdits, reasonNotKept } from './kept-edits.js';
 import { loadElement, sendChanges } from './requests.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
 
@@ -21,6 +22,49 @@ export class Edits {
   #later: Map<string, Edit>[] = [];
   /** The version of the annotation that contains all `before`. */
   #version: number | null = null;
+  #itemId = '';
+  /** Under whose name the browser stores the changes. */
+  #owner = ownerOfEdits();
+  #isKeeping = false;
+  /** Whether the browser has stored the current changes. */
+  #isKept = true;
+
+  constructor(private readonly annotationId: string) {}
+
+  /** Takes over the changes that an earlier visit has left. */
+  resume({ version, itemId, edits }: { version: number; itemId: string; edits: [string, Edit][] }) {
+    if (this.size > 0) return;
+    this.#edits = new Map(edits);
+    this.#version = version;
+    this.#itemId = itemId;
+    this.#owner = ownerOfEdits();
+  }
+
+  /** Whether the changes would be lost with the page. */
+  get isAtRisk() {
+    return this.size > 0 && !this.#isKept;
+  }
+
+  /** Stores the changes in the browser, one state after the other. */
+  #keep() {
+    this.#isKept = false;
+    tellListeners();
+    if (!this.#isKeeping) void this.#keepNow();
+  }
+
+  async #keepNow() {
+    this.#isKeeping = true;
+    try {
+      for (let state = null; state !== this.#edits;) {
+        state = this.#edits;
+        const kept = { annotationId: this.annotationId, itemId: this.#itemId, version: this.#version ?? 0, edits: [...state] };
+        this.#isKept = (await keep(this.#owner, kept)) && state === this.#edits;
+      }
+    } finally {
+      this.#isKeeping = false;
+    }
+    tellListeners();
+  }
 
   get size() {
     return this.#edits.size;
@@ -42,28 +86,35 @@ export class Edits {
   }
 
   /**
-   * @param before the element before the change
-   * @param version version of the annotation that contains `before`
+   * Changes elements in one step.
+   *
+   * @param record the version of the annotation that contains the elements before the changes
    */
-  change(before: Element | null, after: Element | null, version: number) {
-    this.changeAll([{ before, after }], version);
-  }
-
-  /** Changes several elements in one step. */
-  changeAll(changes: readonly Edit[], version: number) {
+  changeAll(changes: readonly Edit[], { _version, itemId }: Pick<AnnotationRecord, '_version' | 'itemId'>) {
     if (changes.length === 0) return;
-    if (this.#edits.size === 0) this.#version = version;
-    this.#former.push(new Map(this.#edits));
-    if (this.#former.length > maxSteps) this.#former.shift();
-    this.#later = [];
+    if (this.#edits.size === 0) {
+      this.#version = _version;
+      this.#owner = ownerOfEdits();
+    }
+    this.#itemId = itemId;
+    const edits = new Map(this.#edits);
     for (const { before, after } of changes) {
       const id = (after ?? before)?.id;
       if (id === undefined) continue;
-      const stored = this.#edits.has(id) ? (this.#edits.get(id)?.before ?? null) : before;
-      if (stored === null && after === null) this.#edits.delete(id);
-      else this.#edits.set(id, { before: stored, after });
+      const stored = edits.has(id) ? (edits.get(id)?.before ?? null) : before;
+      if (stored === null && after === null) edits.delete(id);
+      else edits.set(id, { before: stored, after });
     }
-    tellListeners();
+    this.#begin(edits);
+  }
+
+  /** Makes a step that can be undone. */
+  #begin(edits: Map<string, Edit>) {
+    this.#former.push(this.#edits);
+    if (this.#former.length > maxSteps) this.#former.shift();
+    this.#later = [];
+    this.#edits = edits;
+    this.#keep();
   }
 
   undo() {
@@ -79,13 +130,19 @@ export class Edits {
     if (!edits) return;
     to.push(this.#edits);
     this.#edits = edits;
-    tellListeners();
+    this.#keep();
   }
 
-  clear() {
+  /** Discards the changes. This can be undone like any other step. */
+  discard() {
+    if (this.size > 0) this.#begin(new Map());
+  }
+
+  /** Forgets the changes, also in the browser. */
+  forget() {
     this.#edits = new Map();
     this.#forgetSteps();
-    tellListeners();
+    this.#keep();
   }
 
   #forgetSteps() {
@@ -116,16 +173,12 @@ export class Edits {
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
     const report = await sendChanges(record, { put, remove });
     this.#version = report._version;
-    // Changes made during the request stay unsaved, and apply to the new version.
-    for (const [id, sent] of entries) {
-      const now = this.#edits.get(id);
-      // The change was undone during the request, which is a change of the new version.
-      if (now === undefined) this.#edits.set(id, { before: sent.after, after: sent.before });
-      else if (now === sent) this.#edits.delete(id);
-      else this.#edits.set(id, { before: sent.after, after: now.after });
-    }
-    this.#forgetSteps();
-    tellListeners();
+    // Changes made during the request stay unsaved, and apply to the new version. Steps are undone across saves, as further changes.
+    const sent = new Map(entries);
+    this.#edits = onTopOf(sent, this.#edits);
+    this.#former = this.#former.map((edits) => onTopOf(sent, edits));
+    this.#later = this.#later.map((edits) => onTopOf(sent, edits));
+    this.#keep();
     return report;
   }
 
@@ -138,7 +191,9 @@ export class Edits {
   async rebase(record: AnnotationRecord): Promise<Conflicts> {
     const conflicts: Conflicts = { added: 0, kept: 0 };
     if (this.#version === record._version) return conflicts;
-    let isChanged = false;
+    const rebased = this.#edits;
+    // Steps may restore elements that are not checked here, because they have no unsaved changes now.
+    let isChanged = [...this.#former, ...this.#later].some((edits) => [...edits.keys()].some((id) => !rebased.has(id)));
     for (const [id, { before }] of this.#edits) {
       if (before === null) continue;
       const now = await loadElement(record, id);
@@ -161,18 +216,32 @@ export class Edits {
     this.#version = record._version;
     // Earlier steps would restore elements that are no longer stored in this form.
     if (isChanged) this.#forgetSteps();
-    tellListeners();
+    if (this.#edits === rebased) this.#edits = new Map(rebased);
+    this.#keep();
     return conflicts;
   }
 }
 
+/** Changes of a version as changes of the next one, which was made by saving other changes of the same version. */
+function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Edit>): Map<string, Edit> {
+  const changes = new Map(edits);
+  for (const [id, { before, after: stored }] of saved) {
+    const edit = edits.get(id);
+    // Without a change, the element is to be as it was before the saved one.
+    const wanted = edit ? edit.after : before;
+    if (wanted === stored) changes.delete(id);
+    else changes.set(id, { before: stored, after: wanted });
+  }
+  return changes;
+}
+
 const drafts: Map<string, Edits> = new Map();
 
-/** The unsaved changes of an annotation. They are kept while the page is open, even if the user leaves the image. */
+/** The unsaved changes of an annotation. They are kept even if the user leaves the image, and by the browser even if the page is closed. */
 export function editsOf(annotationId: string) {
   let edits = drafts.get(annotationId);
   if (!edits) {
-    edits = new Edits();
+    edits = new Edits(annotationId);
     drafts.set(annotationId, edits);
   }
   return edits;
@@ -180,8 +249,30 @@ export function editsOf(annotationId: string) {
 
 /** Discards the unsaved changes of an annotation. */
 export function forgetEdits(annotationId: string) {
+  drafts.get(annotationId)?.forget();
   drafts.delete(annotationId);
   tellListeners();
+}
+
+/** Takes over the unsaved changes that earlier visits have left in the browser. @returns the item with the newest of them, and their number */
+export async function resumeEdits(): Promise<{ itemId: string; count: number } | null> {
+  let last: string | null = null;
+  let count = 0;
+  for (const kept of await keptEdits()) {
+    const edits = editsOf(kept.annotationId);
+    if (edits.size > 0) continue;
+    edits.resume(kept);
+    last = kept.itemId;
+    count += edits.size;
+  }
+  if (last === null) return null;
+  tellListeners();
+  return { itemId: last, count };
+}
+
+/** Why the browser does not keep the unsaved changes of an annotation; `null` if it does, or has not tried yet. */
+export function whyAtRisk(edits: Edits) {
+  return edits.isAtRisk ? reasonNotKept() : null;
 }
 
 /** Number of unsaved changes of all annotations. */
@@ -201,7 +292,7 @@ function tellListeners() {
   for (const listener of listeners) listener();
 }
 
-// The browser asks before the page is closed with unsaved changes.
+// The browser asks before the page is closed with unsaved changes that it has not stored.
 globalThis.addEventListener?.('beforeunload', (event) => {
-  if (unsavedChanges() > 0) event.preventDefault();
+  if ([...drafts.values()].some(({ isAtRisk }) => isAtRisk)) event.preventDefault();
 });

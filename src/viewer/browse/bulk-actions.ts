@@ -7,6 +7,7 @@ import { editDialog, type Entry } from './edit-dialog.js';
 import { folderPicker } from './folder-picker.js';
 import { tagsDialog } from './tags-dialog.js';
 import { share } from './share-dialog.js';
+import { moveToTrash, type Trashable } from './trash.js';
 
 type Action = { label: string; picture: Picture; run: () => void };
 type Context = { refresh: () => Promise<void>; signal: AbortSignal };
@@ -67,6 +68,9 @@ async function forAll(
 }
 
 function remove(all: Entry[], context: Context) {
+  const trashable = all.flatMap((one): Trashable[] => (one.type === 'collection' ? [] : [{ type: one.type, doc: one.doc }]));
+  // Collections have no trash.
+  if (trashable.length === all.length) return void moveToTrash(trashable, context.refresh);
   const title = all.length === 1 ? browseTexts.deleteNamed(all[0]?.doc.name ?? '') : browseTexts.deleteSeveral(all.length);
   const act = ({ type, doc }: Entry) => request('DELETE', `${type}/${doc._id}`);
   const send = () => forAll(all, { act, said: browseTexts.deleted, ...context });

@@ -58,6 +58,7 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
     h(
       'div.page-heading.row.wrap',
       h('h1', name, container.public === false && h('span.tag', commonTexts.private)),
+      isOwn && h('a.button', { href: routeHash('trash') }, icon('trash'), browseTexts.trash),
       isOwn && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' }),
       type !== 'user' && place && ownerActions({ type, doc: place, level: place._accessLevel }, refresh),
       mayWrite && button(browseTexts.newFolder, () => createFolder(type, route.id), { picture: 'plus' }),

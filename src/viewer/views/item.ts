@@ -1,11 +1,11 @@
 import { outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
-import { askToRemove, removeAt } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { neighbourLinks } from '../browse/neighbours.js';
 import { listAddress } from '../browse/order.js';
 import { imageState, isSame, type Item } from '../browse/model.js';
+import { moveToTrash } from '../browse/trash.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
@@ -172,14 +172,11 @@ async function copyLink() {
   }
 }
 
+/** Leaves the page of an item that is put into the trash, and returns to it if this is undone. */
 function removeItem(item: Item) {
-  askToRemove({
-    title: browseTexts.deleteNamed(item.name),
-    text: browseTexts.deleteText,
-    async remove() {
-      const message = await removeAt(`item/${item._id}`);
-      goTo(routeHash('folder', item.folderId));
-      return message;
-    },
+  let isHere = true;
+  void moveToTrash([{ type: 'item', doc: item }], async () => {
+    goTo(isHere ? routeHash('folder', item.folderId) : routeHash('item', item._id));
+    isHere = !isHere;
   });
 }

@@ -184,8 +184,8 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await select('slide 10.txt').waitFor({ state: 'detached' });
     await select('slide 9.txt').check();
     await page.keyboard.press('Delete');
-    await dialog().getByText('Delete “slide 9.txt”?').waitFor();
-    await inDialog('Delete');
+    await dialog().getByText('Move “slide 9.txt” to the trash?').waitFor();
+    await inDialog('Move to trash');
     await closed();
     await select('slide 9.txt').waitFor({ state: 'detached' });
     expect(await itemNames(folder)).toEqual(['renamed & more']);
@@ -243,7 +243,7 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     await page.unroute(/tiles\/thumbnail/);
     for (const name of names) await page.getByLabel(`Select ${name}`).check();
     await page.keyboard.press('Delete');
-    await inDialog('Delete');
+    await inDialog('Move to trash');
     await closed();
     expect(complaints).toEqual([]);
   });

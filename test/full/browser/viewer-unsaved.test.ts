@@ -115,7 +115,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     await new Client(testHost.url, ownToken, null).ok('DELETE', '/user/authentication');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     const notice = page.locator('.session-notice');
-    await notice.getByText('1 unsaved change is kept while this page stays open.').waitFor();
+    await notice.getByText('1 unsaved change is kept.').waitFor();
     await row('Shared').getByText('1 unsaved change', { exact: true }).waitFor();
     expect(await row('Shared').locator('.count').first().innerText()).toBe('6');
     await notice.getByRole('link', { name: 'Sign in' }).click();

@@ -1,0 +1,91 @@
+import { list, request } from '../api.js';
+import { askToRemove } from '../browse/create-dialog.js';
+import { isSame } from '../browse/model.js';
+import { pageOf } from '../browse/paging.js';
+import { resourcesOf, restore, type Trashable } from '../browse/trash.js';
+import { actions, button, fill, h, icon, messageOf, tell } from '../dom.js';
+import { formatBytes, formatDate } from '../format.js';
+import type { Route, View, ViewContext } from '../router.js';
+import { browseTexts } from '../texts.js';
+
+/** The folders and items in the trash that the user may restore. */
+export async function trashView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
+  const page = pageOf(route.query, { size: 50, what: browseTexts.trash });
+  const load = () => list('trash', { query: page.query, signal });
+  const found = await load();
+  signal.throwIfAborted();
+  const { entries, total } = found;
+  const empty = button(browseTexts.emptyTrash, emptyAll, { picture: 'trash', kind: 'danger' });
+  const rows = entries.map(row);
+  const content =
+    total === 0 && page.page === 1
+      ? h('div.empty.column.quiet-text', icon('trash'), h('h2', browseTexts.trashIsEmpty), h('p', browseTexts.trashHint))
+      : h('ul.places', { 'aria-label': browseTexts.trash }, ...rows);
+  fill(
+    main,
+    h(
+      'div.page.column',
+      h('div.page-heading.row.wrap', h('h1', browseTexts.trash), total > 0 && empty),
+      total > 0 && h('p.quiet-text', browseTexts.trashHint),
+      content,
+      page.links(total),
+    ),
+  );
+  return { title: browseTexts.trash, hasChanged: async () => !isSame(found, await load()) };
+
+  function row(entry: (typeof entries)[number]) {
+    const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
+    const one: Trashable = { type, doc: { _id, name } };
+    const what = type === 'folder' ? browseTexts.extent(folders + 1, items, formatBytes(size)) : formatBytes(size);
+    const when = browseTexts.trashedOn(formatDate(trashed), trashedBy);
+    const until = expires && browseTexts.trashedUntil(formatDate(expires));
+    const place = path.split('/').slice(2, -1).join(' / ');
+    return h(
+      'li.place.surface.row.wrap',
+      icon(type === 'folder' ? 'folder' : 'image'),
+      h(
+        'span.column.grow',
+        h('span.place-name.break.strong', { title: name }, name),
+        h('span.place-note.quiet-text.small', [place, what].filter(Boolean).join(' · ')),
+        h('span.place-note.quiet-text.small', [when, until].filter(Boolean).join(' ')),
+      ),
+      actions(
+        button(browseTexts.restore, () => void bringBack(one), { picture: 'undo', name: browseTexts.restoreNamed(name) }),
+        button(browseTexts.deleteForGood, () => removeOne(one), { picture: 'trash', name: browseTexts.deleteForGoodNamed(name) }),
+      ),
+    );
+  }
+
+  async function bringBack(one: Trashable) {
+    try {
+      tell(await restore([one]));
+    } catch (error) {
+      tell(messageOf(error));
+    }
+    await refresh();
+  }
+
+  function removeOne(one: Trashable) {
+    askToRemove({
+      title: browseTexts.deleteNamed(one.doc.name),
+      text: browseTexts.deleteText,
+      async remove() {
+        for (const query of resourcesOf([one])) await request('DELETE', 'trash', { query });
+        await refresh();
+        return browseTexts.deleted(1);
+      },
+    });
+  }
+
+  function emptyAll() {
+    askToRemove({
+      title: browseTexts.emptyTrashTitle(total),
+      text: browseTexts.deleteText,
+      async remove() {
+        await request('DELETE', 'trash');
+        await refresh();
+        return browseTexts.trashIsEmpty;
+      },
+    });
+  }
+}

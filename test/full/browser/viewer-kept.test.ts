@@ -1,0 +1,159 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
+import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { signIn, stageOf } from '../../support/pages/stage.js';
+import { until } from '../../support/run/until.js';
+
+const executablePath = chromiumPath();
+
+describe.skipIf(executablePath === null)('what a slip does not lose', { timeout: 300_000 }, () => {
+  let testHost: TestHost;
+  let admin: Client;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let directory: string;
+  let folderId: string;
+  let slide: string;
+  let annotation: string;
+  let count = 0;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'viewer-kept-'));
+    const path = join(directory, 'slide.tiff');
+    await makeSyntheticSlide(path, { size: 512 });
+    testHost = await startHost();
+    admin = await testHost.register('anna');
+    const collection = await admin.create('/collection', { name: 'Open', public: true });
+    folderId = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Slides', public: true });
+    const folder = (await testHost.host.context.models.folder.findById(folderId).lean())!;
+    const { item } = await testHost.host.registerFileInPlace({ path, folder, itemName: 'slide', creatorId: null });
+    slide = item._id.toHexString();
+    browser = await launchChromium(executablePath!);
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  beforeEach(async () => {
+    const { _id } = await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: `Cells ${++count}` } });
+    annotation = String(_id);
+    await context?.close();
+    context = await browser.newContext({ viewport: { width: 1280, height: 850 } });
+    page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+  });
+
+  const open = async (hash: string) => {
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#${hash}`);
+  };
+  const edit = () => page.getByRole('button', { name: `Edit Cells ${count}`, exact: true }).click();
+  const button = (name: string) => page.locator('.annotation-editor').getByRole('button', { name, exact: true });
+  const row = () => page.locator('.annotation').filter({ hasText: `Cells ${count}` });
+  const said = (words: string) => page.locator('.annotation-editor').getByText(words).waitFor();
+  const shapes = async () => (await admin.ok('GET', `/annotation/${annotation}`))._elementCount;
+
+  async function draw(x: number) {
+    await page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' }).click();
+    await stageOf(page).drag([x, -100], [x + 50, -50]);
+  }
+
+  it('keeps unsaved shapes through a reload, says so, and saves them then', async () => {
+    await signIn(page, testHost.url, 'anna');
+    await open(`item/${slide}`);
+    await edit();
+    await draw(-200);
+    await draw(-100);
+    await row().getByText('2 unsaved changes', { exact: true }).waitFor();
+    // The page is lost without any notice, as in a crash.
+    await page.close({ runBeforeUnload: false });
+    page = await context.newPage();
+    await page.goto(`${testHost.url}/`);
+    await page.locator('#announcer').getByText('2 unsaved changes from an earlier visit are kept in this browser.').waitFor();
+    await page.locator('#announcer').getByRole('button', { name: 'Show' }).click();
+    await row().getByText('2 unsaved changes', { exact: true }).waitFor();
+    expect(await shapes()).toBe(0);
+    await edit();
+    await button('Save').click();
+    await said('All changes are saved.');
+    expect(await shapes()).toBe(2);
+    await page.reload();
+    await row().waitFor();
+    expect(await row().getByText('unsaved').count()).toBe(0);
+  });
+
+  it('undoes Discard, and goes on undoing across saves', async () => {
+    await signIn(page, testHost.url, 'anna');
+    await open(`item/${slide}`);
+    await edit();
+    await draw(-200);
+    await button('Discard').click();
+    await said('All changes are saved.');
+    await page.locator('#announcer').getByRole('button', { name: 'Undo' }).click();
+    await row().getByText('1 unsaved change', { exact: true }).waitFor();
+    await draw(-100);
+    await button('Save').click();
+    await said('All changes are saved.');
+    expect(await shapes()).toBe(2);
+    await button('Undo').click();
+    await row().getByText('1 unsaved change', { exact: true }).waitFor();
+    await button('Save').click();
+    await said('All changes are saved.');
+    expect(await shapes()).toBe(1);
+    await button('Redo').click();
+    await button('Save').click();
+    await said('All changes are saved.');
+    expect(await shapes()).toBe(2);
+  });
+
+  it('says that the browser stores nothing, and saves all the same', async () => {
+    await page.addInitScript(`IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); }`);
+    await signIn(page, testHost.url, 'anna');
+    await open(`item/${slide}`);
+    await edit();
+    await draw(-200);
+    await said('This browser cannot keep them');
+    await button('Save').click();
+    await said('All changes are saved.');
+    expect(await shapes()).toBe(1);
+  });
+
+  it('moves folders and items to the trash, and back by Undo and from there', async () => {
+    const name = `Gone ${count}`;
+    const gone = await admin.create('/folder', { parentType: 'folder', parentId: folderId, name });
+    await admin.create('/item', { folderId: gone, name: 'in it' });
+    await signIn(page, testHost.url, 'anna');
+    await open(`folder/${folderId}`);
+    const toTrash = async () => {
+      await page.getByRole('checkbox', { name: `Select ${name}` }).click();
+      await page.getByRole('region', { name: 'Selection' }).getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByText('1 folder and 1 item, 0 B').waitFor();
+      await page.getByRole('dialog').getByRole('button', { name: 'Move to trash' }).click();
+    };
+    await toTrash();
+    await until('it is gone', async () => (await page.getByRole('link', { name }).count()) === 0);
+    await page.locator('#announcer').getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('link', { name }).waitFor();
+    await toTrash();
+    await until('it is gone again', async () => (await page.getByRole('link', { name }).count()) === 0);
+    await open('trash');
+    await page.getByRole('button', { name: `Restore “${name}”` }).click();
+    await page.getByRole('heading', { name: 'The trash is empty.' }).waitFor();
+    expect((await admin.send('GET', `/folder/${gone}`)).status).toBe(200);
+    await admin.ok('POST', '/resource/trash', { query: { resources: JSON.stringify({ folder: [gone] }) } });
+    await open('trash');
+    await page.getByRole('button', { name: 'Empty trash' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'The trash is empty.' }).waitFor();
+    expect((await admin.send('GET', `/folder/${gone}`)).status).toBe(400);
+  });
+});
