@@ -8,6 +8,10 @@ const deletedAndChanged = (count: number) =>
 
 /** Texts about annotations. */
 export const annotationTexts = {
+  deletedOnes: 'Deleted annotations',
+  deletedWords: (name: string, count: number, date: string) => `${name} · ${plural(count, 'shape')} · ${date}`,
+  nothingDeleted: 'None that you can restore.',
+  restoreDeleted: (name: string) => `Restore ${name}`,
   discarded: 'The unsaved changes were discarded.',
   notKept: (reason: string) => `This browser cannot keep them (${reason}), so save them before you close the page.`,
   resumed: (count: number) =>

@@ -26,7 +26,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'viewer-kept-'));
     const path = join(directory, 'slide.tiff');
-    await makeSyntheticSlide(path, { size: 512 });
+    await makeSyntheticSlide(path, { size: 1024 });
     testHost = await startHost();
     admin = await testHost.register('anna');
     const collection = await admin.create('/collection', { name: 'Open', public: true });
@@ -63,7 +63,9 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
   const shapes = async () => (await admin.ok('GET', `/annotation/${annotation}`))._elementCount;
 
   async function draw(x: number) {
-    await page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' }).click();
+    const tool = page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' });
+    // A tool stays until it is clicked again.
+    if ((await tool.getAttribute('aria-pressed')) !== 'true') await tool.click();
     await stageOf(page).drag([x, -100], [x + 50, -50]);
   }
 
@@ -113,6 +115,19 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await button('Save').click();
     await said('All changes are saved.');
     expect(await shapes()).toBe(2);
+  });
+
+  it('lists deleted annotations, and restores them', async () => {
+    await admin.ok('DELETE', `/annotation/${annotation}`);
+    await signIn(page, testHost.url, 'anna');
+    await open(`item/${slide}`);
+    await page.getByRole('button', { name: 'Deleted annotations' }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: `Restore Cells ${count}` })
+      .click();
+    await row().waitFor();
+    expect((await admin.send('GET', `/annotation/${annotation}`)).status).toBe(200);
   });
 
   it('says that the browser stores nothing, and saves all the same', async () => {

@@ -22,6 +22,7 @@ import {
 import { followList } from './follow-list.js';
 import { importControls } from './import.js';
 import { legend } from './legend.js';
+import { deletedDialog } from './deleted-dialog.js';
 import { recordDialog } from './record-dialog.js';
 import type { ImageItem } from '../../browse/model.js';
 import type { Display } from '../display.js';
@@ -187,7 +188,11 @@ export class AnnotationPanel {
     const { item, image, signal } = this.options;
     const targets = [this.element, image];
     const onImported = () => this.#reload();
-    return actions(add, importControls({ itemId: item._id, targets, say: this.say, onImported, signal }));
+    const deleted = button('', () => deletedDialog(item._id, onImported), {
+      picture: 'trash',
+      name: annotationTexts.deletedOnes,
+    });
+    return actions(add, deleted, importControls({ itemId: item._id, targets, say: this.say, onImported, signal }));
   }
 
   /** Shows a list with changes of others. */

@@ -1,0 +1,38 @@
+import { list } from '../../api.js';
+import { errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
+import { formatDate } from '../../format.js';
+import { annotationTexts } from '../../annotation-texts.js';
+import { restoreVersion } from '../requests.js';
+import { nameOf } from '../model.js';
+
+/** Lists the deleted annotations of an item, newest first, and brings them back. */
+export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
+  const rows = h('ul.plain-list', { 'aria-label': annotationTexts.deletedOnes });
+  const said = h('div');
+  plainDialog(annotationTexts.deletedOnes, rows, said);
+  act(show);
+
+  function act(run: () => Promise<void>) {
+    void run().catch((error: unknown) => fill(said, errorNotice(error)));
+  }
+
+  async function show() {
+    const { entries } = await list('annotation/deleted', { query: { itemId, limit: 100 } });
+    const found = entries.map((record) => {
+      const name = nameOf(record);
+      const words = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
+      const back = () => act(() => bringBack(record));
+      return h(
+        'li.row.between',
+        h('span.break', words),
+        linkButton(annotationTexts.restore, back, annotationTexts.restoreDeleted(name)),
+      );
+    });
+    fill(rows, ...(found.length > 0 ? found : [h('li.quiet-text', annotationTexts.nothingDeleted)]));
+  }
+
+  async function bringBack(record: Parameters<typeof restoreVersion>[0]) {
+    await restoreVersion(record, record._version);
+    await Promise.all([show(), onRestored()]);
+  }
+}
