@@ -23,6 +23,11 @@ export async function listAnnotations(itemId: string, signal: AbortSignal): Prom
   return records.map(asRecord).toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
+/** The deleted annotations of an item that the user may restore, newest first. */
+export async function listDeleted(itemId: string): Promise<AnnotationRecord[]> {
+  return (await request('GET', 'annotation/deleted', { query: { itemId, limit: 100 } })).map(asRecord);
+}
+
 /** The record of an annotation. Its schema is also that of previous versions, which have fewer members. */
 function asRecord(annotation: Documents['Annotation']) {
   return annotation as AnnotationRecord;

@@ -1,8 +1,7 @@
-import { list } from '../../api.js';
 import { errorNotice, fill, h, linkButton, plainDialog } from '../../dom.js';
 import { formatDate } from '../../format.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import { restoreVersion } from '../requests.js';
+import { listDeleted, restoreVersion } from '../requests.js';
 import { nameOf } from '../model.js';
 
 /** Lists the deleted annotations of an item, newest first, and brings them back. */
@@ -17,8 +16,7 @@ export function deletedDialog(itemId: string, onRestored: () => Promise<void>) {
   }
 
   async function show() {
-    const { entries } = await list('annotation/deleted', { query: { itemId, limit: 100 } });
-    const found = entries.map((record) => {
+    const found = (await listDeleted(itemId)).map((record) => {
       const name = nameOf(record);
       const words = annotationTexts.deletedWords(name, record._elementCount, formatDate(record.updated ?? record.created));
       const back = () => act(() => bringBack(record));
