@@ -1,6 +1,6 @@
 /**
- * Processor time of a server that registers the files of a folder, against a process that opens the same files for `info`. The database is a process of its
- * own, and does not count. The same files are looked at a second time, when none has changed.
+ * Compares the processor time of a server that registers the files of a folder with that of a process that opens the same files for `info`. The database
+ * has its own process, which does not count. Then the unchanged files are scanned again.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
