@@ -355,6 +355,30 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     await until('the view has changed', () => page.url() !== before);
     await unsaved(1);
     expect(await saved()).toHaveLength(1);
+
+    // Once a pen has drawn, a single finger moves the view.
+    const pen = async (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', x: number, y: number) => {
+      const buttons = type === 'mouseReleased' ? 0 : 1;
+      const place = asPoint(await at(x, y));
+      await session.send('Input.dispatchMouseEvent', {
+        type,
+        ...place,
+        button: 'left',
+        buttons,
+        clickCount: 1,
+        pointerType: 'pen',
+      });
+    };
+    await pen('mousePressed', -100, 100);
+    for (const x of [-60, -20, 20]) await pen('mouseMoved', x, 100 + Math.abs(x));
+    await pen('mouseReleased', 20, 100);
+    await unsaved(1);
+    const place = page.url();
+    await touch('touchStart', [0, -100]);
+    for (const x of [20, 40, 60, 80]) await touch('touchMove', [x, -100]);
+    await touch('touchEnd');
+    await until('the view has moved', () => page.url() !== place);
+    await unsaved(1);
     expect(complaints).toEqual([]);
   });
 });

@@ -56,7 +56,7 @@ describe('polygons in the viewer', () => {
     expect([whole!.holes, areaOf(whole!)]).toEqual([[], 10_000]);
   });
 
-  it('splits shapes along a line, but not locked ones and not beside it', async () => {
+  it('splits shapes that a line crosses, except locked ones', async () => {
     const locked = square(0, 200, 100, { user: { qupath: { isLocked: true } } });
     const edits = await splitEdits([square(0, 0, 100), locked, square(300, 0, 50)], line([30, -10, 0], [30, 400, 0]));
     expect(edits.map(({ before, after }) => [before?.id ?? null, Math.round(areaOf({ points: after!.points! }))])).toEqual([
