@@ -1,4 +1,4 @@
-// Made by test/rest/host/api-description.test.ts from the description of the API. To renew it: npx vitest run -u test/rest/host/api-description.test.ts
+// Made by test/rest/host/api-description.test.ts from the description of the API. To renew it: npx vitest run test/rest/host/api-description.test.ts -u
 export interface components {
     schemas: {
         AccessList: {

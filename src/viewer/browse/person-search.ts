@@ -15,7 +15,7 @@ export interface Found {
 const maxFound = 8;
 
 /** Searches documents by their names and descriptions. */
-export async function searchDocuments(query: Query, signal?: AbortSignal) {
+async function searchDocuments(query: Query, signal?: AbortSignal) {
   const found = await request('GET', 'resource/search', { query, ...(signal && { signal }) });
   // The answer is a list only where nothing was searched.
   return Array.isArray(found) ? {} : found;

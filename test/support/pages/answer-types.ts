@@ -7,7 +7,7 @@ interface Description {
   components: { schemas: Record<string, object> };
 }
 
-const heading = `// Made by test/rest/host/api-description.test.ts from the description of the API. To renew it: npx vitest run -u test/rest/host/api-description.test.ts
+const heading = `// Made by test/rest/host/api-description.test.ts from the description of the API. To renew it: npx vitest run test/rest/host/api-description.test.ts -u
 `;
 
 /** The routes that the page asks. */
