@@ -71,7 +71,9 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
   const saved = () => page.getByText('All changes are saved.').waitFor();
 
   async function drawRectangle(x: number) {
-    await page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' }).click();
+    const tool = page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name: 'Rectangle' });
+    // A tool stays until it is clicked again.
+    if ((await tool.getAttribute('aria-pressed')) !== 'true') await tool.click();
     await stageOf(page).drag([x, -200], [x + 60, -150]);
   }
 
