@@ -290,7 +290,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByRole('button', { name: 'Close the list of uploads' }).click();
     await page.getByLabel('Select empty.txt').check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Move to trash', exact: true }).click();
     await card('empty.txt').waitFor({ state: 'detached' });
     expect(await card('one.txt').count()).toBe(1);
     expect(complaints).toEqual([]);
@@ -320,7 +320,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByLabel('Select part.tif').check();
     await page.getByLabel('Select cut.tif').check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Move to trash', exact: true }).click();
     await card('cut.tif').waitFor({ state: 'detached' });
     await card('part.tif').waitFor({ state: 'detached' });
     complaints = complaints.filter((complaint) => !complaint.includes('422'));
