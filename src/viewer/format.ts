@@ -101,6 +101,11 @@ export function formatMagnification(zoom: number, magnification: number | null) 
   return magnification === null ? `${significant(zoom * 100, 2)}\u202f%` : `${significant(zoom * magnification, 2)}×`;
 }
 
+/** A text, shortened with an ellipsis if it has more characters than a limit. */
+export function shortened(text: string, most: number) {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** A text, shortened with an ellipsis if it is wider than a limit. */
 export function clipped(text: string, maxWidth: number, widthOf: (text: string) => number) {
   // Every letter is wider than 1, so longer texts are cut before measuring.

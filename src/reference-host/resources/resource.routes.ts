@@ -37,7 +37,8 @@ import { loadParent, type FolderParent } from '../tree/folders.js';
 import { copyItem, updateItem } from '../tree/items.js';
 import { loadResource, loadResources, parseResources, treeTypes, type TreeType } from './named-resources.js';
 import { removeResources } from './removals.js';
-import { changeTags, readTags, type Tagged } from './tags.js';
+import type { FolderOrItem } from '../tree/tree-documents.js';
+import { changeTags, readTags } from './tags.js';
 import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
 import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
@@ -317,7 +318,7 @@ const changing: RouteDefinition<HostContext>[] = [
       const remove = readTags(query.remove ?? [], 'remove').filter((tag) => !add.includes(tag));
       const named = parseResources(query.resources, ['item', 'folder'], { limit: maxMoved });
       const resources = await loadResources(context, named, await principalOf(context, caller), 1);
-      for (const resource of resources) await changeTags(context, resource as Tagged, add, remove);
+      for (const resource of resources) await changeTags(context, resource as FolderOrItem, add, remove);
       return null;
     },
   }),

@@ -1,9 +1,8 @@
-import type { Model } from 'mongoose';
 import { InvalidError, UnknownIdError } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 import { indexTerms, unindexedMark } from '../tree/finding/index-terms.js';
-import type { FolderDocument, TreeDocument } from '../tree/folder.model.js';
-import type { ItemDocument } from '../tree/item.model.js';
+import type { TreeDocument } from '../tree/folder.model.js';
+import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 
 /** Limits of the tags of one document. */
 const maxTags = 200;
@@ -22,16 +21,18 @@ export function readTags(tags: readonly unknown[], field: string): string[] {
   return distinct;
 }
 
-/** A document with tags, and its type. */
-export type Tagged = { type: 'item'; doc: ItemDocument } | { type: 'folder'; doc: FolderDocument };
-
 /**
  * Adds tags to a document and removes others. They are the list `tags` of its metadata, so that other clients can read and write them. Tags that
  * somebody else changes at the same time are kept.
  *
  * @throws InvalidError if its metadata has something else as `tags`, or would have too many
  */
-export async function changeTags(context: HostContext, { type, doc }: Tagged, add: string[], remove: string[]): Promise<void> {
+export async function changeTags(
+  context: HostContext,
+  { type, doc }: FolderOrItem,
+  add: string[],
+  remove: string[],
+): Promise<void> {
   const { tags } = doc.meta ?? {};
   const isList = tags === undefined || tags === null || Array.isArray(tags);
   if (!isList) throw new InvalidError(`The metadata of ${doc.name} has "tags" that are not a list.`, 'resources');
@@ -39,8 +40,7 @@ export async function changeTags(context: HostContext, { type, doc }: Tagged, ad
   if ((tags?.length ?? 0) + added.length > maxTags) {
     throw new InvalidError(`${doc.name} would have more than ${maxTags} tags.`, 'resources');
   }
-  // Both models have the fields of the tree.
-  const model = context.models[type] as unknown as Model<TreeDocument>;
+  const model = treeModel(context, type);
   const { _id } = doc;
   const update = async (change: object, filter: object = {}) => {
     const at = { $set: { updated: new Date(), ...unindexedMark() } };

@@ -1,10 +1,7 @@
 import type { Types } from 'mongoose';
 import { batches, eachInSlices, step } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
-import { removeFolder } from '../tree/folder-trees.js';
-import type { FolderDocument } from '../tree/folder.model.js';
-import type { ItemDocument } from '../tree/item.model.js';
-import { removeItem } from '../tree/items.js';
+import { findFolderOrItem, removeFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -16,32 +13,27 @@ export function removeFromTrash(context: HostContext, named: readonly TrashedDoc
 
 /** Removes documents that are still in the trash, unless they are being restored. Can be repeated. */
 export async function finishRemoval(context: HostContext, named: readonly TrashedDocument[]): Promise<void> {
-  const { models } = context;
   for (const { type, id } of named) {
     // A document whose contents are still being hidden is left alone.
     const filter = { _id: id, 'trashed.root': id, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
     const change = { $set: { 'trashed.removing': true } };
-    if (type === 'item') {
-      const item = await models.item.findOneAndUpdate(filter, change, withTrashed).lean<ItemDocument>();
-      if (item !== null) await removeItem(context, item);
-    } else {
-      const folder = await models.folder.findOneAndUpdate(filter, change, withTrashed).lean<FolderDocument>();
-      if (folder !== null) await removeFolder(context, folder);
-    }
+    const doc = await treeModel(context, type).findOneAndUpdate(filter, change, withTrashed).lean();
+    if (doc !== null) await removeFolderOrItem(context, { type, doc } as unknown as FolderOrItem);
     step('trash-removal:removed');
   }
 }
 
-/** What has been put into the trash, by a condition on these documents. Folders come first. */
-async function* trashedDocuments({ models }: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
+/** The folders and items that were put into the trash, by a condition on them. Folders come first. */
+async function* trashedDocuments(context: HostContext, condition: Record<string, unknown>): AsyncGenerator<TrashedDocument> {
   for (const type of ['folder', 'item'] as const) {
-    const model = models[type] as typeof models.folder;
-    const found = model.find({ 'trashed.entry': { $ne: null }, ...condition }, { _id: 1 }, withTrashed).lean();
+    const found = treeModel(context, type)
+      .find({ 'trashed.entry': { $ne: null }, ...condition }, { _id: 1 }, withTrashed)
+      .lean();
     for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(found)) yield { type, id: _id };
   }
 }
 
-/** Removes what has been in the trash for longer than the setting allows. @returns how many folders and items that were put there. */
+/** Removes folders and items that have been in the trash for longer than the setting allows. @returns their number, without their contents */
 export async function removeExpired(context: HostContext, signal: AbortSignal): Promise<number> {
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;
@@ -55,16 +47,10 @@ export async function removeExpired(context: HostContext, signal: AbortSignal): 
   return expired.length;
 }
 
-/** Removes what a removed user had in the trash. */
+/** Removes everything that a removed user had in the trash. */
 export async function removeTrashOf(context: HostContext, userId: Types.ObjectId): Promise<void> {
-  const { models } = context;
-  for await (const { type, id } of trashedDocuments(context, { baseParentId: userId })) {
-    if (type === 'item') {
-      const item = await models.item.findById(id, null, withTrashed).lean<ItemDocument>();
-      if (item !== null) await removeItem(context, item);
-    } else {
-      const folder = await models.folder.findById(id, null, withTrashed).lean<FolderDocument>();
-      if (folder !== null) await removeFolder(context, folder);
-    }
+  for await (const each of trashedDocuments(context, { baseParentId: userId })) {
+    const found = await findFolderOrItem(context, each);
+    if (found !== null) await removeFolderOrItem(context, found);
   }
 }

@@ -10,9 +10,10 @@ import { createFolder, rootOf, type FolderParent } from '../tree/folders.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { sortableNames } from '../tree/names/checked-name.js';
 import { claimFreeName } from '../tree/names/names.js';
+import { findFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { addFolderSize, addRootSize } from '../tree/sizes.js';
 import { withTrashed, type RestoredPlace, type TrashedDocument } from './trash-mark.js';
-import { announceItems, type Trashable } from './trashing.js';
+import { announceItems } from './trashing.js';
 
 /** Name of the folder of a user for what comes back from the trash and has no other place. */
 const restoredFolder = 'Restored';
@@ -34,7 +35,7 @@ export interface Restored extends TrashedDocument, RestoredPlace {
  */
 export async function restore(
   context: HostContext,
-  resource: Trashable,
+  resource: FolderOrItem,
   { target, userId }: { target: FolderParent | null; userId: Types.ObjectId },
 ): Promise<Restored> {
   const { type, doc } = resource;
@@ -59,7 +60,7 @@ export async function restore(
   return { type, id, ...place, isRenamed: place.name !== doc.name, isMoved: !place.parentId.equals(formerId) };
 }
 
-async function ownParent(context: HostContext, resource: Trashable): Promise<FolderParent | null> {
+async function ownParent(context: HostContext, resource: FolderOrItem): Promise<FolderParent | null> {
   const { type, doc } = resource;
   return type === 'item' ? findParent(context, 'folder', doc.folderId) : findParent(context, doc.parentCollection, doc.parentId);
 }
@@ -83,7 +84,7 @@ async function parentFor(context: HostContext, userId: Types.ObjectId): Promise<
 }
 
 /** Notes where something is being restored. Of several simultaneous requests to restore or remove it, one succeeds. */
-async function claim({ models }: HostContext, { type, doc }: Trashable, restoring: RestoredPlace): Promise<void> {
+async function claim(context: HostContext, { type, doc }: FolderOrItem, restoring: RestoredPlace): Promise<void> {
   const filter = {
     _id: doc._id,
     'trashed.entry': doc.trashed!.entry,
@@ -91,9 +92,7 @@ async function claim({ models }: HostContext, { type, doc }: Trashable, restorin
     'trashed.removing': null,
   };
   const change = { $set: { 'trashed.restoring': restoring } };
-  const { matchedCount } = await (type === 'item'
-    ? models.item.updateOne(filter, change, withTrashed)
-    : models.folder.updateOne(filter, change, withTrashed));
+  const { matchedCount } = await treeModel(context, type).updateOne(filter, change, withTrashed);
   if (matchedCount === 0) throw new UnknownIdError(type, doc._id.toHexString());
   step('restore:claimed');
 }
@@ -109,29 +108,24 @@ export async function finishRestoring(
   { type, id }: TrashedDocument,
   named?: (place: RestoredPlace) => void,
 ): Promise<RestoredPlace | null> {
-  const { models, events } = context;
-  const found = await (type === 'item'
-    ? models.item.findById(id, null, withTrashed).lean<ItemDocument>()
-    : models.folder.findById(id, null, withTrashed).lean<FolderDocument>());
+  const found = await findFolderOrItem(context, { type, id });
   if (found === null) return null;
-  const resource = { type, doc: found } as Trashable;
-  let place: RestoredPlace | null = null;
-  if (found.trashed !== undefined) {
-    if (found.trashed.restoring === undefined) return null;
-    place = await nameFor(context, resource, found.trashed.restoring);
+  const { trashed } = found.doc;
+  let place: RestoredPlace;
+  if (trashed !== undefined) {
+    if (trashed.restoring === undefined) return null;
+    place = await nameFor(context, found, trashed.restoring);
     named?.(place);
-    await (type === 'item'
-      ? placeItem(context, found as ItemDocument, place)
-      : placeFolder(context, found as FolderDocument, place));
-  } else if (type === 'item') {
-    const { folderId, name } = found as ItemDocument;
+    await (found.type === 'item' ? placeItem(context, found.doc, place) : placeFolder(context, found.doc, place));
+  } else if (found.type === 'item') {
+    const { folderId, name } = found.doc;
     place = { parentType: 'folder', parentId: folderId, name };
   } else {
-    const { parentCollection, parentId, name } = found as FolderDocument;
+    const { parentCollection, parentId, name } = found.doc;
     place = { parentType: parentCollection, parentId, name };
   }
   step('restore:placed');
-  await events.emit('access.changed', {});
+  await context.events.emit('access.changed', {});
   // A process may have died before it told this, so everything in the folder is told.
   if (type === 'item') await announceItems(context, 'item.shown', { _id: id });
   else {
@@ -142,8 +136,7 @@ export async function finishRestoring(
   return place;
 }
 
-async function nameFor(context: HostContext, { type, doc }: Trashable, noted: RestoredPlace): Promise<RestoredPlace> {
-  const { models } = context;
+async function nameFor(context: HostContext, { type, doc }: FolderOrItem, noted: RestoredPlace): Promise<RestoredPlace> {
   // A folder that has been removed since it was noted cannot take it.
   const parent = await findParent(context, noted.parentType, noted.parentId);
   const by = doc.trashed?.by;
@@ -153,8 +146,7 @@ async function nameFor(context: HostContext, { type, doc }: Trashable, noted: Re
   const place = { parentType, parentId: into._id, name: await claimFreeName(context, request, doc.name) };
   const change = { $set: { 'trashed.restoring': place } };
   const filter = { _id: doc._id, 'trashed.root': doc._id };
-  if (type === 'item') await models.item.updateOne(filter, change, withTrashed);
-  else await models.folder.updateOne(filter, change, withTrashed);
+  await treeModel(context, type).updateOne(filter, change, withTrashed);
   step('restore:named');
   return place;
 }

@@ -4,8 +4,8 @@ import { levelOn, requireLevel, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
+import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed } from './trash-mark.js';
-import type { Trashable } from './trashing.js';
 
 /** Number of documents whose rights are checked together. */
 const checkedTogether = 200;
@@ -24,27 +24,25 @@ async function foldersById({ models }: HostContext, ids: readonly Types.ObjectId
  * Whether the caller may restore or remove something: those who may remove it outside of the trash, too. An item whose folder is gone
  * belongs to the user who put it into the trash.
  */
-function mayManage({ type, doc }: Trashable, folder: FolderDocument | undefined, principal: Principal): boolean {
+function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefined, principal: Principal): boolean {
   if (type === 'folder') return levelOn(doc, principal) >= 2;
   if (folder !== undefined) return levelOn(folder, principal) >= 1;
   return principal.admin || (principal.id !== null && doc.trashed?.by?.equals(principal.id) === true);
 }
 
-/** What is in the trash and the caller may restore, newest first. */
-export async function* trashFor(context: HostContext, principal: Principal): AsyncGenerator<Trashable> {
-  const { models } = context;
+/** The folders and items in the trash that the caller may restore, newest first. */
+export async function* trashFor(context: HostContext, principal: Principal): AsyncGenerator<FolderOrItem> {
   const marked = { 'trashed.entry': { $ne: null }, 'trashed.removing': null };
   const dates: { at: number; type: 'folder' | 'item'; id: Types.ObjectId }[] = [];
   for (const type of ['folder', 'item'] as const) {
-    const model = models[type] as typeof models.folder;
-    const query = model.find(marked, { 'trashed.entry': 1 }, withTrashed).lean();
-    for await (const { _id, trashed } of eachInSlices<FolderDocument>(query)) {
+    const query = treeModel(context, type).find(marked, { 'trashed.entry': 1 }, withTrashed).lean();
+    for await (const { _id, trashed } of eachInSlices<Pick<FolderDocument, '_id' | 'trashed'>>(query)) {
       dates.push({ at: trashed!.entry!.getTime(), type, id: _id });
     }
   }
   dates.sort((one, other) => other.at - one.at);
   for (const some of batches(dates, checkedTogether)) {
-    const wanted = some.map(({ type, id }): [Trashable['type'], string] => [type, id.toHexString()]);
+    const wanted = some.map(({ type, id }): [FolderOrItem['type'], string] => [type, id.toHexString()]);
     for (const found of await documentsOf(context, wanted)) {
       if (found !== null && mayManage(found.resource, found.folder, principal)) yield found.resource;
     }
@@ -53,19 +51,18 @@ export async function* trashFor(context: HostContext, principal: Principal): Asy
 
 /** Documents in the trash, each with the folder of an item; `null` for those that are not there. */
 async function documentsOf(context: HostContext, named: readonly [string, string][]) {
-  const { models } = context;
   const idsOf = (wanted: string) => named.flatMap(([type, id]) => (type === wanted ? [id] : []));
-  const read = async <D>(model: typeof models.folder, ids: readonly string[]) => {
+  const read = async <D extends FolderDocument | ItemDocument>(type: FolderOrItem['type']) => {
     const found = new Map<string, D>();
-    for (const some of batches(ids)) {
+    const model = treeModel(context, type);
+    for (const some of batches(idsOf(type))) {
       const query = model.find({ _id: { $in: [...some] }, 'trashed.entry': { $ne: null } }, { words: 0 }, withTrashed).lean();
-      for await (const doc of eachInSlices<FolderDocument>(query)) found.set(doc._id.toHexString(), doc as D);
+      for await (const doc of eachInSlices<D>(query)) found.set(doc._id.toHexString(), doc);
     }
     return found;
   };
-  const folders = await read<FolderDocument>(models.folder, idsOf('folder'));
-  // Both models have the fields that are used here.
-  const items = await read<ItemDocument>(models.item as never, idsOf('item'));
+  const folders = await read<FolderDocument>('folder');
+  const items = await read<ItemDocument>('item');
   const parents = await foldersById(
     context,
     [...items.values()].map(({ folderId }) => folderId),
@@ -74,7 +71,7 @@ async function documentsOf(context: HostContext, named: readonly [string, string
     const doc = type === 'folder' ? folders.get(id) : items.get(id);
     if (doc === undefined) return null;
     const folder = 'folderId' in doc ? parents.get(doc.folderId.toHexString()) : undefined;
-    return { resource: { type, doc } as Trashable, folder };
+    return { resource: { type, doc } as FolderOrItem, folder };
   });
 }
 
@@ -83,7 +80,7 @@ export async function loadTrashed(
   context: HostContext,
   named: readonly [string, string][],
   principal: Principal,
-): Promise<Trashable[]> {
+): Promise<FolderOrItem[]> {
   const found = await documentsOf(context, named);
   return found.map((each, index) => {
     const [type, id] = named[index]!;
@@ -101,8 +98,8 @@ export async function trashPage(
   context: HostContext,
   principal: Principal,
   { limit, offset }: { limit: number; offset: number },
-): Promise<{ shown: Trashable[]; total: number }> {
-  const shown: Trashable[] = [];
+): Promise<{ shown: FolderOrItem[]; total: number }> {
+  const shown: FolderOrItem[] = [];
   let total = 0;
   for await (const some of inParts(trashFor(context, principal), checkedTogether)) {
     for (const each of some) {

@@ -25,11 +25,12 @@ import { loadResources, parseResources } from '../resources/named-resources.js';
 import { foldersBelow } from '../tree/folder-trees.js';
 import { loadParent } from '../tree/folders.js';
 import { listReply } from '../tree/lists.js';
+import type { FolderOrItem } from '../tree/tree-documents.js';
 import { removeFromTrash } from './emptying.js';
 import { restore, type Restored } from './restoring.js';
 import { loadTrashed, trashFor, trashPage } from './trash-list.js';
 import type { TrashedDocument } from './trash-mark.js';
-import { trash, type Trashable } from './trashing.js';
+import { sumOfItems, trash } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 /** Maximum number of documents that a request can name. Each needs several writes, one after the other. */
@@ -77,21 +78,21 @@ const restoredSchema = component(
 );
 
 /** The named documents, if the caller may remove all of them. */
-async function removable(context: HostContext, named: Record<string, unknown>, principal: Principal): Promise<Trashable[]> {
+async function removable(context: HostContext, named: Record<string, unknown>, principal: Principal): Promise<FolderOrItem[]> {
   const parsed = parseResources(named, namedTypes, { limit: maxNamed });
-  const found: Trashable[] = [];
+  const found: FolderOrItem[] = [];
   for (const [type, level] of [
     ['folder', 2],
     ['item', 1],
   ] as const) {
     const some = parsed.filter(([each]) => each === type);
     // The documents were read from the models of these types.
-    found.push(...((await loadResources(context, some, principal, level)) as Trashable[]));
+    found.push(...((await loadResources(context, some, principal, level)) as FolderOrItem[]));
   }
   return found;
 }
 
-async function extentOf({ models }: HostContext, named: readonly Trashable[]) {
+async function extentOf(context: HostContext, named: readonly FolderOrItem[]) {
   const extent = { folders: 0, items: 0, size: 0 };
   for (const { type, doc } of named) {
     if (type === 'item') {
@@ -99,22 +100,19 @@ async function extentOf({ models }: HostContext, named: readonly Trashable[]) {
       extent.size += doc.size;
       continue;
     }
-    const below = await foldersBelow({ models }, doc);
+    const below = await foldersBelow(context, doc);
     extent.folders += below.length;
     for (const some of batches([doc, ...below].map(({ _id }) => _id))) {
-      const [sum] = await models.item.aggregate<{ items: number; size: number }>(
-        [{ $match: { folderId: { $in: [...some] } } }, { $group: { _id: null, items: { $sum: 1 }, size: { $sum: '$size' } } }],
-        withoutReadLimit,
-      );
-      extent.items += sum?.items ?? 0;
-      extent.size += sum?.size ?? 0;
+      const sum = await sumOfItems(context, { folderId: { $in: [...some] } }, withoutReadLimit);
+      extent.items += sum.items;
+      extent.size += sum.size;
     }
   }
   return extent;
 }
 
-/** What is in the trash, as clients see it. */
-async function viewsOfTrash(context: HostContext, shown: readonly Trashable[]): Promise<unknown[]> {
+/** Folders and items in the trash, as clients see them. */
+async function viewsOfTrash(context: HostContext, shown: readonly FolderOrItem[]): Promise<unknown[]> {
   const { models } = context;
   const days = await context.setting('core.trash_days');
   const users = new Map<string, string>();
@@ -232,7 +230,7 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const named: TrashedDocument[] = [];
-      const note = ({ type, doc }: Trashable) => named.push({ type, id: doc._id });
+      const note = ({ type, doc }: FolderOrItem) => named.push({ type, id: doc._id });
       if (query.resources === undefined) for await (const each of trashFor(context, principal)) note(each);
       else (await loadTrashed(context, parseResources(query.resources, namedTypes), principal)).forEach(note);
       if (named.length > 0) await removeFromTrash(context, named);

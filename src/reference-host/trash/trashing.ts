@@ -1,15 +1,13 @@
-import type { Types } from 'mongoose';
+import type { AggregateOptions, Types } from 'mongoose';
 import { batches, eachInSlices, inParts, step, withoutReadLimit } from '../../larger-host.js';
 import { system } from '../access/access.js';
 import type { HostContext } from '../context.js';
-import { pathOf, type Resource } from '../resources/resources.js';
+import { pathOf } from '../resources/resources.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { releaseNames } from '../tree/names/names.js';
+import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { withTrashed, type TrashedDocument } from './trash-mark.js';
-
-/** A folder or item, as a request names it. */
-export type Trashable = Extract<Resource, { type: 'folder' | 'item' }>;
 
 /** Number of items that are announced together. */
 const announcedTogether = 500;
@@ -18,7 +16,7 @@ const announcedTogether = 500;
  * Puts folders, with everything in them, and items into the trash. They disappear at once and free their names. If hiding what is in
  * them takes longer than clients wait, it continues after this returns.
  */
-export async function trash(context: HostContext, resources: readonly Trashable[], by: Types.ObjectId | null): Promise<void> {
+export async function trash(context: HostContext, resources: readonly FolderOrItem[], by: Types.ObjectId | null): Promise<void> {
   // Folders come first, so that items in a folder that is named too go with it.
   const ordered = resources.toSorted((one, other) => Number(one.type === 'item') - Number(other.type === 'item'));
   const named = ordered.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
@@ -29,16 +27,14 @@ export async function trash(context: HostContext, resources: readonly Trashable[
   });
 }
 
-async function hide(context: HostContext, resource: Trashable, { at, by }: { at: Date; by: Types.ObjectId | null }) {
-  const { models } = context;
+async function hide(context: HostContext, resource: FolderOrItem, { at, by }: { at: Date; by: Types.ObjectId | null }) {
   const { _id } = resource.doc;
   const path = await pathOf(context, resource, system);
   // It goes with a folder above it that has just been put into the trash, so that its path no longer begins at a root.
   if (!/^\/(collection|user)\//.test(path)) return;
   const $set = { trashed: { root: _id, entry: at, by, path } };
   // If somebody else was faster, this finds nothing.
-  if (resource.type === 'folder') await models.folder.updateOne({ _id }, { $set });
-  else await models.item.updateOne({ _id }, { $set });
+  await treeModel(context, resource.type).updateOne({ _id }, { $set });
   step('trash:hidden');
 }
 
@@ -47,26 +43,19 @@ export async function finishTrashing(
   context: HostContext,
   { named, at }: { named: readonly TrashedDocument[]; at: Date },
 ): Promise<void> {
-  const { models, events } = context;
   for (const { type, id } of named) {
+    const model = treeModel(context, type);
     const marked = { _id: id, 'trashed.entry': at, 'trashed.size': null };
-    if (type === 'item') {
-      const item = await models.item.findOne(marked, null, withTrashed).lean<ItemDocument>();
-      if (item === null) continue;
-      await releaseNames(context, id);
-      await announceItems(context, 'item.hidden', { 'trashed.root': id });
-      const counted = { 'trashed.folders': 0, 'trashed.items': 1, 'trashed.size': item.size };
-      await models.item.updateOne(marked, { $set: counted }, withTrashed);
-    } else {
-      if ((await models.folder.exists(marked).setOptions(withTrashed)) === null) continue;
-      await releaseNames(context, id);
+    if ((await model.exists(marked).setOptions(withTrashed)) === null) continue;
+    await releaseNames(context, id);
+    if (type === 'folder') {
       await hideContents(context, id);
-      await events.emit('access.changed', {});
-      await announceItems(context, 'item.hidden', { 'trashed.root': id });
-      const { folders, items, size } = await countOf(context, id);
-      const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
-      await models.folder.updateOne(marked, { $set: counted }, withTrashed);
+      await context.events.emit('access.changed', {});
     }
+    await announceItems(context, 'item.hidden', { 'trashed.root': id });
+    const { folders, items, size } = await countOf(context, id);
+    const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
+    await model.updateOne(marked, { $set: counted }, withTrashed);
     step('trash:counted');
   }
 }
@@ -90,17 +79,24 @@ async function hideContents({ models }: HostContext, root: Types.ObjectId): Prom
   }
 }
 
-/** What was put into the trash with a folder. */
-async function countOf({ models }: HostContext, root: Types.ObjectId) {
+/** Number and size of the items that were put into the trash with a folder or item, and number of the folders below it. */
+async function countOf(context: HostContext, root: Types.ObjectId) {
   const inIt = { 'trashed.root': root };
-  const [folders, [sum]] = await Promise.all([
-    models.folder.countDocuments({ ...inIt, _id: { $ne: root } }, { ...withTrashed, ...withoutReadLimit }),
-    models.item.aggregate<{ items: number; size: number }>(
-      [{ $match: inIt }, { $group: { _id: null, items: { $sum: 1 }, size: { $sum: '$size' } } }],
-      { ...withTrashed, ...withoutReadLimit },
-    ),
+  const options = { ...withTrashed, ...withoutReadLimit };
+  const [folders, sum] = await Promise.all([
+    context.models.folder.countDocuments({ ...inIt, _id: { $ne: root } }, options),
+    sumOfItems(context, inIt, options),
   ]);
-  return { folders, items: sum?.items ?? 0, size: sum?.size ?? 0 };
+  return { folders, ...sum };
+}
+
+/** Number and total size of items. */
+export async function sumOfItems({ models }: Pick<HostContext, 'models'>, filter: object, options: AggregateOptions) {
+  const [sum] = await models.item.aggregate<{ items: number; size: number }>(
+    [{ $match: filter }, { $group: { _id: null, items: { $sum: 1 }, size: { $sum: '$size' } } }],
+    options,
+  );
+  return { items: sum?.items ?? 0, size: sum?.size ?? 0 };
 }
 
 /** Tells the plugin about items, some at a time. @throws the error of a listener, after which it must be repeated. */

@@ -40,7 +40,7 @@ const sumTimeoutMs = 10 * 60 * 1000;
 async function sum<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
   const groups = await model.aggregate<Sized>(
     [{ $match: { [field]: { $in: ids } } }, { $group: { _id: `$${field}`, size: { $sum: '$size' } } }],
-    // What is in the trash still takes space.
+    // Files in the trash still take space.
     { maxTimeMS: sumTimeoutMs, ...withTrashed },
   );
   return new Map(groups.map(({ _id, size }) => [_id.toHexString(), size]));

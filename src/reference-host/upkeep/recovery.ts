@@ -5,17 +5,17 @@ import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { Undertaking } from './undertaking.model.js';
 import { clearFile, dropFile } from '../files/files.js';
-import { clearFolder, emptySince, finishMove, removeFolder, removeFoldersIn } from '../tree/folder-trees.js';
+import { clearFolder, emptySince, finishMove, removeFoldersIn } from '../tree/folder-trees.js';
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
 import { clearGroup } from '../groups/groups.js';
-import { clearItem, removeItem } from '../tree/items.js';
+import { clearItem } from '../tree/items.js';
 import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
 import { recountAround } from '../tree/recount.js';
+import { findFolderOrItem, removeFolderOrItem } from '../tree/tree-documents.js';
 import { finishRemoval as finishTrashRemoval } from '../trash/emptying.js';
 import { finishRestoring } from '../trash/restoring.js';
 import { finishTrashing } from '../trash/trashing.js';
-import { withTrashed } from '../trash/trash-mark.js';
 import { isThere } from './removal.js';
 import { clearUser, finishRegistration } from '../accounts/users/users.js';
 
@@ -75,15 +75,9 @@ async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>)
   }
 }
 
-async function undoMaking(context: HostContext, { type, id }: Of<'making'>): Promise<void> {
-  const { models } = context;
-  if (type === 'item') {
-    const item = await models.item.findById(id, null, withTrashed).lean<ItemDocument>();
-    if (item !== null) await removeItem(context, item);
-  } else {
-    const folder = await models.folder.findById(id, null, withTrashed).lean<FolderDocument>();
-    if (folder !== null) await removeFolder(context, folder);
-  }
+async function undoMaking(context: HostContext, made: Of<'making'>): Promise<void> {
+  const found = await findFolderOrItem(context, made);
+  if (found !== null) await removeFolderOrItem(context, found);
 }
 
 /** Removes files that were recorded for items that do not exist. */

@@ -46,8 +46,11 @@ async function imagesAround(context: HostContext, { params, query, caller, signa
   const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
   const { item: items } = context.models;
   const images = { folderId: item.folderId, 'largeImage.fileId': { $exists: true }, ...findFilter(query.find) };
-  const order = await context.plugin.folderConfiguration.defaultSort(item.folderId.toHexString(), caller, signal);
-  const sort = query.sort ?? (order === null ? 'lowerName' : JSON.stringify(order));
+  const orderOfFolder = async () => {
+    const order = await context.plugin.folderConfiguration.defaultSort(item.folderId.toHexString(), caller, signal);
+    return order === null ? 'lowerName' : JSON.stringify(order);
+  };
+  const sort = query.sort ?? (await orderOfFolder());
   const page = { sort, sortdir: query.sortdir };
   const [index, count] = await Promise.all([positionIn(items, images, item._id, page), items.countDocuments(images)]);
   if (index >= count) throw new NotFoundError('Id is not an image');

@@ -5,6 +5,7 @@ import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
+import { shortened } from '../format.js';
 
 /** Largest lengths of shown texts. Longer ones would cover the image. */
 const maxText = { term: 60, value: 300 };
@@ -46,8 +47,4 @@ export function shapeCard(metadata: ImageMetadata) {
     ];
     return facts.map(([term, value]) => [shortened(term, maxText.term), shortened(value ?? '', maxText.value)]);
   }
-}
-
-function shortened(text: string, most: number) {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -1,6 +1,6 @@
 import { h } from '../dom.js';
 import { ask, checkbox } from '../forms.js';
-import { formatBytes, formatDate } from '../format.js';
+import { formatBytes, formatDate, shortened } from '../format.js';
 import { browseTexts } from '../texts.js';
 import type { Item } from './model.js';
 
@@ -58,24 +58,23 @@ export function askColumns(options: { folderId: string; items: Item[]; shown: st
   });
 }
 
-/** What a column shows of an item. */
+/** The content of a cell in the table of items. */
 export function cellOf(item: Item, column: string) {
   if (column === 'size') return formatBytes(item.size ?? 0);
   if (column === 'created' || column === 'updated') return item[column] ? formatDate(item[column]) : '';
-  if (column === 'description') return shortened(item.description);
+  if (column === 'description') return textOf(item.description);
   const value = item.meta?.[column.replace(/^meta\./, '')];
   const list = Array.isArray(value) && value.every((entry) => typeof entry !== 'object') ? value : null;
-  return list ? h('span.row.wrap.tags', ...list.slice(0, 20).map((entry) => tag(String(entry)))) : shortened(value);
+  return list ? h('span.row.wrap.tags', ...list.slice(0, 20).map((entry) => tag(String(entry)))) : textOf(value);
 }
 
 function tag(text: string) {
-  return h('span.tag.clip', { title: text }, shortened(text));
+  return h('span.tag.clip', { title: text }, textOf(text));
 }
 
-function shortened(value: unknown) {
+function textOf(value: unknown) {
   if (value === undefined || value === null) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean);
-  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+  return shortened(typeof value === 'object' ? JSON.stringify(value) : String(value as string | number | boolean), maxShown);
 }
 
 /** The tags of an item, as far as they are texts. */

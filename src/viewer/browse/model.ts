@@ -38,3 +38,10 @@ export function isSame(one: unknown, other: unknown, { but }: { but?: string } =
   const [former, now] = [one, other].map((value) => JSON.stringify(value, (key, part) => (key === but ? undefined : part)));
   return former === now;
 }
+
+/** Ids of documents by type, as requests about several documents take them. */
+export function idsByType(all: readonly { type: string; doc: { _id: string } }[]) {
+  const ids: Record<string, string[]> = {};
+  for (const { type, doc } of all) (ids[type] ??= []).push(doc._id);
+  return ids;
+}

@@ -3,14 +3,13 @@ import { button, fill, h, icon } from '../dom.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { bulkActions } from './bulk-actions.js';
 import type { Entry } from './edit-dialog.js';
+import { idsByType } from './model.js';
 
 /** Address of a download: an archive, unless it is one item of one file. */
 export function downloadUrl(entries: Entry[]) {
   const [first, second] = entries;
   if (first && !second) return apiUrl(`${first.type}/${first.doc._id}/download`);
-  const resources: Record<string, string[]> = {};
-  for (const { type, doc } of entries) (resources[type] ??= []).push(doc._id);
-  return apiUrl('resource/download', { resources: JSON.stringify(resources) });
+  return apiUrl('resource/download', { resources: JSON.stringify(idsByType(entries)) });
 }
 
 /**

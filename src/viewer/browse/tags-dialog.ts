@@ -4,6 +4,7 @@ import { ask, checkbox } from '../forms.js';
 import { browseTexts } from '../texts.js';
 import { tagsOf } from './columns.js';
 import type { Entry } from './edit-dialog.js';
+import { idsByType } from './model.js';
 
 /** A form for the tags of several items and folders. Tags that only some of them have stay as they are, unless the user changes them. */
 export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
@@ -25,9 +26,7 @@ export function tagsDialog(entries: Entry[], onSaved: () => Promise<void>) {
       const kept = settled.flatMap(({ tag, input }) => (input.checked ? [tag] : []));
       const remove = settled.flatMap(({ tag, input }) => (input.checked ? [] : [tag]));
       const typed = text.split(',').map((tag) => tag.trim());
-      const resources: Record<string, string[]> = {};
-      for (const { type, doc } of entries) (resources[type] ??= []).push(doc._id);
-      const lists = { resources, add: [...kept, ...typed].filter((tag) => tag !== ''), remove };
+      const lists = { resources: idsByType(entries), add: [...kept, ...typed].filter((tag) => tag !== ''), remove };
       const form = Object.fromEntries(Object.entries(lists).map(([name, value]) => [name, JSON.stringify(value)]));
       await request('PUT', 'resource/tags', { form });
       await onSaved();

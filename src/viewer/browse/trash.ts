@@ -3,6 +3,7 @@ import { linkButton, messageOf, tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { formatBytes } from '../format.js';
 import { browseTexts, commonTexts } from '../texts.js';
+import { idsByType } from './model.js';
 
 /** Something that can be put into the trash. */
 export interface Trashable {
@@ -17,9 +18,7 @@ const namedTogether = 500;
 export function resourcesOf(all: readonly Trashable[]): { resources: string }[] {
   const forms: { resources: string }[] = [];
   for (let start = 0; start < all.length; start += namedTogether) {
-    const ids: Partial<Record<Trashable['type'], string[]>> = {};
-    for (const { type, doc } of all.slice(start, start + namedTogether)) (ids[type] ??= []).push(doc._id);
-    forms.push({ resources: JSON.stringify(ids) });
+    forms.push({ resources: JSON.stringify(idsByType(all.slice(start, start + namedTogether))) });
   }
   return forms;
 }

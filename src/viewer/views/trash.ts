@@ -1,5 +1,6 @@
 import { list, request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
+import { emptyNote } from '../browse/item-list.js';
 import { isSame } from '../browse/model.js';
 import { pageOf } from '../browse/paging.js';
 import { resourcesOf, restore, type Trashable } from '../browse/trash.js';
@@ -19,7 +20,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
   const rows = entries.map(row);
   const content =
     total === 0 && page.page === 1
-      ? h('div.empty.column.quiet-text', icon('trash'), h('h2', browseTexts.trashIsEmpty), h('p', browseTexts.trashHint))
+      ? emptyNote('trash', browseTexts.trashIsEmpty, browseTexts.trashHint)
       : h('ul.places', { 'aria-label': browseTexts.trash }, ...rows);
   fill(
     main,

@@ -1,6 +1,6 @@
 import { eachWord } from '../../../larger-host.js';
 
-/** What searches compare with: see {@link findableBy}. */
+/** Fields that searches compare with: see {@link findableBy}. */
 export interface Findable {
   /** Words of the document, and words of a field as `field:word`. An index has them. */
   terms: string[];

@@ -62,7 +62,7 @@ export function describeTiff(structure: TiffStructure, geo: GeoTiff | null): Ima
   };
 }
 
-/** What the tags of the file say beyond that. @param levelCount number of levels that are stored. */
+/** Further facts from the tags of the file. @param levelCount number of levels that are stored. */
 export async function internalMetadata(
   { main, description, described, ome, notes, associated }: TiffStructure,
   geo: GeoTiff | null,

@@ -2,7 +2,7 @@ import { button, fill, h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import type { Range } from './plot.js';
-import { allOf, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
+import { allOf, rangeFilter, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
 
 /** A range of a column of numbers, or some of its categories. */
 interface Condition {
@@ -112,6 +112,5 @@ export function filterControls(onChange: () => void) {
 function filterOf({ column, low, high, categories }: Condition): ObjectFilter | null {
   const { name } = column;
   if (column.type !== 'number') return categories.length > 0 ? { column: name, in: categories } : null;
-  if (low === null && high === null) return null;
-  return { column: name, ...(low !== null && { gte: low }), ...(high !== null && { lte: high }) };
+  return rangeFilter({ column: name, low, high });
 }

@@ -4,7 +4,7 @@ import { fill, h, newestOnly } from '../../dom.js';
 import { field } from '../../forms.js';
 import { objectTexts } from '../../object-texts.js';
 import type { AnnotationRecord } from '../model.js';
-import { allOf, histogramOf, rowsOf, type ObjectColumn, type ObjectFilter } from './requests.js';
+import { allOf, histogramOf, rangeFilter, rowsOf, type ObjectColumn, type ObjectFilter } from './requests.js';
 
 /** Bins of a histogram, and along each side of a plot of two columns. */
 const bins = { one: 60, two: 72 };
@@ -194,13 +194,7 @@ type Axes = { x: Axis; y: Axis | null };
 
 /** Ranges as a filter. */
 export function filterOfRanges(ranges: readonly Range[]): ObjectFilter | null {
-  return allOf(
-    ...ranges.map(({ column, low, high }) => ({
-      column,
-      ...(low !== null && { gte: low }),
-      ...(high !== null && { lte: high }),
-    })),
-  );
+  return allOf(...ranges.map(rangeFilter));
 }
 
 function sorted(points: (readonly [number, number])[]): [number[], number[]] {

@@ -33,6 +33,20 @@ export function allOf(...conditions: (ObjectFilter | null)[]): ObjectFilter | nu
   return and.length > 1 ? { and } : (and[0] ?? null);
 }
 
+/** The condition that a column is in a range; `null` for one without bounds. */
+export function rangeFilter({
+  column,
+  low,
+  high,
+}: {
+  column: string;
+  low: number | null;
+  high: number | null;
+}): ObjectFilter | null {
+  if (low === null && high === null) return null;
+  return { column, ...(low !== null && { gte: low }), ...(high !== null && { lte: high }) };
+}
+
 /** A query whose filter and columns are written as JSON. */
 function queryOf(
   record: AnnotationRecord,

@@ -1,4 +1,5 @@
 import { fill, h } from '../../dom.js';
+import { shortened } from '../../format.js';
 import { objectTexts } from '../../object-texts.js';
 import type { Cell } from './requests.js';
 
@@ -230,6 +231,5 @@ export class ObjectRows {
 function textOf(cell: Cell, most: number) {
   if (cell === null) return '';
   if (typeof cell === 'number') return Number.isInteger(cell) ? String(cell) : String(Number(cell.toPrecision(5)));
-  const text = String(cell);
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+  return shortened(String(cell), most);
 }
