@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Client, startHost, type TestHost } from '../support/hosts/reference-host.js';
 import { slideFile } from '../support/images/slide.js';
 import { chromiumPath, launchChromium } from '../support/pages/chromium.js';
-import { stageOf } from '../support/pages/stage.js';
+import { onErrors, stageOf } from '../support/pages/stage.js';
 import { until } from '../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -32,10 +32,7 @@ describe.skipIf(executablePath === null)('a session on the page', () => {
     browser = await launchChromium(executablePath!);
     page = await browser.newPage({ viewport: { width: 1280, height: 850 } });
     page.setDefaultTimeout(300_000);
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(page, (text) => complaints.push(text));
     page.on('response', (response) => {
       if (response.url().includes('/tiles/zxy/') && response.ok()) tiles.push(response.url());
     });

@@ -9,6 +9,7 @@ import { Client } from '../../support/hosts/reference-host.js';
 import { startServer, type ServerProcess } from '../../support/hosts/server-process.js';
 import { slideFile } from '../../support/images/slide.js';
 import { until } from '../../support/run/until.js';
+import { onErrors } from '../../support/pages/stage.js';
 
 const executablePath = chromiumPath();
 const hostile = '<img src=x onerror="document.title=1">';
@@ -68,10 +69,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
     const opened = await context.newPage();
     opened.setDefaultTimeout(300_000);
-    opened.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    opened.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(opened, (text) => complaints.push(text));
     await opened.goto(`${url}/#sign-in`);
     await opened.getByLabel('Login or e-mail').fill(String(login));
     await opened.getByLabel('Password').fill(`${String(login)}.password`);

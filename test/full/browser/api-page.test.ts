@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startSpecimens, type InstalledSpecimens } from '../../support/hosts/installed-specimens.js';
+import { onErrors } from '../../support/pages/stage.js';
 
 const executablePath = chromiumPath();
 
@@ -25,8 +26,7 @@ describe.skipIf(executablePath === null)('the page of the API', () => {
     const page = await browser.newPage();
     const complaints: string[] = [];
     const hosts = new Set<string>();
-    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
-    page.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(page, (text) => complaints.push(text));
     page.on('request', (request) => {
       if (!request.url().startsWith('data:')) hosts.add(new URL(request.url()).origin);
     });

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addNuclei } from '../../../src/reference-host/start/content/nuclei.js';
 import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
-import { uploadItem } from '../../support/images/images.js';
+import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
-import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
+import { onErrors, colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -52,8 +52,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await makeSyntheticSlide(path, { size });
     testHost = await startHost();
     admin = await testHost.register('anna');
-    const collection = await admin.create('/collection', { name: 'Open', public: true });
-    folderId = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Slides', public: true });
+    folderId = await newFolder(admin, 'Slides', true);
     const { context } = testHost.host;
     const parent = await context.models.folder.findById(folderId).lean();
     const { item } = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'slide', creatorId: null });
@@ -78,10 +77,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await watchInk(context);
     const opened = await context.newPage();
     opened.setDefaultTimeout(300_000);
-    opened.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    opened.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(opened, (text) => complaints.push(text));
     return opened;
   }
 

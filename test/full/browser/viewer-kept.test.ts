@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
+import { newFolder } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { signIn, stageOf } from '../../support/pages/stage.js';
@@ -29,8 +30,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await makeSyntheticSlide(path, { size: 1024 });
     testHost = await startHost();
     admin = await testHost.register('anna');
-    const collection = await admin.create('/collection', { name: 'Open', public: true });
-    folderId = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Slides', public: true });
+    folderId = await newFolder(admin, 'Slides', true);
     const folder = (await testHost.host.context.models.folder.findById(folderId).lean())!;
     const { item } = await testHost.host.registerFileInPlace({ path, folder, itemName: 'slide', creatorId: null });
     slide = item._id.toHexString();

@@ -4,9 +4,9 @@ import sharp from 'sharp';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
-import { uploadItem } from '../../support/images/images.js';
+import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
-import { signIn } from '../../support/pages/stage.js';
+import { onErrors, signIn } from '../../support/pages/stage.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -35,23 +35,14 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
   beforeAll(async () => {
     testHost = await startHost();
     admin = await testHost.register('anna');
-    const collection = await admin.create('/collection', { name: 'Open', public: true });
-    const folderId = await admin.create('/folder', {
-      parentType: 'collection',
-      parentId: collection,
-      name: 'Slides',
-      public: true,
-    });
+    const folderId = await newFolder(admin, 'Slides', true);
     const picture = sharp({ create: { width: size, height: size, channels: 3, background: { r: 240, g: 240, b: 240 } } });
     itemId = await uploadItem(admin, folderId, 'slide.tiff', await picture.tiff({ tile: true }).toBuffer());
     await admin.ok('POST', '/annotation', { query: { itemId }, json: { name: 'Cells', elements } });
     browser = await launchChromium(executablePath!);
     page = await (await browser.newContext({ viewport: { width: 1280, height: 850 }, reducedMotion: 'reduce' })).newPage();
     page.setDefaultTimeout(300_000);
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(page, (text) => complaints.push(text));
     await signIn(page, testHost.url, 'anna');
     await page.goto(`${testHost.url}/#item/${itemId}`);
     await page.getByRole('button', { name: 'Table and plots of Cells' }).click();

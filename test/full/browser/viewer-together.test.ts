@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
-import { uploadItem } from '../../support/images/images.js';
+import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
 import { until } from '../../support/run/until.js';
@@ -36,13 +36,7 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
     await makeSyntheticSlide(path, { size });
     testHost = await startHost();
     admin = await testHost.register('anna');
-    const collection = await admin.create('/collection', { name: 'Open', public: true });
-    const folderId = await admin.create('/folder', {
-      parentType: 'collection',
-      parentId: collection,
-      name: 'Slides',
-      public: true,
-    });
+    const folderId = await newFolder(admin, 'Slides', true);
     const parent = await testHost.host.context.models.folder.findById(folderId).lean();
     const { item } = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'slide', creatorId: null });
     slide = item._id.toHexString();

@@ -2,9 +2,9 @@ import sharp from 'sharp';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
-import { uploadItem } from '../../support/images/images.js';
+import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
-import { signIn, stageOf } from '../../support/pages/stage.js';
+import { onErrors, signIn, stageOf } from '../../support/pages/stage.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
@@ -64,13 +64,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
   beforeAll(async () => {
     testHost = await startHost();
     admin = await testHost.register('anna');
-    const collection = await admin.create('/collection', { name: 'Open', public: true });
-    const folderId = await admin.create('/folder', {
-      parentType: 'collection',
-      parentId: collection,
-      name: 'Slides',
-      public: true,
-    });
+    const folderId = await newFolder(admin, 'Slides', true);
     const background = { r: 240, g: 240, b: 240 };
     const picture = sharp({ create: { width: size, height: size, channels: 3, background } });
     itemId = await uploadItem(admin, folderId, 'slide.tiff', await picture.tiff({ tile: true }).toBuffer());
@@ -78,10 +72,7 @@ describe.skipIf(executablePath === null)('drawing tools on the page', () => {
     context = await browser.newContext({ viewport: { width: 1280, height: 850 }, hasTouch: true });
     page = await context.newPage();
     page.setDefaultTimeout(300_000);
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(page, (text) => complaints.push(text));
     await signIn(page, testHost.url, 'anna');
   });
 

@@ -11,6 +11,7 @@ import { Client, startHost, type TestHost } from '../../support/hosts/reference-
 import { slideFile } from '../../support/images/slide.js';
 import { grayTags, writeTiff } from '../../support/writers/tiff-writer.js';
 import { until } from '../../support/run/until.js';
+import { onErrors } from '../../support/pages/stage.js';
 
 const executablePath = chromiumPath();
 const omeSample = sampleFile('multi-channel-z-series.ome.tif');
@@ -41,10 +42,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     browser = await launchChromium(executablePath!);
     page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
     page.setDefaultTimeout(300_000);
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
+    onErrors(page, (text) => complaints.push(text));
     // Streams of changes have no end.
     const weight = (request: Request) => (request.url().includes('/annotation/events') ? 0 : 1);
     page.on('requestfinished', (request) => (pending -= weight(request)));

@@ -22,6 +22,14 @@ export function stageOf(page: Page) {
   };
 }
 
+/** Tells of the errors of a page: those of its scripts, and those that the browser shows in the console. */
+export function onErrors(page: Page, tell: (text: string) => void) {
+  page.on('console', (message) => {
+    if (message.type() === 'error') tell(message.text());
+  });
+  page.on('pageerror', (error) => tell(error.message));
+}
+
 /** Signs in, as the test host registers users. */
 export async function signIn(page: Page, url: string, login: string) {
   await page.goto(`${url}/#sign-in`);
