@@ -1,17 +1,20 @@
-import { actions, button, h, linkButton, messageOf, tell } from '../dom.js';
+import { h, linkButton, messageOf, tell } from '../dom.js';
+import { editBar } from './edit-bar.js';
+import { onEdits } from './edits.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
-import { mergeEdits, simplifyEdits, splitEdits } from './drawing/polygon-edits.js';
-import { middleOf, touches } from './drawing/shapes.js';
-import { onEdits, whyAtRisk, type Conflicts } from './edits.js';
-import { nameOf, newId, type Edit, type Element } from './model.js';
-import { groupsOf } from './requests.js';
-import { reloadWithEdits, saveEdits } from './saving.js';
+import { KnownGroups } from './known-groups.js';
+import { newId, type Edit, type Element } from './model.js';
+import { polygonChanges } from './polygon-changes.js';
+import { Saving } from './saving.js';
+import { Selection } from './selection.js';
 import { shapeForm } from './shape-form.js';
 import type { Sheet } from './sheet.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 
-/** Editing of an annotation: its groups, the selected shape, and unsaved changes. */
+export type Editor = ReturnType<typeof editAnnotation>;
+
+/** Editing of an annotation: its groups, the selected shapes, and unsaved changes. */
 export function editAnnotation(options: {
   sheet: Sheet;
   /** stops editing */
@@ -27,102 +30,60 @@ export function editAnnotation(options: {
   const { sheet, signal, redraw, zoom, report, onSaved } = options;
   const { edits } = sheet;
   const groups = new Groups();
-  let selectedIds: readonly string[] = [];
-  let saving = false;
-  /** version of the annotation whose groups are offered; `null` until they are requested, because versions begin at 0 */
-  let learned: number | null = null;
+  const known = new KnownGroups(sheet, groups, signal);
+  const selection = new Selection(sheet, () => (form.show(), redraw()));
+  const saving = new Saving({
+    sheet,
+    deselect: () => selection.select(null),
+    onSaved,
+    onVersion: (version) => known.skip(version),
+    onState: () => bar.show(),
+    report,
+  });
+  const polygons = polygonChanges({ sheet, selection, commit, zoom, report, signal });
   const palette = groupPalette(groups, { onChoose: () => form.show(), onColor: recolor });
   const form = shapeForm({
     groups,
-    selection,
+    selection: () => selection.shapes,
     commit,
     remove: removeSelected,
-    merge: () => void change(() => mergeEdits(selection())),
-    simplify: () => void change(simplify),
+    merge: polygons.merge,
+    simplify: polygons.simplify,
   });
-  const parts = { sheet, deselect: () => select(null), onSaved };
-  const status = h('p.quiet-text', { role: 'status' });
-  const undoButton = button(annotationTexts.undo, () => step('undo'), { picture: 'undo' });
-  const redoButton = button(annotationTexts.redo, () => step('redo'), { picture: 'redo' });
-  const discardButton = button(annotationTexts.discard, discard);
-  const saveButton = button(commonTexts.save, () => void save(), { kind: 'primary' });
-  const buttons = actions(undoButton, redoButton, discardButton, saveButton);
-  const element = h('div.annotation-editor.column', palette.element, form.element, status, buttons);
+  const bar = editBar(
+    edits,
+    { undo: () => step('undo'), redo: () => step('redo'), discard, save: () => void saving.save() },
+    () => saving.isRunning,
+  );
+  const element = h('div.annotation-editor.column', palette.element, form.element, ...bar.elements);
   palette.show();
-  select(null);
-  showStatus();
-  onEdits(showStatus, signal);
+  selection.select(null);
+  bar.show();
+  onEdits(bar.show, signal);
   return {
     element,
-    selected,
     selection,
-    select,
-    pick,
     find: (id: string) => sheet.find(id),
     make,
     commit,
-    split: (line: Element) => void change(() => split(line)),
+    split: polygons.split,
     step,
     removeSelected,
-    save,
-    reload,
-    takeOver,
+    save: () => saving.save(),
+    reload: () => saving.reload(),
+    takeOver: () => saving.takeOver(),
     learnGroups,
   };
 
-  /** Offers the groups of the current version, with the colors that they have on the slide. Those offered before keep theirs. */
+  /** Offers the groups of the current version. */
   async function learnGroups() {
-    const { record } = sheet;
-    if (learned === record._version) return;
-    const isFirst = learned === null;
-    learned = record._version;
-    if (record._elementCount === 0) return;
     try {
-      const seen = await groupsOf(record, signal);
-      const known = groups.size;
-      groups.learn(seen, isFirst);
-      // The user may be choosing a color or a group.
-      if (!isFirst && groups.size === known) return;
+      if (!(await known.learn())) return;
       palette.show();
       form.offerGroups();
     } catch (error) {
       if (!signal.aborted) report(messageOf(error));
     }
-  }
-
-  /** The selected shape, if it is only one. */
-  function selected() {
-    const [first = null, second] = selection();
-    return second ? null : first;
-  }
-
-  function selection(): Element[] {
-    return selectedIds.flatMap((id) => sheet.find(id) ?? []);
-  }
-
-  /** @param isAdding adds the shape to the selected ones, or removes it from them */
-  function select(next: Element | null, isAdding: boolean = false) {
-    const id = next?.id;
-    const isSelected = id !== undefined && selectedIds.includes(id);
-    if (!isAdding) selectAll(id === undefined ? [] : [id]);
-    else if (id !== undefined) selectAll(isSelected ? selectedIds.filter((other) => other !== id) : [...selectedIds, id]);
-  }
-
-  function selectAll(ids: readonly string[]) {
-    selectedIds = ids;
-    form.show();
-    redraw();
-  }
-
-  function pick(outline: Element, isAdding: boolean) {
-    if (!sheet.hasShapes && sheet.record._elementCount > 0) {
-      tell(annotationTexts.pickZoom);
-      return;
-    }
-    const found = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
-    if (found.length === 0) tell(annotationTexts.pickedNone);
-    const ids = found.map(({ id }) => id);
-    selectAll(isAdding ? [...new Set([...selectedIds, ...ids])] : ids);
   }
 
   function make(members: Pick<Element, 'type'> & Partial<Element>): Element {
@@ -136,115 +97,36 @@ export function editAnnotation(options: {
     showAll();
   }
 
-  /** Makes changes that need the library for polygons, and selects the changed shapes. */
-  async function change(make: () => Promise<Edit[]>) {
-    try {
-      const changes = await make();
-      if (signal.aborted || changes.length === 0) return;
-      commit(...changes);
-      selectAll(changes.flatMap(({ after }) => after?.id ?? []));
-    } catch (error) {
-      if (!signal.aborted) report(messageOf(error));
-    }
-  }
-
-  async function split(line: Element) {
-    const chosen = selection();
-    const changes = await splitEdits(chosen.length > 0 ? chosen : [...sheet.elements()], line);
-    if (changes.length === 0) tell(annotationTexts.noneSplit);
-    return changes;
-  }
-
-  /** Removes vertices that make no visible difference at the current zoom. */
-  async function simplify() {
-    const chosen = selection();
-    const changes = await simplifyEdits(chosen, 1 / zoom());
-    const changed = new Map(changes.flatMap(({ after }) => (after ? [[after.id, after]] : [])));
-    const count = (shapes: readonly Element[]) => shapes.reduce((sum, { points = [] }) => sum + points.length, 0);
-    tell(annotationTexts.simplified(count(chosen), count(chosen.map((shape) => changed.get(shape.id) ?? shape))));
-    return changes;
-  }
-
   function showAll() {
     form.show();
-    showStatus();
+    bar.show();
     redraw();
   }
 
   function removeSelected() {
-    const gone = selection();
+    const gone = selection.shapes;
     if (gone.length === 0) return;
-    select(null);
+    selection.select(null);
     commit(...gone.map((before) => ({ before, after: null })));
   }
 
   function step(way: 'undo' | 'redo') {
     edits[way]();
-    selectedIds = selection().map(({ id }) => id);
+    selection.dropGone();
     showAll();
   }
 
   function discard() {
     edits.discard();
-    select(null);
-    showStatus();
+    selection.select(null);
+    bar.show();
     report('');
-    tell(
-      annotationTexts.discarded,
-      linkButton(commonTexts.undo, () => step('undo')),
-    );
+    const undo = linkButton(commonTexts.undo, () => step('undo'));
+    tell(annotationTexts.discarded, undo);
   }
 
   function recolor(group: string | null) {
-    const shapes = selection().filter((shape) => (shape.group ?? null) === group);
+    const shapes = selection.shapes.filter((shape) => (shape.group ?? null) === group);
     commit(...shapes.map((before) => ({ before, after: { ...before, ...styleOf(before, groups.colorOf(group)) } })));
-  }
-
-  function showStatus() {
-    const count = edits.size;
-    const reason = whyAtRisk(edits);
-    const risk = reason === null ? '' : ` ${annotationTexts.notKept(reason)}`;
-    status.textContent = count === 0 ? annotationTexts.allSaved : `${annotationTexts.unsaved(count)}${risk}`;
-    undoButton.disabled = saving || !edits.canUndo;
-    redoButton.disabled = saving || !edits.canRedo;
-    discardButton.disabled = saving || count === 0;
-    saveButton.disabled = saving || count === 0;
-  }
-
-  async function save() {
-    if (saving || edits.size === 0) return;
-    saving = true;
-    showStatus();
-    report('');
-    try {
-      const conflicts = await saveEdits(parts, (version) => (learned = version));
-      if (conflicts) report(annotationTexts.changedMeanwhile(conflicts, edits.size > 0));
-      else tell(annotationTexts.savedNamed(nameOf(sheet.record)));
-    } catch (error) {
-      report(messageOf(error));
-    } finally {
-      saving = false;
-      showStatus();
-    }
-  }
-
-  /** Shows the newest version with the unsaved changes. */
-  async function reload(): Promise<Conflicts> {
-    const conflicts = await reloadWithEdits(parts);
-    showStatus();
-    return conflicts;
-  }
-
-  /**
-   * Loads a version that someone else has saved.
-   *
-   * @returns a message about it
-   */
-  async function takeOver(): Promise<string> {
-    try {
-      return annotationTexts.changedMeanwhile(await reload(), edits.size > 0);
-    } catch (error) {
-      return messageOf(error);
-    }
   }
 }

@@ -1,4 +1,4 @@
-import type { editAnnotation } from './editor.js';
+import type { Editor } from './editor.js';
 import { toolKeys, toolKeySetting, type Tool } from './drawing/tool-names.js';
 import type { Tools } from './drawing/tools.js';
 
@@ -6,7 +6,7 @@ import type { Tools } from './drawing/tools.js';
 interface KeyUsers {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */
-  editor: () => Pick<ReturnType<typeof editAnnotation>, 'removeSelected' | 'step' | 'save'> | null;
+  editor: () => Pick<Editor, 'removeSelected' | 'step' | 'save'> | null;
   /** chooses a tool */
   use: (tool: Tool) => void;
   /** the element that has the focus while the image has it */

@@ -1,4 +1,7 @@
+import { messageOf, tell } from '../dom.js';
+import { annotationTexts } from '../annotation-texts.js';
 import type { Conflicts } from './edits.js';
+import { nameOf } from './model.js';
 import { isConflict, reloadAnnotation } from './requests.js';
 import type { Sheet } from './sheet.js';
 
@@ -6,24 +9,71 @@ import type { Sheet } from './sheet.js';
 const maxAttempts = 5;
 
 /** Parts of the editor that saving needs. */
-export interface SavingParts {
+interface SavingParts {
   sheet: Sheet;
   /** deselects the shape, which others may have changed */
   deselect: () => void;
   /** called when the annotation was changed */
   onSaved: () => void;
+  /** called with the version that was made */
+  onVersion: (version: number) => void;
+  /** called when saving begins and when changes were saved or rebased */
+  onState: () => void;
+  /** shows what went wrong, or clears the message */
+  report: (message: string) => void;
+}
+
+/** Saves the unsaved changes of the edited annotation, and joins them with those of others. */
+export class Saving {
+  isRunning = false;
+
+  constructor(private readonly parts: SavingParts) {}
+
+  async save() {
+    const { sheet, onState, report } = this.parts;
+    if (this.isRunning || sheet.edits.size === 0) return;
+    this.isRunning = true;
+    onState();
+    report('');
+    try {
+      const conflicts = await saveEdits(this.parts);
+      if (conflicts) report(annotationTexts.changedMeanwhile(conflicts, sheet.edits.size > 0));
+      else tell(annotationTexts.savedNamed(nameOf(sheet.record)));
+    } catch (error) {
+      report(messageOf(error));
+    } finally {
+      this.isRunning = false;
+      onState();
+    }
+  }
+
+  /** Shows the newest version with the unsaved changes. */
+  async reload(): Promise<Conflicts> {
+    const conflicts = await reloadWithEdits(this.parts);
+    this.parts.onState();
+    return conflicts;
+  }
+
+  /**
+   * Loads a version that someone else has saved.
+   *
+   * @returns a message about it
+   */
+  async takeOver(): Promise<string> {
+    try {
+      return annotationTexts.changedMeanwhile(await this.reload(), this.parts.sheet.edits.size > 0);
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
 }
 
 /**
- * Saves the unsaved changes of an annotation on top of those of others. Nothing is saved if others have changed the same shapes.
+ * Saves the unsaved changes on top of those of others. Nothing is saved if others have changed the same shapes.
  *
- * @param onVersion called with the version that was made
  * @returns the shapes that were changed there too, if any
  */
-export async function saveEdits(
-  { sheet, deselect, onSaved }: SavingParts,
-  onVersion: (version: number) => void,
-): Promise<Conflicts | undefined> {
+async function saveEdits({ sheet, deselect, onSaved, onVersion }: SavingParts): Promise<Conflicts | undefined> {
   const { edits } = sheet;
   for (let attempt = 1; ; attempt += 1) {
     const conflicts = await edits.rebase(sheet.record);
@@ -50,7 +100,7 @@ export async function saveEdits(
 }
 
 /** Shows the newest version of an annotation with the unsaved changes. */
-export async function reloadWithEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts> {
+async function reloadWithEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts> {
   const record = await reloadAnnotation(sheet.record);
   const conflicts = await sheet.edits.rebase(record);
   deselect();

@@ -2,27 +2,24 @@ import { showAnnotations } from '../annotations/annotations.js';
 import { request } from '../api.js';
 import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
-import { lightControls, type Light } from './brightness.js';
+import { lightControls } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
-import { channelsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
+import { channelsOf } from './channels.js';
 import { frameControls } from './frame-controls.js';
-import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadata } from './metadata.js';
-import { readProjection, writeProjection, type Projection } from './projection.js';
 import { saveView } from './save-view.js';
 import { scaleRow, stageButtons } from './overlays.js';
 import { loadPresets } from './presets.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
+import { ViewState } from './view-state.js';
+import { readList, readPosition, readRotation, writePlace, type ViewQuery } from './view-address.js';
+import type { ImageMetadata } from './metadata.js';
 import type { ImageItem } from '../browse/model.js';
-import { readLight, readList, readPosition, readRotation, writePlace, type ViewQuery } from './view-address.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 export type ImageView = Awaited<ReturnType<typeof openImage>>;
 
-/**
- * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id`.
- */
-export async function openImage(options: {
+interface ImageOptions {
   element: HTMLElement;
   item: ImageItem;
   metadata: ImageMetadata;
@@ -36,76 +33,75 @@ export async function openImage(options: {
   /** whether the user may store presets; default no */
   mayWrite?: boolean;
   signal: AbortSignal;
-}) {
+}
+
+/**
+ * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id`.
+ */
+export async function openImage(options: ImageOptions) {
   const { element, item, metadata, query, onAddress, onProblem, onRetry, mayWrite = false, signal } = options;
-  let frame = readFrame(query.get('frame'), metadata);
   const known = channelsOf(metadata);
-  const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
-  const isMixed = known.length > 0 && 'framedelta' in (known[0] as Channel).source;
   const { presets, firstShown } = await loadPresets(item, known, signal);
-  let channels = readView(query);
-  const depth = axesOf(metadata).find(({ key }) => key === 'IndexZ');
-  let projection = readProjection(query.get('project'), depth);
-  let light = readLight(query.get('light'));
+  const view = new ViewState(metadata, known, firstShown);
+  view.read(query);
   const drawing = h('div.stage-drawing');
   const problem = problemNotice(onRetry, onProblem);
   element.replaceChildren(drawing);
-  const stage = await openStage({
-    element: drawing,
-    item,
-    metadata,
-    frame,
-    look: look(),
-    onProblem: problem.show,
-    signal,
-  });
-  stage.setLight(light);
-  const start = readPosition(query.get('at'), metadata);
-  stage.rotate(readRotation(query), true);
-  if (start) stage.goTo(start);
-  else stage.goHome(true);
+  const { frame, look } = view;
+  const stage = await openStage({ element: drawing, item, metadata, frame, look, onProblem: problem.show, signal });
+  stage.setLight(view.light);
+  goToPlace(query, true);
+  const projection = () => view.projection;
   const readout = pixelReadout({
     stage,
     element: drawing,
     itemId: item._id,
     metadata,
-    frame: shownFrame,
-    projection: () => projection,
+    frame: () => view.firstFrame,
+    projection,
     signal,
   });
-  const controls = frameControls(metadata, { frame, projection }, isMixed, {
+  const controls = frameControls(metadata, view, view.isMixed, {
     frame: showFrame,
     drawn: stage.whenDrawn,
     signal,
-    projection: project,
+    projection(next) {
+      view.projection = next;
+      channels.refresh();
+      void showFrame(view.frame, []);
+    },
   });
-  const mixing = channelPanel({
+  const channels = channelPanel({
     itemId: item._id,
-    channels,
+    channels: view.channels,
     presets,
     mayWrite,
-    frameOf,
-    projection: () => projection,
-    onChange: mix,
+    frameOf: (channel) => view.frameOf(channel),
+    projection,
+    onChange(next) {
+      view.channels = next;
+      void showFrame(view.frame, []);
+    },
     signal,
   });
-  const lights = lightControls(light, shine);
+  const lights = lightControls(view.light, (next) => {
+    view.light = next;
+    showLight();
+  });
+  const shown = () => ({ frame: view.frame, ...view.look, some: view.someFrames });
   append(element, [
-    stageButtons(stage, element, () =>
-      saveView({ item, metadata, stage, drawing, shown: () => ({ frame, ...look(), some: someFrames() }) }),
-    ),
+    stageButtons(stage, element, () => saveView({ item, metadata, stage, drawing, shown })),
     h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
     problem.element,
   ]);
   stage.onRest(writeAddress);
-  const hide = readList(query.get('hide'));
   const annotations = showAnnotations({
     item,
     metadata,
     stage,
     drawing,
     container: element,
-    hide,
+    hide: readList(query.get('hide')),
     onHide: writeAddress,
     onRefused: onRetry,
     signal,
@@ -118,80 +114,41 @@ export async function openImage(options: {
     /** The panel for channels, or for brightness and contrast. */
     look:
       known.length > 0
-        ? { title: imageTexts.channels, element: mixing.element }
+        ? { title: imageTexts.channels, element: channels.element }
         : { title: imageTexts.light, element: lights.element },
     /** Applies another address of the same image, for example after the back button. */
     update(next: URLSearchParams) {
-      const position = readPosition(next.get('at'), metadata);
-      // After a rotation, the whole image fits at another zoom.
-      stage.rotate(readRotation(next), true);
-      if (position) stage.goTo(position);
-      else stage.goHome();
+      view.read(next);
+      goToPlace(next, false);
       if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
-      shine(readLight(next.get('light')));
-      lights.set(light);
-      frame = readFrame(next.get('frame'), metadata);
-      channels = readView(next);
-      projection = readProjection(next.get('project'), depth);
-      mixing.set(channels);
-      controls?.set(frame, projection);
-      void showFrame(frame, []);
+      showLight();
+      lights.set(view.light);
+      channels.set(view.channels);
+      controls?.set(view.frame, view.projection);
+      void showFrame(view.frame, []);
     },
   };
 
-  /** Reads the channels of an address. A frame that is one of several channels selects that channel alone. */
-  function readView(from: URLSearchParams) {
-    const text = from.get('channels');
-    const position = isMixed && axis ? positionOf(axis, frame) : 0;
-    if (axis && isMixed) frame = frameAt(axis, frame, 0);
-    const read = text === null ? null : readChannels(text, known);
-    if (read) return read;
-    return position === 0 ? firstShown : firstShown.map((channel, index) => ({ ...channel, on: index === position }));
+  function goToPlace(from: URLSearchParams, isImmediate: boolean) {
+    const position = readPosition(from.get('at'), metadata);
+    // After a rotation, the whole image fits at another zoom.
+    stage.rotate(readRotation(from), true);
+    if (position) stage.goTo(position);
+    else stage.goHome(isImmediate);
   }
 
-  function frameOf({ source }: Channel) {
-    return frame + ('framedelta' in source ? source.framedelta : 0);
-  }
-
-  /** The frames of the visible channels; `null` if these are all or none, or are no frames. */
-  function someFrames() {
-    const shown = channels.filter(({ on }) => on);
-    return isMixed && shown.length > 0 && shown.length < channels.length ? shown.map(frameOf) : null;
-  }
-
-  function shownFrame() {
-    const first = channels.find(({ on }) => on);
-    return first ? frameOf(first) : frame;
-  }
-
-  function look() {
-    return { style: styleOf(channels), projection };
-  }
-
-  function project(next: Projection | null) {
-    projection = next;
-    mixing.refresh();
-    void showFrame(frame, []);
-  }
-
-  function mix(next: Channel[]) {
-    channels = next;
-    void showFrame(frame, []);
-  }
-
-  function shine(next: Light) {
-    light = next;
-    stage.setLight(light);
+  function showLight() {
+    stage.setLight(view.light);
     writeAddress();
   }
 
   async function showFrame(next: number, likely: number[]) {
-    const isOther = frame !== next;
-    frame = next;
+    const isOther = view.frame !== next;
+    view.frame = next;
     writeAddress();
     try {
-      if (isOther) mixing.refresh();
-      await stage.showFrame(next, { ...look(), likely });
+      if (isOther) channels.refresh();
+      await stage.showFrame(next, { ...view.look, likely });
       readout.refresh();
     } catch (error) {
       if (!signal.aborted) problem.show(messageOf(error));
@@ -200,19 +157,11 @@ export async function openImage(options: {
 
   function writeAddress() {
     if (signal.aborted) return;
-    const mixed = writeChannels(channels);
-    const place = writePlace(stage.position(), light, stage.rotation());
+    const { frame: index, project, channels: mixed } = view.write();
+    const { at, rotation, light } = writePlace(stage.position(), view.light, stage.rotation());
     // The address has the parameters in this order.
-    const query = {
-      frame: frame === openingFrame(metadata) ? null : frame,
-      project: writeProjection(projection),
-      at: place.at,
-      rotation: place.rotation,
-      channels: mixed === writeChannels(firstShown) ? null : mixed,
-      light: place.light,
-      hide: annotations.hidden().join(',') || null,
-    };
-    if (onAddress(query) !== false) annotations.tell();
+    const hide = annotations.hidden().join(',') || null;
+    if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide }) !== false) annotations.tell();
   }
 }
 

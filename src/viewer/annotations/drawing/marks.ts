@@ -1,0 +1,38 @@
+import type { Element, Point } from '../model.js';
+import type { Painter } from './paint.js';
+import { isLocked } from './shapes.js';
+import type { Tools } from './tools.js';
+
+/** Color of the selection. */
+export const accent = '#5b3fd6';
+
+/**
+ * Paints the selected shapes with their handles, and what a tool does.
+ *
+ * @param chosen the selected shapes; `null` while no visible annotation is edited
+ * @returns whether there is anything, and the shape whose facts are of interest
+ */
+export function paintMarks(painter: Painter, tools: Tools, chosen: readonly Element[] | null) {
+  const { mark, isBrush, live, tool, tip, brushAt } = tools;
+  const selected = chosen ?? [];
+  const draft = chosen ? tools.draft : null;
+  const [only = null] = selected.length === 1 ? selected : [];
+  const shape = mark ?? draft ?? only;
+  const shown = tip && shape?.points && shape !== only ? withTip(shape, tip) : shape;
+  const isLive = ({ id }: Element) => live.some((other) => other.id === id);
+  const others = selected.filter((one) => one !== shape && !isLive(one));
+  painter.selections(others, accent);
+  if (shown && !(isBrush && isLive(shown))) {
+    const hasHandles = mark ? mark.points !== undefined : tool === 'select' || draft?.points !== undefined;
+    painter.selection(shown, { accent, handles: hasHandles && !isLocked(shown) });
+  }
+  if (chosen && isBrush && brushAt) painter.brush(brushAt, tools.brushRadius, accent);
+  // An outline that is drawn around shapes has no facts of interest.
+  const known = mark && tool !== 'measure' ? null : shown;
+  return { isAny: isBrush || shown !== null || selected.length > 0, known };
+}
+
+/** A line or polygon with the next vertex at the pointer. */
+function withTip(shape: Element, { x, y }: Point): Element {
+  return { ...shape, points: [...(shape.points ?? []), [x, y, 0]] };
+}

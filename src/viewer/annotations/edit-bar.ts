@@ -1,0 +1,29 @@
+import { actions, button, h } from '../dom.js';
+import { whyAtRisk, type Edits } from './edits.js';
+import { commonTexts } from '../texts.js';
+import { annotationTexts } from '../annotation-texts.js';
+
+/** The number of unsaved changes, and the buttons that undo, discard and save them. */
+export function editBar(
+  edits: Edits,
+  on: { undo: () => void; redo: () => void; discard: () => void; save: () => void },
+  isSaving: () => boolean,
+) {
+  const status = h('p.quiet-text', { role: 'status' });
+  const undo = button(annotationTexts.undo, on.undo, { picture: 'undo' });
+  const redo = button(annotationTexts.redo, on.redo, { picture: 'redo' });
+  const discard = button(annotationTexts.discard, on.discard);
+  const save = button(commonTexts.save, on.save, { kind: 'primary' });
+  return { elements: [status, actions(undo, redo, discard, save)], show };
+
+  function show() {
+    const count = edits.size;
+    const reason = whyAtRisk(edits);
+    const risk = reason === null ? '' : ` ${annotationTexts.notKept(reason)}`;
+    status.textContent = count === 0 ? annotationTexts.allSaved : `${annotationTexts.unsaved(count)}${risk}`;
+    undo.disabled = isSaving() || !edits.canUndo;
+    redo.disabled = isSaving() || !edits.canRedo;
+    discard.disabled = isSaving() || count === 0;
+    save.disabled = isSaving() || count === 0;
+  }
+}

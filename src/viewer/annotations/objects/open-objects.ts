@@ -1,0 +1,67 @@
+import { accent } from '../drawing/marks.js';
+import type { Painter } from '../drawing/paint.js';
+import type { AnnotationRecord, Element } from '../model.js';
+import type { Sheet } from '../sheet.js';
+import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
+
+/** The table of the shapes of an annotation, on the image, at most one. */
+export class OpenObjects {
+  #open: { id: string; panel: ReturnType<typeof objectsPanel>; end: AbortController } | null = null;
+
+  constructor(
+    private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarks' | 'onMade'> & {
+      container: HTMLElement;
+      sheetOf: (id: string) => Sheet | undefined;
+    },
+  ) {}
+
+  /** Shows the table of an annotation, or closes it. */
+  toggle(id: string, mayCreate: boolean) {
+    const isOpen = this.#open?.id === id;
+    this.close();
+    const sheet = this.parts.sheetOf(id);
+    if (isOpen || !sheet) return;
+    const end = new AbortController();
+    const panel = objectsPanel({
+      ...this.parts,
+      record: sheet.record,
+      mayCreate,
+      onClose: () => this.close(),
+      signal: end.signal,
+    });
+    this.#open = { id, panel, end };
+    this.parts.container.append(panel.element);
+    panel.close.focus();
+  }
+
+  close() {
+    this.#open?.end.abort();
+    this.#open?.panel.element.remove();
+    this.#open = null;
+    this.parts.onMarks();
+  }
+
+  /** Shows the newest version. The table of an annotation that is no longer listed is closed. */
+  update(records: readonly AnnotationRecord[]) {
+    const record = records.find(({ _id }) => _id === this.#open?.id);
+    if (record) this.#open?.panel.update(record);
+    else this.close();
+  }
+
+  /** Selects a shape of the annotation that was clicked on the image. */
+  reveal(sheet: Sheet | null, shape: Element) {
+    if (this.#open && this.#open.id === sheet?.record._id) void this.#open.panel.reveal(shape);
+  }
+
+  /** Marks the shapes that are selected in the table. @returns whether there are any */
+  mark(painter: Painter) {
+    const sheet = this.#open && this.parts.sheetOf(this.#open.id);
+    if (!this.#open || !sheet?.visible || this.#open.panel.marked.size === 0) return false;
+    for (const [id, at] of this.#open.panel.marked) {
+      const shape = sheet.hasShapes ? sheet.find(id) : null;
+      if (shape) painter.selections([shape], accent);
+      else if (at) painter.spot(at, accent);
+    }
+    return true;
+  }
+}

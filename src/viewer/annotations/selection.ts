@@ -1,0 +1,57 @@
+import { tell } from '../dom.js';
+import { annotationTexts } from '../annotation-texts.js';
+import { middleOf, touches } from './drawing/shapes.js';
+import type { Element } from './model.js';
+import type { Sheet } from './sheet.js';
+
+/** The selected shapes of the edited annotation. */
+export class Selection {
+  #ids: readonly string[] = [];
+
+  constructor(
+    private readonly sheet: Sheet,
+    private readonly onChange: () => void,
+  ) {}
+
+  get shapes(): Element[] {
+    return this.#ids.flatMap((id) => this.sheet.find(id) ?? []);
+  }
+
+  /** The selected shape, if it is only one. */
+  get only() {
+    const [first = null, second] = this.shapes;
+    return second ? null : first;
+  }
+
+  /** @param isAdding adds the shape to the selected ones, or removes it from them */
+  select(next: Element | null, isAdding: boolean = false) {
+    const id = next?.id;
+    if (id === undefined) {
+      if (!isAdding) this.selectAll([]);
+    } else if (!isAdding) this.selectAll([id]);
+    else this.selectAll(this.#ids.includes(id) ? this.#ids.filter((other) => other !== id) : [...this.#ids, id]);
+  }
+
+  selectAll(ids: readonly string[]) {
+    this.#ids = ids;
+    this.onChange();
+  }
+
+  /** Selects the shapes whose center is inside an outline. */
+  pick(outline: Element, isAdding: boolean) {
+    const { sheet } = this;
+    if (!sheet.hasShapes && sheet.record._elementCount > 0) {
+      tell(annotationTexts.pickZoom);
+      return;
+    }
+    const found = [...sheet.elements()].filter((shape) => touches(outline, middleOf(shape), 0));
+    if (found.length === 0) tell(annotationTexts.pickedNone);
+    const ids = found.map(({ id }) => id);
+    this.selectAll(isAdding ? [...new Set([...this.#ids, ...ids])] : ids);
+  }
+
+  /** Forgets shapes that no longer exist. */
+  dropGone() {
+    this.#ids = this.shapes.map(({ id }) => id);
+  }
+}

@@ -1,0 +1,81 @@
+import { readChannels, styleOf, writeChannels, type Channel } from './channels.js';
+import { axesOf, frameAt, openingFrame, positionOf, readFrame, type ImageMetadata } from './metadata.js';
+import { readProjection, writeProjection, type Projection } from './projection.js';
+import { readLight } from './view-address.js';
+import type { Light } from './brightness.js';
+import type { Look } from '../stage/contract.js';
+
+/** How an image is shown, except for the place: its frame, projection, channels and light. The address contains all of it. */
+export class ViewState {
+  frame = 0;
+  channels: Channel[] = [];
+  projection: Projection | null = null;
+  light: Light = readLight(null);
+  /** Whether several frames, one for each channel, are combined. */
+  readonly isMixed: boolean;
+
+  /** @param firstShown the channels that an address without any stands for */
+  constructor(
+    private readonly metadata: ImageMetadata,
+    private readonly known: Channel[],
+    private readonly firstShown: Channel[],
+  ) {
+    const [first] = known;
+    this.isMixed = first !== undefined && 'framedelta' in first.source;
+  }
+
+  /** Takes everything from an address. */
+  read(query: URLSearchParams) {
+    this.frame = readFrame(query.get('frame'), this.metadata);
+    this.channels = this.#readChannels(query.get('channels'));
+    this.projection = readProjection(query.get('project'), this.#axis('IndexZ'));
+    this.light = readLight(query.get('light'));
+  }
+
+  /** A frame that is one of several channels selects that channel alone. */
+  #readChannels(text: string | null) {
+    const axis = this.isMixed ? this.#axis('IndexC') : undefined;
+    const position = axis ? positionOf(axis, this.frame) : 0;
+    if (axis) this.frame = frameAt(axis, this.frame, 0);
+    const read = text === null ? null : readChannels(text, this.known);
+    if (read) return read;
+    if (position === 0) return this.firstShown;
+    return this.firstShown.map((channel, index) => ({ ...channel, on: index === position }));
+  }
+
+  #axis(name: string) {
+    return axesOf(this.metadata).find(({ key }) => key === name);
+  }
+
+  /** The parameters of an address; `null` for those that it does not need. */
+  write() {
+    const channels = writeChannels(this.channels);
+    return {
+      frame: this.frame === openingFrame(this.metadata) ? null : this.frame,
+      project: writeProjection(this.projection),
+      channels: channels === writeChannels(this.firstShown) ? null : channels,
+    };
+  }
+
+  get look(): Look {
+    return { style: styleOf(this.channels), projection: this.projection };
+  }
+
+  /** The current frame of a channel. */
+  frameOf({ source }: Channel) {
+    return this.frame + ('framedelta' in source ? source.framedelta : 0);
+  }
+
+  /** The frame of the first visible channel. */
+  get firstFrame() {
+    const first = this.channels.find(({ on }) => on);
+    return first ? this.frameOf(first) : this.frame;
+  }
+
+  /** The frames of the visible channels; `null` if these are all or none, or are no frames. */
+  get someFrames() {
+    const shown = this.channels.filter(({ on }) => on);
+    const isPart = this.isMixed && shown.length > 0 && shown.length < this.channels.length;
+    return isPart ? shown.map((channel) => this.frameOf(channel)) : null;
+  }
+}
