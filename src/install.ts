@@ -83,17 +83,18 @@ async function openAll(
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   const { folderConfiguration } = await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, fileSettings, settings, items, images, jobs });
+  const tables = await features.open(tableFeature, { items, ...annotating });
   const { overlay } = await features.open(overlayFeature, {
     core,
     images,
     tiles: caching.tiles,
     isServing: app !== null,
     ...annotating,
+    ...tables,
   });
   await features.open(dicomWebFeature, { core, settings, images, annotations: annotating.annotations, links });
   await features.open(zarrFeature, { core, images, items, links, overlay, annotations: annotating.annotations });
   await features.open(plotFeature, { core, items, ...annotating });
-  await features.open(tableFeature, { items, ...annotating });
   await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
 
   for (const job of features.jobs) runner.define(job);

@@ -3,6 +3,9 @@ import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { programOf } from '../../../core/concurrency/program.js';
 import type { PackMarks } from '../elements/element-store.js';
 import { countWindow, type CountedWindow } from './draw/density/count-window.js';
+import type { DensityCrowd } from './draw/density/density-gain.js';
+import type { CellWindow } from './draw/density/density-layer.js';
+import { countSums, type CellSums, type SumsInput, type SumsPyramid } from './draw/density/value-sums.js';
 import { makeVectorTile, paint, paintRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
 import type { DrawingFunctions } from './drawing-thread.js';
 
@@ -58,6 +61,23 @@ export class Drawer {
   async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
     const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
     return count <= countedOnLoop ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: drawn });
+  }
+
+  /** See {@link countSums}. @throws as {@link Drawer.paint}. */
+  async countSums(input: SumsInput, cells: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
+    const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
+    const task = { input, ...cells };
+    return count <= countedOnLoop ? countSums(task) : this.#threads.run('countSums', task, { what: drawn, signal });
+  }
+
+  /** Adds elements to grids, whose memory is shared with the thread. @throws as {@link Drawer.paint}. */
+  async addSums(input: SumsInput, grids: readonly CellSums[], signal: AbortSignal): Promise<void> {
+    await this.#threads.run('addToGrids', { input, grids }, { what: drawn, signal });
+  }
+
+  /** See {@link completeSums}. @throws as {@link Drawer.paint}. */
+  completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<DensityCrowd[]> {
+    return this.#threads.run('completeSums', pyramid, { what: drawn, signal });
   }
 
   /** Stops the threads. */

@@ -4,6 +4,8 @@ import type { TileCache } from '../../caches/tile-cache.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { AnnotationOffers } from '../feature.js';
+import type { TableOffers } from '../table/feature.js';
+import { Colorings } from './coloring/colorings.js';
 import { AnnotationDensities } from './densities.js';
 import { AnnotationDensityModel } from './density.model.js';
 import { Drawer } from './drawer.js';
@@ -13,7 +15,7 @@ import { annotationTileRoutes } from './tiles.routes.js';
 import { scheduleWarmUp } from './warm-up.js';
 
 /** Other features and parts of the core that this feature uses. */
-interface OverlayNeeds extends AnnotationOffers {
+interface OverlayNeeds extends AnnotationOffers, TableOffers {
   core: Core;
   images: Images;
   tiles: TileCache;
@@ -23,7 +25,7 @@ interface OverlayNeeds extends AnnotationOffers {
 
 /** Draws annotations of any size as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay }> = {
-  async open({ core, images, tiles, isServing, annotations, model, followers }, onClose) {
+  async open({ core, images, tiles, isServing, annotations, model, followers, blocks, tables }, onClose) {
     const { records, host, logger, queues, own } = core;
     const drawer = new Drawer();
     onClose(() => drawer.close());
@@ -39,6 +41,7 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay,
+      colorings: new Colorings({ store: annotations.store, densities, drawer, blocks, tables }),
       drawing: queues.elements,
       images,
       records,

@@ -1,9 +1,11 @@
 import type { View } from './draw/canvas.js';
 import { drawnMargin } from './draw/draw.js';
 import type { DrawnTexts, PictureDrawing } from './draw/drawing.js';
-import type { DensityTile } from './draw/density/density-layer.js';
+import type { CellWindow, DensityTile } from './draw/density/density-layer.js';
 import { blockTiles, densityBelow, DensityCounter, densityTile, tileAddress } from './draw/density/density.js';
-import { pointDiameter, type ColorMode, type GroupFilter } from './draw/shape.js';
+import type { DrawnSums } from './draw/density/draw-sums.js';
+import { ownColor } from './draw/density/value-sums.js';
+import { pointDiameter, type ColorMode, type GroupColors, type GroupFilter } from './draw/shape.js';
 import { maxFeatures, VectorTile } from './draw/vector-tile.js';
 import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { BoxCondition } from '../../../annotation-format/element-query.js';
@@ -12,6 +14,7 @@ import type { CachedTile } from '../../caches/tile-cache.js';
 import type { BlockAddress } from './density.model.js';
 import { BadValueError } from '../../../errors.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
+import type { Coloring } from './coloring/coloring.js';
 import { countedAlways, type AnnotationDensities } from './densities.js';
 import type { Drawer, DrawingCost } from './drawer.js';
 
@@ -31,6 +34,17 @@ export interface OverlayStyle {
   groups: GroupFilter;
   /** Factor by which densities are multiplied; 1 shows true shares. `undefined`: chosen by `defaultGain`. */
   gain: number | undefined;
+  /** Colors of groups that differ from the usual ones; only if `mode` is `group`. */
+  groupColors?: GroupColors | undefined;
+  /** Colors by values, a filter, or a heat map. */
+  coloring?: Coloring | undefined;
+}
+
+const noColors: GroupColors = new Map();
+
+/** The windows of elements that a picture may show, by their number. */
+export function windowsIn(stored: StoredElements, view: View): number[] {
+  return [...stored.windows.keys()].filter((window) => meets(stored.windows[window]!.box, view));
 }
 
 /** Options of {@link AnnotationOverlay}. */
@@ -91,28 +105,52 @@ export class AnnotationOverlay {
     if (!meets(stored.box, view)) return null;
     const level = levelOf(view);
     const window = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
-    const [gain, tiles] = await Promise.all([
-      style.gain ?? this.options.densities.gain(stored, level, options),
-      this.#densities(stored, view, level, options),
-    ]);
-    const { mode, groups } = style;
+    const { mode, groups, groupColors = noColors, coloring } = style;
+    let sums = await this.#sums(coloring, window, options);
+    if (sums !== null && style.gain !== undefined) sums.gain = style.gain;
+    let densities = coloring === undefined ? await this.#densitiesOf(stored, view, { window, gain: style.gain }, options) : null;
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
     const most = Math.min(mostPixels, mostOverlap * view.width * view.height);
-    let densities: PictureDrawing['densities'] = { window, tiles, gain };
-    const drawing = (): PictureDrawing => ({ view, mode, groups, level, pixels, densities, elements: part.elements() });
+    const shared = { view, mode, groups, groupColors, level };
+    const drawing = (): PictureDrawing => ({ ...shared, pixels, densities, sums, elements: part.elements() });
     for await (const found of this.#elements(stored, view, options)) {
+      const color = coloring === undefined ? ownColor : coloring.colorAt(found.order);
+      if (color === null) continue;
       if (part.isFull) {
         pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
-        densities = null;
+        densities = sums = null;
         pixelsDrawn += part.cost.pixels;
         if (pixelsDrawn > most && Number.isFinite(pixelsDrawn)) throw new BadValueError('Too many large shapes overlap here.');
         part = new DrawingPart(view);
       }
-      part.add(found);
+      part.add(found, color);
     }
     return { drawing: drawing(), cost: part.cost };
+  }
+
+  /** Sums of colored or filtered shapes; `null` if they are not. */
+  async #sums(
+    coloring: Coloring | undefined,
+    window: CellWindow,
+    { signal, shrink = 0 }: Options & { shrink?: number },
+  ): Promise<DrawnSums | null> {
+    if (coloring === undefined) return null;
+    return coloring.sums(window, signal ?? new AbortController().signal, { shrink });
+  }
+
+  async #densitiesOf(
+    stored: StoredElements,
+    view: View,
+    { window, gain }: { window: CellWindow; gain: number | undefined },
+    options: Options,
+  ): Promise<PictureDrawing['densities']> {
+    const [shown, tiles] = await Promise.all([
+      gain ?? this.options.densities.gain(stored, window.level, options),
+      this.#densities(stored, view, window.level, options),
+    ]);
+    return { window, tiles, gain: shown };
   }
 
   /** Makes a Mapbox vector tile, see {@link VectorTile}. If there are more than 20,000 elements, only the largest are included. */
@@ -123,8 +161,9 @@ export class AnnotationOverlay {
     options: Options = {},
   ): Promise<CachedTile> {
     const type = 'application/vnd.mapbox-vector-tile';
-    if (!meets(stored.box, view)) return { bytes: new VectorTile(view, style.mode).encode(), type };
+    if (!meets(stored.box, view)) return { bytes: new VectorTile(view).encode(), type };
     const level = levelOf(view);
+    const { mode, groups, groupColors = noColors, coloring } = style;
     const cell = view.scale * 2 ** vectorShrink;
     const [column, row] = [Math.floor(view.left / cell), Math.floor(view.top / cell)];
     const window = {
@@ -134,16 +173,20 @@ export class AnnotationOverlay {
       width: Math.ceil((view.left + view.width * view.scale) / cell) - column,
       height: Math.ceil((view.top + view.height * view.scale) / cell) - row,
     };
-    const tiles = await this.#densities(stored, view, level, options);
+    const pixels = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
+    const sums = await this.#sums(coloring, pixels, { ...options, shrink: vectorShrink });
+    const tiles = coloring === undefined ? await this.#densities(stored, view, level, options) : [];
     let found: ElementText[] = [];
+    const colorOf = ({ order }: ElementText) => (coloring === undefined ? ownColor : coloring.colorAt(order));
     for await (const element of this.#elements(stored, view, options)) {
-      if (style.groups === undefined || style.groups.has(element.group)) found.push(element);
+      if (colorOf(element) === null) continue;
+      if (groups === undefined || groups.has(element.group)) found.push(element);
       if (found.length === 2 * maxFeatures) found = largest(found);
     }
     const part = new DrawingPart(view);
-    for (const element of largest(found).sort(byOrder)) part.add(element);
-    const { mode, groups } = style;
-    const drawing = { view, mode, groups, level, densities: { window, tiles, gain: 1 }, elements: part.elements() };
+    for (const element of largest(found).sort(byOrder)) part.add(element, colorOf(element) ?? ownColor);
+    const densities = { window, tiles, gain: 1 };
+    const drawing = { view, mode, groups, groupColors, level, densities, sums, elements: part.elements() };
     return { bytes: await this.options.drawer.vectorTile(drawing, part.cost, options.signal), type };
   }
 
@@ -212,6 +255,7 @@ function largest(found: ElementText[]): ElementText[] {
 class DrawingPart {
   readonly cost: DrawingCost = { textBytes: 0, pixels: 0 };
   readonly #texts: Buffer[] = [];
+  readonly #colors: number[] = [];
 
   constructor(private readonly view: View) {}
 
@@ -220,8 +264,9 @@ class DrawingPart {
     return this.cost.textBytes >= partTextBytes || this.cost.pixels >= partPixels;
   }
 
-  add({ text, box, type }: ElementText): void {
+  add({ text, box, type }: ElementText, color: number): void {
     this.#texts.push(text);
+    this.#colors.push(color);
     this.cost.textBytes += text.length;
     this.cost.pixels += type === 'heatmap' || type === 'griddata' ? Infinity : pixelsOf(box, this.view);
   }
@@ -230,7 +275,8 @@ class DrawingPart {
     const ends = new Uint32Array(this.#texts.length);
     let end = 0;
     for (const [i, text] of this.#texts.entries()) ends[i] = end += text.length;
-    return { text: Buffer.concat(this.#texts), ends };
+    const colors = this.#colors.some((color) => color !== ownColor) ? Int32Array.from(this.#colors) : null;
+    return { text: Buffer.concat(this.#texts), ends, colors };
   }
 }
 

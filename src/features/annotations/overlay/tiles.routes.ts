@@ -3,7 +3,8 @@ import type { AnnotationOnItem, AnnotationTileRequest, AnnotationTiles } from '.
 import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
 import { tileAddress, tilePath as addressPath } from '../../images/picture-parameters.js';
-import { id, json, number, oneOf, required, withDefault, type Parameter } from '../../../http/parameters.js';
+import { id, json, number, oneOf, required, text, withDefault, type Parameter } from '../../../http/parameters.js';
+import type { ColoringRequest } from './coloring/coloring-request.js';
 import { Reply } from '../../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../../http/route.js';
 
@@ -48,6 +49,26 @@ const styleQuery = {
   without: groupNames('JSON list of groups that are not shown, even if they are in `groups`.'),
 };
 
+const coloringQuery = {
+  colorBy: text({
+    description: 'Column of the table of the annotation by whose values shapes are colored: `group`, `area`, `/score`, …',
+  }),
+  palette: text({ description: 'Name of the palette for numbers, as for bands of images. Default: viridis.' }),
+  low: number({ description: 'Number with the first color of the palette. Default: the smallest one of the annotation.' }),
+  high: number({ description: 'Number with the last color. Default: the largest one.' }),
+  colors: json({ kind: 'array', description: 'Colors of categories: [["tumor", "#d62728"], …]. Others have colors made from their name.' }),
+  filter: json({ kind: 'object', description: 'Elements to show, as a condition, see `GET annotation/:id/table/rows`. Default: all.' }),
+  heat: oneOf(['number', 'mean'], {
+    description:
+      'Show shapes that are too small to be drawn as a heat map of 4 × 4 pixels: of their number per million pixels of the image, or of the mean of colorBy.',
+  }),
+};
+
+/** The parameters of a coloring. */
+function coloringOf({ colorBy, palette, low, high, colors, filter, heat }: ColoringRequest): ColoringRequest {
+  return { colorBy, palette, low, high, colors, filter, heat };
+}
+
 const shared = {
   method: 'get',
   access: 'public',
@@ -55,6 +76,7 @@ const shared = {
   cookie: true,
   errors: [
     'bad-parameter',
+    'bad-value',
     'invalid',
     'unknown-id',
     'not-found',
@@ -86,6 +108,16 @@ async function answerTile(
   return Reply.content(bytes, type, { headers });
 }
 
+type StyleQuery = ColoringRequest & Pick<AnnotationTileRequest, 'color' | 'groups' | 'without' | 'gain'>;
+
+function tileRequest(
+  kind: AnnotationTileRequest['kind'],
+  { params, query }: { params: Parameters<typeof tileAddress>[0]; query: StyleQuery },
+): AnnotationTileRequest {
+  const { color, groups, without, gain } = query;
+  return { kind, ...tileAddress(params), color, groups, without, gain, coloring: coloringOf(query) };
+}
+
 const png = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles/zxy/:z/:x/:y',
@@ -95,6 +127,7 @@ const png = defineRoute({
   params: tilePath,
   query: {
     ...styleQuery,
+    ...coloringQuery,
     gain: number({
       minimum: 0.01,
       maximum: 1000,
@@ -102,7 +135,7 @@ const png = defineRoute({
     }),
   },
   returns: { types: ['image/png'] },
-  handle: (asked, services) => answerTile(services, asked, { kind: 'png', ...tileAddress(asked.params), ...asked.query }),
+  handle: (asked, services) => answerTile(services, asked, tileRequest('png', asked)),
 });
 
 const vector = defineRoute({
@@ -112,18 +145,55 @@ const vector = defineRoute({
   description:
     'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes of less than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
   params: tilePath,
-  query: styleQuery,
+  query: { ...styleQuery, ...coloringQuery },
   returns: { types: ['application/vnd.mapbox-vector-tile'] },
-  handle: (asked, services) => answerTile(services, asked, { kind: 'mvt', ...tileAddress(asked.params), ...asked.query }),
+  handle: (asked, services) => answerTile(services, asked, tileRequest('mvt', asked)),
 });
 
 const integer = { type: 'integer' };
+
+const cell = { type: ['string', 'boolean', 'null'] };
+
+const coloringSchema = {
+  type: 'object',
+  description: 'What the colors of the request mean. Missing if there is no colorBy, filter or heat.',
+  required: ['count', 'columns', 'scale', 'categories'],
+  properties: {
+    count: { ...integer, description: 'Number of elements that the filter takes.' },
+    columns: {
+      type: 'object',
+      description: 'Types of the columns of colorBy and filter: number, text, boolean or id.',
+      additionalProperties: { type: 'string' },
+    },
+    scale: {
+      type: ['object', 'null'],
+      description: 'Range and colors of numbers, or of a heat map.',
+      required: ['low', 'high', 'colors', 'none'],
+      properties: {
+        low: { type: 'number' },
+        high: { type: 'number' },
+        colors: { type: 'array', items: { type: 'string' }, description: 'Equally spaced colors from low to high, as #rrggbb.' },
+        none: { type: 'string', description: 'Color of elements without a value.' },
+      },
+    },
+    categories: {
+      type: ['array', 'null'],
+      description: 'Categories with their colors and numbers of elements, most first.',
+      items: {
+        type: 'object',
+        required: ['value', 'color', 'count'],
+        properties: { value: cell, color: { type: 'string' }, count: integer },
+      },
+    },
+  },
+};
 
 const description = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles',
   summary: 'Get levels and sizes of the tiles of an annotation, and the colors and counts of its groups.',
   params: annotationPath,
+  query: coloringQuery,
   returns: {
     schema: {
       type: 'object',
@@ -150,11 +220,12 @@ const description = defineRoute({
         },
         densityBelow: { type: 'number', description: 'Shapes with a shorter diagonal, in pixels, are shown as density.' },
         vectorExtent: { ...integer, description: 'Units along the width of a vector tile.' },
+        coloring: coloringSchema,
       },
     },
   },
-  async handle({ params, granted, headers, signal }, { overlays }) {
-    const value = await overlays.describe(granted, signal);
+  async handle({ params, query, granted, headers, caller, signal }, { overlays }) {
+    const value = await overlays.describe(granted, coloringOf(query), { caller, signal });
     const tag = entityTag(`annotation-tiles/${params.id}/${JSON.stringify(value)}`);
     const replyHeaders = { ETag: tag, 'Cache-Control': 'private, no-cache' };
     return answerConditional(headers, tag, replyHeaders) ?? Reply.json(value, { headers: replyHeaders });

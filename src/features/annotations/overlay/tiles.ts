@@ -7,12 +7,15 @@ import type { StoredElements } from '../elements/element-store.js';
 import type { CachedTile, TileCache } from '../../caches/tile-cache.js';
 import { NoLargeImageError } from '../../../errors.js';
 import { enqueueFor } from '../../../core/concurrency/queues.js';
-import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
 import { rendering } from '../../../tilesource/requests.js';
-import type { AnnotationOverlay } from './overlay.js';
+import { windowsIn, type AnnotationOverlay, type OverlayStyle } from './overlay.js';
+import type { Coloring, ColoringLegend, ColoringView } from './coloring/coloring.js';
+import { isColoring, type ColoringRequest } from './coloring/coloring-request.js';
+import type { Colorings } from './coloring/colorings.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Images } from '../../images/images.js';
 import { SharedWork } from '../../../tilesource/process/shared-work.js';
@@ -44,6 +47,7 @@ export interface AnnotationTileRequest {
   without?: readonly (string | null)[] | undefined;
   /** Factor for densities; only for PNG. */
   gain?: number | undefined;
+  coloring?: ColoringRequest | undefined;
 }
 
 /** Answer of `GET annotation/:id/tiles`. Sizes are in base-layer pixels. */
@@ -57,6 +61,8 @@ export interface AnnotationTilesDescription extends PyramidShape {
   densityBelow: number;
   /** Units along the width of a vector tile. */
   vectorExtent: number;
+  /** What the colors of the request mean. */
+  coloring?: ColoringLegend;
 }
 
 /** Options of {@link AnnotationTiles}. */
@@ -64,6 +70,7 @@ export interface AnnotationTilesOptions {
   /** Loads an annotation. @throws if the caller may not read it. */
   load: (id: string, caller: Caller | null) => Promise<ShownAnnotation>;
   overlay: AnnotationOverlay;
+  colorings: Colorings;
   /** The queue for drawing. */
   drawing: WorkQueue;
   images: Images;
@@ -82,6 +89,8 @@ export interface AnnotationTile {
 export class AnnotationTiles {
   /** The tiles that are being drawn. */
   readonly #drawing = new SharedWork<CachedTile>();
+  /** Preparing a coloring can take seconds, in which tiles of others are drawn. */
+  readonly #preparing = new WorkQueue({ name: 'colored annotations', running: 2, waiting: 1000 });
 
   constructor(private readonly options: AnnotationTilesOptions) {}
 
@@ -107,7 +116,7 @@ export class AnnotationTiles {
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
     const hidden = new Set(request.without);
     const named = request.groups ?? (hidden.size === 0 ? undefined : annotation.elements.groups);
-    const style = {
+    const style: OverlayStyle = {
       mode: request.color ?? 'element',
       groups: named && new Set(named.filter((name) => !hidden.has(name))),
       gain: request.gain,
@@ -116,7 +125,9 @@ export class AnnotationTiles {
     const asked = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );
-    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, asked, kind === 'png' ? (style.gain ?? null) : 0];
+    const coloring = request.coloring !== undefined && isColoring(request.coloring) ? request.coloring : null;
+    const gain = kind === 'png' ? (style.gain ?? null) : 0;
+    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, asked, gain, coloring];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
     const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, drawingOptions])}`;
     const scale = levelScale(shape, level);
@@ -128,10 +139,19 @@ export class AnnotationTiles {
       height: tileHeight,
     };
     const { elements } = annotation;
-    const draw = async (signal: AbortSignal): Promise<CachedTile> => {
+    const prepare = async (signal: AbortSignal): Promise<OverlayStyle> => {
+      if (coloring === null) return style;
+      const coloringView = { ...coloringViewOf(shape), mode: style.mode, groups: style.groups };
+      const opened = await this.options.colorings.open(elements, coloring, coloringView, signal);
+      const { groupColors } = opened;
+      if (groupColors !== null) return { ...style, mode: 'group', groupColors };
+      await opened.prepare(Math.round(Math.log2(scale)), windowsIn(elements, view), signal);
+      return { ...style, coloring: opened };
+    };
+    const draw = async (prepared: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {
       const made = await (kind === 'png'
-        ? overlay.png(elements, view, style, { signal })
-        : overlay.vector(elements, view, style, { signal }));
+        ? overlay.png(elements, view, prepared, { signal })
+        : overlay.vector(elements, view, prepared, { signal }));
       await tiles.set(key, made);
       return made;
     };
@@ -139,15 +159,32 @@ export class AnnotationTiles {
       key,
       make: async (by) => {
         const enqueue = enqueueFor(this.options.drawing, by);
-        return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), by.signal);
+        const enqueueFirst = enqueueFor(this.#preparing, by);
+        const work = async (wanted: AbortSignal) => {
+          const prepared = coloring === null ? style : await enqueueFirst(() => prepare(wanted), wanted);
+          return enqueue(() => draw(prepared, wanted), wanted);
+        };
+        return (await tiles.get(key)) ?? this.#drawing.join(key, work, by.signal);
       },
     };
   }
 
-  /** Describes levels, sizes and groups. @throws NoLargeImageError */
-  async describe({ annotation, item }: AnnotationOnItem, signal: AbortSignal): Promise<AnnotationTilesDescription> {
-    const { overlay, images } = this.options;
-    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await images.use(item, (image) => image.metadata());
+  /** Describes levels, sizes and groups, and the colors of a coloring. @throws NoLargeImageError */
+  async describe(
+    { annotation, item }: AnnotationOnItem,
+    coloring: ColoringRequest,
+    by: { caller: Caller | null; signal: AbortSignal },
+  ): Promise<AnnotationTilesDescription> {
+    const { overlay, images, colorings } = this.options;
+    const { signal } = by;
+    const shape: PyramidShape = await images.use(item, (image) => image.metadata());
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = shape;
+    const legend = async () => {
+      const view: ColoringView = { ...coloringViewOf(shape), mode: 'element', groups: undefined };
+      const opened: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
+      return opened.legend(signal);
+    };
+    const shown = isColoring(coloring) ? await enqueueFor(this.#preparing, by)(legend) : undefined;
     const { groups, count } = annotation.elements;
     const counted = await overlay.groups(annotation.elements, { signal });
     return {
@@ -161,6 +198,13 @@ export class AnnotationTiles {
       groups: groups.map((name) => ({ name, ...(counted.get(name) ?? { color: hexColor(defaultLineColor), count: 0 }) })),
       densityBelow,
       vectorExtent,
+      ...(shown && { coloring: shown }),
     };
   }
+}
+
+/** What colorings need to know of an image. */
+function coloringViewOf(shape: PyramidShape): Pick<ColoringView, 'extent' | 'coarsest'> {
+  const { sizeX, sizeY, levels } = shape;
+  return { extent: { sizeX, sizeY }, coarsest: levels - 1 };
 }

@@ -31,6 +31,8 @@ export function tableThreads(): ThreadPool<TableFunctions> {
 /** A part of a table: elements of one window. */
 export interface TableBlock {
   header: SegmentHeader;
+  /** Original order of its window. */
+  window: number;
   /** Elements that are still the same. */
   count: number;
   /** The block with stored columns, and the buffers that are handed over to a thread with it. */
@@ -67,7 +69,7 @@ export class TableBlocks {
     const { segments, loose } = await this.store.table(stored, { signal });
     const blocks = segments.map(({ header, window, live, load }): TableBlock => {
       const count = live.reduce((sum, [from, to]) => sum + to - from, 0);
-      return { header, count, load: (columns, until) => loaded({ header, window, live, load }, columns, until) };
+      return { header, window, count, load: (columns, until) => loaded({ header, window, live, load }, columns, until) };
     });
     for (const packs of loose) {
       const { header, parts } = await this.#segmentOf(packs, signal);
@@ -75,7 +77,7 @@ export class TableBlocks {
       // Few packs make no column that takes several parts.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[first.get(column)!]!);
       const segment = { header, window: packs.window, live: [[0, header.rows]] as [number, number][], load };
-      blocks.push({ header, count: header.rows, load: (columns, until) => loaded(segment, columns, until) });
+      blocks.push({ header, window: packs.window, count: header.rows, load: (columns, until) => loaded(segment, columns, until) });
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
     return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };

@@ -8,8 +8,14 @@ import { folderSummary } from './folder-summary.routes.js';
 import { annotationTableRoutes } from './table.routes.js';
 import { Tables } from './tables.js';
 
+/** The services for other features that need measurements of elements. */
+export interface TableOffers {
+  blocks: TableBlocks;
+  tables: Tables;
+}
+
 /** Tables of the elements of annotations: their measurements, filtered, counted, summed up, and as files. */
-export const tableFeature: Feature<{ items: Items; annotations: AnnotationServices }, null> = {
+export const tableFeature: Feature<{ items: Items; annotations: AnnotationServices }, TableOffers> = {
   open({ items, annotations }, onClose) {
     const threads = tableThreads();
     onClose(() => threads.close());
@@ -17,7 +23,7 @@ export const tableFeature: Feature<{ items: Items; annotations: AnnotationServic
     const tables = new Tables(threads);
     const files = new TableFiles(threads);
     return {
-      offers: null,
+      offers: { blocks, tables },
       routes: bindRoutes([...annotationTableRoutes, folderSummary], { annotations, items, blocks, tables, files }),
     };
   },

@@ -11,6 +11,7 @@ import { parquetEnd, writeRowGroup } from './parquet.js';
 import { shapeOf, type Shape } from './shapes.js';
 import { cells, csv, ids, page, select } from './ordering.js';
 import { describe, histogram, summarize } from './statistics.js';
+import { values } from './values.js';
 
 /** Packs as they are sent to a thread. */
 export interface PacksInput {
@@ -54,6 +55,7 @@ async function parquetPart({
 
 const functions = {
   segmentOf: (input: PacksInput) => segmentOf(input),
+  values,
   describe,
   histogram,
   summarize,

@@ -20,7 +20,7 @@ import { parseFilter } from './filter.js';
 import { filterSchema, histogramSchema, idsSchema, rowsSchema, summarySchema, tableSchema } from './schemas.js';
 import type { TableFiles } from './files.js';
 import type { Axis } from './statistics.js';
-import { limitsOf, type TableQuestion, type Tables } from './tables.js';
+import { rangeOf, type TableQuestion, type Tables } from './tables.js';
 
 /** The context of the routes of tables. */
 export interface TableContext extends Pick<AnnotationContext, 'annotations' | 'items'> {
@@ -197,19 +197,7 @@ function axisOf(
   { bins, low: from, high: to }: { bins: number; low: number | undefined; high: number | undefined },
 ): Axis {
   const column = table.names.findNumbers(name);
-  let [least, most] = [Infinity, -Infinity];
-  for (const { header } of table.blocks) {
-    const limits = limitsOf(header, column.source);
-    if (limits === null) continue;
-    least = Math.min(least, limits.low);
-    most = Math.max(most, limits.high);
-  }
-  // No values, or the original order, which has no limits in the parts.
-  if (!Number.isFinite(least) || !Number.isFinite(most))
-    [least, most] = [0, table.blocks.reduce((sum, { header }) => sum + header.rows, 0)];
-  let [low, high] = [from ?? least, to ?? most];
-  if (low > high) throw new BadParameterError(`The bins of ${JSON.stringify(name)} begin at ${low}, after their end at ${high}.`);
-  if (low === high) [low, high] = [low - 0.5, high + 0.5];
+  const { low, high } = rangeOf(table, column, { low: from, high: to });
   return { column, low, high, bins };
 }
 

@@ -16,6 +16,7 @@ import {
   type ColumnDescription,
 } from './statistics.js';
 import type { TableFunctions } from './table-thread.js';
+import { addValues, noValues, type WindowValues } from './values.js';
 
 /** Blocks of a request that are worked on at the same time. */
 const atOnce = 2;
@@ -148,6 +149,28 @@ export class Tables {
     return mergeCategories(results.flat(), by);
   }
 
+  /**
+   * The values of a column in the elements of a window that a filter takes.
+   *
+   * @param base is subtracted from numbers, which are stored with seven digits.
+   */
+  async values(
+    { table, filter, signal }: TableQuestion,
+    { window, column, base }: { window: number; column: TableColumn | null; base: number },
+  ): Promise<WindowValues> {
+    const needed = [table.names.find('order'), ...(column === null ? [] : [column]), ...filterColumns(filter, table.names)];
+    const blocks = candidates(table, filter).filter((block) => block.window === window);
+    let found: WindowValues | null = null;
+    for (const source of blocks) {
+      const { block, transfer } = await source.load(needed, signal);
+      const input = { block, filter, column, base };
+      const part = await this.threads.run('values', input, { what: 'The table', signal, transfer });
+      if (found === null) found = part;
+      else addValues(found, part);
+    }
+    return found ?? noValues();
+  }
+
   /** The ids of elements, at most so many: texts that joined by commas are the entries of a JSON list. */
   async ids(question: TableQuestion, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
     const { results } = await this.#each('ids', question, [question.table.names.find('id')], { limit });
@@ -213,8 +236,34 @@ export function candidates({ blocks }: OpenTable, filter: TableFilter | null): T
   });
 }
 
+/** Smallest and largest number of a column in a table; `null` if it has none, or its parts do not know them. */
+export function limitsOfTable(table: OpenTable, source: string): { low: number; high: number } | null {
+  let [low, high] = [Infinity, -Infinity];
+  for (const { header } of table.blocks) {
+    const limits = limitsOf(header, source);
+    if (limits === null) continue;
+    low = Math.min(low, limits.low);
+    high = Math.max(high, limits.high);
+  }
+  return Number.isFinite(low) && Number.isFinite(high) ? { low, high } : null;
+}
+
+/** Range of a column of numbers: as requested, or from its smallest to its largest number. @throws BadParameterError if it is reversed. */
+export function rangeOf(
+  table: OpenTable,
+  { name, source }: TableColumn,
+  asked: { low: number | undefined; high: number | undefined },
+): { low: number; high: number } {
+  // Without values, or for the original order, whose limits the parts do not know.
+  const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
+  const low = asked.low ?? limits.low;
+  const high = asked.high ?? limits.high;
+  if (low > high) throw new BadParameterError(`The range of ${JSON.stringify(name)} begins at ${low}, after its end at ${high}.`);
+  return low === high ? { low: low - 0.5, high: high + 0.5 } : { low, high };
+}
+
 /** Smallest and largest number of a stored column in a segment; `null`: it has none. */
-export function limitsOf(
+function limitsOf(
   { columns }: OpenTable['blocks'][number]['header'],
   source: string,
 ): { low: number; high: number } | null {

@@ -406,7 +406,7 @@ describe('the table of the elements of an annotation', () => {
       ['/histogram', { x: 'area', y: 'length', bins: 1000 }, /1000000 bins are more than/],
       ['/histogram', { x: 'area', bins: 2000, by: 'group' }, /more than the 1024/],
       ['/histogram', { x: 'area', by: 'id' }, /does not hold categories/],
-      ['/histogram', { x: 'area', low: 5, high: 1 }, /after their end/],
+      ['/histogram', { x: 'area', low: 5, high: 1 }, /after its end/],
       ['/summary', { columns: ['group'] }, /does not hold numbers/],
       ['.csv', { columns: ['nope'] }, /no column/],
       ['.arrow', { filter: { column: 'nope', null: true } }, /no column/],

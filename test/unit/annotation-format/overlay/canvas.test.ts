@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Canvas, type View } from '../../../../src/features/annotations/overlay/draw/canvas.js';
 import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
+import { colorOfGroup } from '../../../../src/features/annotations/overlay/draw/shape.js';
 import type { Coordinate } from '../../../../src/annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 import { randomNumbers } from '../../../support/annotations/marks.js';
@@ -9,7 +10,7 @@ const view: View = { left: 0, top: 0, scale: 1, width: 64, height: 64 };
 
 function drawn(elements: AnnotationElement[], where: Partial<View> = {}, mode: 'element' | 'group' = 'element') {
   const canvas = new Canvas({ ...view, ...where });
-  for (const element of elements) drawElement(canvas, element, mode);
+  for (const element of elements) drawElement(canvas, element, mode === 'group' ? colorOfGroup(element.group ?? null) : null);
   const bytes = canvas.toRgba();
   const { width } = canvas.view;
   return {

@@ -127,7 +127,7 @@ describe('densities', () => {
     for (const element of elements) Object.assign(element, { fillColor: '#f00', lineWidth: 0 });
     const view = { left: 0, top: 0, scale: 16, width: 256, height: 256 };
     const canvas = new Canvas(view);
-    for (const element of elements) drawElement(canvas, element, 'element');
+    for (const element of elements) drawElement(canvas, element, null);
     const counter = counted(elements, 4);
     const layer = new DensityLayer(
       { level: 4, column: 0, row: 0, width: 256, height: 256 },

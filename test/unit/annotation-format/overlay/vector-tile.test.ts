@@ -2,13 +2,14 @@ import { VectorTile as DecodedTile } from '@mapbox/vector-tile';
 import { PbfReader } from 'pbf';
 import { describe, expect, it } from 'vitest';
 import { VectorTile } from '../../../../src/features/annotations/overlay/draw/vector-tile.js';
+import { colorOfGroup } from '../../../../src/features/annotations/overlay/draw/shape.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 
 const view = { left: 1024, top: 2048, scale: 4, width: 256, height: 256 };
 
 function decoded(elements: AnnotationElement[], mode: 'element' | 'group' = 'element') {
-  const tile = new VectorTile(view, mode);
-  for (const element of elements) tile.addElement(element);
+  const tile = new VectorTile(view);
+  for (const element of elements) tile.addElement(element, mode === 'group' ? colorOfGroup(element.group ?? null) : null);
   tile.addDensity({ x: 1536, y: 2560, coverage: 0.25, group: 'g', color: [255, 0, 0, 0.5] });
   return new DecodedTile(new PbfReader(tile.encode()));
 }

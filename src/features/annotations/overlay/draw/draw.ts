@@ -1,6 +1,6 @@
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { Canvas } from './canvas.js';
-import { isOutlined, paintOf, shapeOf, type ColorMode, type OutlinedElement } from './shape.js';
+import { isOutlined, paintOf, shapeOf, type ShapeColor, type OutlinedElement } from './shape.js';
 import { drawGrid, drawHeatmap } from './values.js';
 
 /** Smallest width of a line in pixels of the picture. */
@@ -16,15 +16,15 @@ export const drawnMargin = 32;
  * Draws an element. Outlines are filled by the even-odd rule. The width of lines is that of the element in base-layer pixels, and at least
  * one pixel of the picture. Labels, fill patterns, images and pixelmaps are not drawn; the client does that.
  */
-export function drawElement(canvas: Canvas, element: AnnotationElement, mode: ColorMode): void {
+export function drawElement(canvas: Canvas, element: AnnotationElement, color: ShapeColor): void {
   if (element.type === 'heatmap') drawHeatmap(canvas, element);
   else if (element.type === 'griddata') drawGrid(canvas, element);
-  else if (isOutlined(element)) drawOutlined(canvas, element, mode);
+  else if (isOutlined(element)) drawOutlined(canvas, element, color);
 }
 
-function drawOutlined(canvas: Canvas, element: OutlinedElement, mode: ColorMode): void {
+function drawOutlined(canvas: Canvas, element: OutlinedElement, color: ShapeColor): void {
   const { scale } = canvas.view;
-  const { fill, line, lineWidth } = paintOf(element, mode);
+  const { fill, line, lineWidth } = paintOf(element, color);
   if (fill === null && line === null) return;
   const shape = shapeOf(element, scale);
   if (fill !== null && shape.rings.length > 0) canvas.fill(shape.rings, fill);

@@ -1,9 +1,12 @@
 import { bufferOf } from '../../../../core/buffer-of.js';
 import { Canvas, type View } from './canvas.js';
+import { drawSums, pointsOfSums, type DrawnSums } from './density/draw-sums.js';
+import { ownColor, splitColor } from './density/value-sums.js';
 import { DensityLayer, DensityPoints, type CellWindow, type DensityTile } from './density/density-layer.js';
 import { firstDensityLevel } from './density/density.js';
 import { drawElement } from './draw.js';
-import { drawnSize, type ColorMode, type GroupFilter } from './shape.js';
+import { colorOfGroup } from './shape.js';
+import { drawnSize, type ColorMode, type GroupColors, type GroupFilter, type ShapeColor } from './shape.js';
 import { maxFeatures, VectorTile } from './vector-tile.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 
@@ -11,6 +14,8 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 export interface DrawnTexts {
   text: Uint8Array;
   ends: Uint32Array;
+  /** Color of each, see `ownColor`; `null`: all have their own colors. */
+  colors: Int32Array | null;
 }
 
 /** A drawing, as plain data that can be sent to a thread. */
@@ -18,11 +23,15 @@ interface Drawing {
   view: View;
   mode: ColorMode;
   groups: GroupFilter;
+  /** Colors of groups, if shapes are colored by group. */
+  groupColors: GroupColors;
   /** The level of densities with the scale of the view. */
   level: number;
   elements: DrawnTexts;
   /** Densities that are drawn below the elements. */
   densities: { window: CellWindow; tiles: readonly DensityTile[]; gain: number } | null;
+  /** The same, if shapes are colored by their values or filtered. */
+  sums: DrawnSums | null;
 }
 
 /** A picture, or a part of one. */
@@ -35,7 +44,9 @@ export interface PictureDrawing extends Drawing {
 export type VectorDrawing = Drawing;
 
 /** The elements of the visible groups that are drawn at this level instead of being counted in its density. */
-function* drawnElements({ elements: { text, ends }, level, groups }: Drawing): Generator<AnnotationElement, void, undefined> {
+function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElement; color: ShapeColor }, void, undefined> {
+  const { mode, groupColors, level, groups } = drawing;
+  const { text, ends, colors } = drawing.elements;
   const texts = bufferOf(text);
   for (let i = 0, start = 0; i < ends.length; i += 1) {
     const end = ends[i]!;
@@ -43,20 +54,24 @@ function* drawnElements({ elements: { text, ends }, level, groups }: Drawing): G
     const element = JSON.parse(texts.toString('utf8', start, end)) as AnnotationElement;
     start = end;
     if (groups !== undefined && !groups.has(element.group ?? null)) continue;
-    if (firstDensityLevel(drawnSize(element)) > level) yield element;
+    if (firstDensityLevel(drawnSize(element)) <= level) continue;
+    const chosen = colors?.[i] ?? ownColor;
+    if (chosen !== ownColor) yield { element, color: splitColor(chosen) };
+    else yield { element, color: mode === 'group' ? colorOfGroup(element.group ?? null, groupColors) : null };
   }
 }
 
 /** Draws densities, then elements in their order. @returns the pixels of the canvas. */
 export function paint(drawing: PictureDrawing): Float32Array {
-  const { view, mode, groups, densities, pixels } = drawing;
+  const { view, mode, groups, groupColors, densities, sums, pixels } = drawing;
   const canvas = new Canvas(view, pixels ?? undefined);
   if (densities !== null) {
-    const layer = new DensityLayer(densities.window, { mode, groups });
+    const layer = new DensityLayer(densities.window, { mode, groups, groupColors });
     for (const tile of densities.tiles) layer.add(tile);
     layer.drawOn(canvas, densities.gain);
   }
-  for (const element of drawnElements(drawing)) drawElement(canvas, element, mode);
+  if (sums !== null) drawSums(canvas, sums);
+  for (const { element, color } of drawnElements(drawing)) drawElement(canvas, element, color);
   return canvas.pixels;
 }
 
@@ -67,13 +82,14 @@ export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
 
 /** Makes a vector tile of elements, in their order, and of densities. */
 export function makeVectorTile(drawing: VectorDrawing): Uint8Array {
-  const { view, mode, groups, densities } = drawing;
-  const tile = new VectorTile(view, mode);
-  for (const element of drawnElements(drawing)) tile.addElement(element);
+  const { view, mode, groups, groupColors, densities, sums } = drawing;
+  const tile = new VectorTile(view);
+  for (const { element, color } of drawnElements(drawing)) tile.addElement(element, color);
   if (densities !== null) {
-    const density = new DensityPoints(densities.window, { mode, groups });
+    const density = new DensityPoints(densities.window, { mode, groups, groupColors });
     for (const part of densities.tiles) density.add(part);
     for (const point of density.points(maxFeatures)) tile.addDensity(point);
   }
+  if (sums !== null) for (const point of pointsOfSums(sums, maxFeatures)) tile.addDensity(point);
   return tile.encode();
 }

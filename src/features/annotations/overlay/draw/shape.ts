@@ -127,13 +127,25 @@ export interface Paint {
   lineWidth: number;
 }
 
+/** Red, green and blue that replace those of a shape, which keeps its opacity; `null`: it has its own. */
+export type ShapeColor = readonly [red: number, green: number, blue: number] | null;
+
+/** Colors of groups that differ from {@link groupColor}, by name; `null` is for elements without a group. */
+export type GroupColors = ReadonlyMap<string | null, ShapeColor>;
+
+/** The color of a group, if shapes are colored by group. */
+export function colorOfGroup(group: string | null, colors?: GroupColors): NonNullable<ShapeColor> {
+  const [red, green, blue] = colors?.get(group) ?? groupColor(group);
+  return [red, green, blue];
+}
+
 /** Colors and line width of an element, with the defaults of existing clients: no fill, a black line of 2 pixels. */
-export function paintOf(element: OutlinedElement, mode: ColorMode): Paint {
+export function paintOf(element: OutlinedElement, color: ShapeColor): Paint {
   const lineWidth = element.lineWidth ?? defaultLineWidth;
   let fill = element.fillColor === undefined || !isFilled(element) ? null : paintColor(element.fillColor);
   let line = element.lineColor === undefined ? defaultLineColor : paintColor(element.lineColor);
-  if (mode === 'group') {
-    const [red, green, blue] = groupColor(element.group ?? null);
+  if (color !== null) {
+    const [red, green, blue] = color;
     if (fill !== null) fill = [red, green, blue, fill[3]];
     line = [red, green, blue, line[3]];
   }

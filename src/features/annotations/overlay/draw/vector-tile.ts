@@ -6,7 +6,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import type { View } from './canvas.js';
 import { hexColor } from './colors.js';
 import type { DensityPoint } from './density/density-layer.js';
-import { isOutlined, paintOf, shapeOf, type ColorMode } from './shape.js';
+import { isOutlined, paintOf, shapeOf, type ShapeColor } from './shape.js';
 
 /** Number of units along the width of a tile. */
 export const vectorExtent = 4096;
@@ -33,20 +33,18 @@ const [pointType, lineType, polygonType] = [1, 2, 3] as const;
  */
 export class VectorTile {
   readonly #view: View;
-  readonly #mode: ColorMode;
   readonly #elements: Feature[] = [];
   readonly #density: Feature[] = [];
 
   /** @param view the tile, whose `width` in pixels corresponds to 4096 units. */
-  constructor(view: View, mode: ColorMode) {
+  constructor(view: View) {
     this.#view = view;
-    this.#mode = mode;
   }
 
   /** Adds an element if it overlaps the tile. Vector tiles contain only outlined elements and points. */
-  addElement(element: AnnotationElement): void {
+  addElement(element: AnnotationElement, color: ShapeColor): void {
     if (!isOutlined(element)) return;
-    const { fill, line, lineWidth } = paintOf(element, this.#mode);
+    const { fill, line, lineWidth } = paintOf(element, color);
     const properties: Properties = {
       ...(element.id !== undefined && { id: element.id }),
       type: element.type,

@@ -1,9 +1,9 @@
 import type { Canvas } from '../canvas.js';
-import { groupColor, type PaintColor } from '../colors.js';
+import type { PaintColor } from '../colors.js';
 import { decodeDensity } from './density-codec.js';
 import type { ClassCells } from './density-cells.js';
 import { densityTile, type DensityClass } from './density.js';
-import type { ColorMode, GroupFilter } from '../shape.js';
+import { colorOfGroup, type ColorMode, type GroupColors, type GroupFilter } from '../shape.js';
 
 /** The rectangle of cells that is shown, in cells of `level`. */
 export interface CellWindow {
@@ -68,10 +68,16 @@ function isShown({ group }: DensityClass, groups: GroupFilter): boolean {
   return groups === undefined || (group !== undefined && groups.has(group));
 }
 
-function shownColor({ group, color }: DensityClass, mode: ColorMode): PaintColor {
+function shownColor({ group, color }: DensityClass, { mode, groupColors }: DensityStyle): PaintColor {
   if (mode === 'element') return color;
-  const [red, green, blue] = groupColor(group ?? null);
-  return [red, green, blue, color[3]];
+  return [...colorOfGroup(group ?? null, groupColors), color[3]];
+}
+
+/** The visible groups, and the colors of shapes. */
+interface DensityStyle {
+  mode: ColorMode;
+  groups: GroupFilter;
+  groupColors?: GroupColors;
 }
 
 /**
@@ -80,23 +86,21 @@ function shownColor({ group, color }: DensityClass, mode: ColorMode): PaintColor
  */
 export class DensityLayer {
   readonly #window: CellWindow;
-  readonly #mode: ColorMode;
-  readonly #groups: GroupFilter;
+  readonly #style: DensityStyle;
   /** For each cell: red, green and blue, multiplied by the weight, and the weight. */
   readonly #sums: Float32Array;
 
-  constructor(window: CellWindow, options: { mode: ColorMode; groups: GroupFilter }) {
+  constructor(window: CellWindow, style: DensityStyle) {
     this.#window = window;
-    this.#mode = options.mode;
-    this.#groups = options.groups;
+    this.#style = style;
     this.#sums = new Float32Array(window.width * window.height * 4);
   }
 
   add(tile: DensityTile): void {
     const sums = this.#sums;
     eachCell(tile, this.#window, (entry) => {
-      if (!isShown(entry, this.#groups)) return null;
-      const [red, green, blue, alpha] = shownColor(entry, this.#mode);
+      if (!isShown(entry, this.#style.groups)) return null;
+      const [red, green, blue, alpha] = shownColor(entry, this.#style);
       return (cells, shares, count) => {
         for (let i = 0; i < count; i += 1) {
           const at = cells[i]! * 4;
@@ -146,20 +150,18 @@ export interface DensityPoint {
 /** Adds up densities of tiles by group and color, for vector tiles. */
 export class DensityPoints {
   readonly #window: CellWindow;
-  readonly #mode: ColorMode;
-  readonly #groups: GroupFilter;
+  readonly #style: DensityStyle;
   readonly #sums = new Map<string, { group: string | null | undefined; color: PaintColor; cells: Map<number, number> }>();
 
-  constructor(window: CellWindow, options: { mode: ColorMode; groups: GroupFilter }) {
+  constructor(window: CellWindow, style: DensityStyle) {
     this.#window = window;
-    this.#mode = options.mode;
-    this.#groups = options.groups;
+    this.#style = style;
   }
 
   add(tile: DensityTile): void {
     eachCell(tile, this.#window, (entry) => {
-      if (!isShown(entry, this.#groups)) return null;
-      const color = shownColor(entry, this.#mode);
+      if (!isShown(entry, this.#style.groups)) return null;
+      const color = shownColor(entry, this.#style);
       const key = JSON.stringify([entry.group ?? null, color]);
       let sums = this.#sums.get(key);
       if (sums === undefined) this.#sums.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));

@@ -1,8 +1,7 @@
 import type { ElementAppearance, PackMarks } from '../../../elements/element-store.js';
-import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from '../colors.js';
-import { Coverage } from '../coverage.js';
+import type { PaintColor } from '../colors.js';
 import { DensityCells } from './density-cells.js';
-import { pointDiameter } from '../shape.js';
+import { countedBox, countedPaint, CoveredCells, type CountedKind } from './covered-cells.js';
 
 /**
  * Shapes whose box has a shorter diagonal than this, in pixels, are not drawn but counted in a density: the share of each pixel that they
@@ -18,9 +17,6 @@ export const blockTiles = 4;
 
 /** Maximum number of levels. Their cells have sides of 1 to 2 ** 20 base-layer pixels. */
 export const densityLevels = 21;
-
-/** Number of columns and rows of cells. Cells beyond it are left out. */
-const lastCell = 2 ** 26;
 
 /** Maximum number of classes. Further ones are counted in the first class of the same group. */
 const maxClasses = 4096;
@@ -59,12 +55,6 @@ export function firstDensityLevel(size: number): number {
   return level;
 }
 
-/** Cosines and sines of the eight vertices of an octagon. */
-const directions = Array.from({ length: 8 }, (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const);
-
-/** Radius of an octagon with the same area as a disc of radius 1. */
-const octagon = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
-
 /**
  * Counts elements in densities. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
  * diagonals of its box. At a size below {@link densityBelow} pixels the difference is invisible.
@@ -73,8 +63,7 @@ export class DensityCounter {
   readonly classes: DensityClass[] = [];
   readonly #classIndices = new Map<string, number>();
   readonly #levels: Map<number, DensityCells>[] = [];
-  readonly #coverage = new Coverage();
-  readonly #raster = { width: lastCell, height: lastCell };
+  readonly #shapes = new CoveredCells();
 
   /**
    * Counts the elements of a pack, each at the first level at which it is small enough. With `only`, counts just the elements that are small
@@ -85,30 +74,26 @@ export class DensityCounter {
     for (let i = 0; i < marks.appearanceIndices.length; i += 1) {
       const paint = paints[marks.appearanceIndices[i]!];
       if (paint === undefined) continue;
-      let lowX = marks.boxes[4 * i]!;
-      let lowY = marks.boxes[4 * i + 1]!;
-      let highX = marks.boxes[4 * i + 2]!;
-      let highY = marks.boxes[4 * i + 3]!;
-      if (paint.kind === 'point') {
-        const [x, y] = [(lowX + highX) / 2, (lowY + highY) / 2];
-        [lowX, lowY, highX, highY] = [x - pointDiameter / 2, y - pointDiameter / 2, x + pointDiameter / 2, y + pointDiameter / 2];
-      }
-      const first = firstDensityLevel(Math.hypot(highX - lowX, highY - lowY));
+      const { fill, line } = paint;
+      const box = countedBox(paint.kind, marks.boxes, i);
+      const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
       if (first >= densityLevels || (only !== undefined && first > only)) continue;
-      this.#count(paint, { level: only ?? first, lowX, lowY, highX, highY });
+      const tiles = (this.#levels[only ?? first] ??= new Map<number, DensityCells>());
+      const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
+      this.#shapes.cover(shape, box, only ?? first, (isLine, column, row, share) => {
+        addTo(tiles, (isLine ? line : fill) as number, column, row, share);
+      });
     }
   }
 
   #paint(appearance: ElementAppearance): CountedPaint | undefined {
-    const kind = countedKind(appearance);
-    if (kind === null) return undefined;
-    const lineWidth = appearance.lineWidth ?? defaultLineWidth;
-    const fill = appearance.fillColor === null || kind === 'line' ? null : paintColor(appearance.fillColor);
-    const line = appearance.lineColor === null ? defaultLineColor : paintColor(appearance.lineColor);
+    const paint = countedPaint(appearance);
+    if (paint === null) return undefined;
+    const { kind, fill, line, lineWidth } = paint;
     return {
       kind,
-      fill: fill === null || fill[3] === 0 ? null : this.#classOf(appearance.group, fill),
-      line: line[3] === 0 || lineWidth === 0 ? null : this.#classOf(appearance.group, line),
+      fill: fill === null ? null : this.#classOf(appearance.group, fill),
+      line: line === null ? null : this.#classOf(appearance.group, line),
       lineWidth,
     };
   }
@@ -127,67 +112,6 @@ export class DensityCounter {
     }
     this.#classIndices.set(key, index);
     return index;
-  }
-
-  #count(paint: CountedPaint, box: { level: number; lowX: number; lowY: number; highX: number; highY: number }): void {
-    const cell = 2 ** box.level;
-    const [left, top] = [box.lowX / cell, box.lowY / cell];
-    const [right, bottom] = [box.highX / cell, box.highY / cell];
-    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
-    const [halfX, halfY] = [(right - left) / 2, (bottom - top) / 2];
-    const tiles = (this.#levels[box.level] ??= new Map<number, DensityCells>());
-    const isInOneCell = Math.floor(left) === Math.floor(right) && Math.floor(top) === Math.floor(bottom);
-    if (paint.fill !== null && isInOneCell) {
-      // The area is exact for a shape in one cell, and much faster than rasterizing.
-      const area = (paint.kind === 'rectangle' ? 4 : Math.PI) * halfX * halfY;
-      if (area > 0) addTo(tiles, paint.fill, Math.floor(x), Math.floor(y), area);
-    } else if (
-      paint.fill !== null &&
-      halfX > 0 &&
-      halfY > 0 &&
-      this.#coverage.begin({ left, top, right, bottom }, this.#raster)
-    ) {
-      if (paint.kind === 'rectangle') this.#rectangle(left, top, right, bottom);
-      else this.#ellipse(x, y, halfX * octagon, halfY * octagon);
-      const key = paint.fill;
-      this.#coverage.finish('union', (row, column, shares, length) => {
-        for (let i = 0; i < length; i += 1) addTo(tiles, key, column + i, row, shares[i]!);
-      });
-    }
-    if (paint.line !== null) this.#line(tiles, paint, { x, y, halfX, halfY, width: paint.lineWidth / cell });
-  }
-
-  #rectangle(left: number, top: number, right: number, bottom: number): void {
-    this.#coverage.edge(left, top, left, bottom);
-    this.#coverage.edge(right, bottom, right, top);
-  }
-
-  #ellipse(x: number, y: number, radiusX: number, radiusY: number): void {
-    let [fromX, fromY] = [x + radiusX, y];
-    for (let i = 1; i <= 8; i += 1) {
-      const [cos, sin] = directions[i % 8] as readonly [number, number];
-      const [toX, toY] = [x + radiusX * cos, y + radiusY * sin];
-      this.#coverage.edge(fromX, fromY, toX, toY);
-      [fromX, fromY] = [toX, toY];
-    }
-  }
-
-  /** Distributes the area of a line, length times width, equally over eight positions along it. */
-  #line(
-    tiles: Map<number, DensityCells>,
-    { kind, line }: CountedPaint,
-    { x, y, halfX, halfY, width }: { x: number; y: number; halfX: number; halfY: number; width: number },
-  ): void {
-    const length =
-      kind === 'line' ? 2 * Math.hypot(halfX, halfY) : kind === 'rectangle' ? 4 * (halfX + halfY) : perimeter(halfX, halfY);
-    const share = (length * width) / 8;
-    if (!(share > 0)) return;
-    for (let i = 0; i < 8; i += 1) {
-      // The direction of an open line is unknown, so it is counted along both diagonals.
-      const [dx, dy] =
-        kind === 'line' ? ([((i >> 1) - 1.5) / 2, (((i >> 1) - 1.5) / 2) * ((i & 1) === 0 ? 1 : -1)] as const) : directions[i]!;
-      addTo(tiles, line as number, Math.floor(x + halfX * dx), Math.floor(y + halfY * dy), share);
-    }
   }
 
   /** The densities at one level alone, as {@link add} with `only` counted them. */
@@ -220,38 +144,7 @@ interface CountedPaint {
   lineWidth: number;
 }
 
-type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
-
-/** The shape as which an element is counted; `null` if it is never counted. */
-function countedKind({ type, closed }: ElementAppearance): CountedKind | null {
-  switch (type) {
-    case 'arrow':
-      return 'line';
-    case 'polyline':
-      return closed === true ? 'ellipse' : 'line';
-    case 'rectangle':
-    case 'rectanglegrid':
-      return 'rectangle';
-    case 'point':
-      return 'point';
-    case 'circle':
-    case 'ellipse':
-      return 'ellipse';
-    case 'heatmap':
-    case 'griddata':
-    case 'image':
-    case 'pixelmap':
-      return null;
-  }
-}
-
-/** Length of the outline of an ellipse, by Ramanujan's approximation. */
-function perimeter(a: number, b: number): number {
-  return Math.PI * (3 * (a + b) - Math.sqrt((3 * a + b) * (a + 3 * b)));
-}
-
 function addTo(tiles: Map<number, DensityCells>, classIndex: number, column: number, row: number, share: number): void {
-  if (!(column >= 0 && row >= 0 && column < lastCell && row < lastCell)) return;
   cellsAt(tiles, tileKey(column >> 8, row >> 8)).add(classIndex * 65_536 + ((row & 255) << 8) + (column & 255), share);
 }
 

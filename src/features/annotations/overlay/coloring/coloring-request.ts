@@ -1,0 +1,67 @@
+import { BadParameterError } from '../../../../errors.js';
+import { tryParseColor } from '../../../../tilesource/color.js';
+import { interpolateColor, parsePalette } from '../../../../tilesource/style/palette.js';
+import type { Cell } from '../../table/block.js';
+
+/** How shapes are colored and filtered, as in a request. */
+export interface ColoringRequest {
+  /** Name of a column. */
+  colorBy?: string | undefined;
+  palette?: string | undefined;
+  low?: number | undefined;
+  high?: number | undefined;
+  /** Pairs of a category and its color. */
+  colors?: readonly unknown[] | undefined;
+  filter?: Record<string, unknown> | undefined;
+  heat?: 'number' | 'mean' | undefined;
+}
+
+/** Whether a request changes anything. */
+export function isColoring({ colorBy, filter, heat }: ColoringRequest): boolean {
+  return colorBy !== undefined || filter !== undefined || heat !== undefined;
+}
+
+const defaultPalette = 'viridis';
+
+/** Colors between the ends of a range. */
+export const paletteSteps = 256;
+
+/** Categories that can be given a color. */
+const maxColors = 1000;
+
+/** Equally spaced colors of a palette, each as red * 65,536 + green * 256 + blue. @throws BadParameterError */
+export function paletteColors(name = defaultPalette): Int32Array {
+  let palette;
+  try {
+    palette = parsePalette(name);
+  } catch (cause) {
+    throw new BadParameterError(`palette: there is no palette named ${JSON.stringify(name.slice(0, 200))}.`, { cause });
+  }
+  return Int32Array.from({ length: paletteSteps }, (_, i) => {
+    const [red, green, blue] = interpolateColor(palette, i / (paletteSteps - 1));
+    return (Math.round(red) << 16) | (Math.round(green) << 8) | Math.round(blue);
+  });
+}
+
+/** Colors by category. @throws BadParameterError */
+export function categoryColors(listed: readonly unknown[] = []): Map<Cell, number> {
+  const problem = 'colors must be a JSON list of pairs of a category and a color, such as [["tumor", "#d62728"]].';
+  if (listed.length > maxColors) throw new BadParameterError(`colors: there are more than ${maxColors} pairs.`);
+  return new Map(
+    listed.map((pair): [Cell, number] => {
+      if (!Array.isArray(pair) || pair.length !== 2) throw new BadParameterError(problem);
+      const [value, text] = pair as [unknown, unknown];
+      const color = typeof text === 'string' ? tryParseColor(text) : null;
+      if (color === null || (value !== null && typeof value !== 'string' && typeof value !== 'boolean')) {
+        throw new BadParameterError(problem);
+      }
+      const [red, green, blue] = color;
+      return [value, (red << 16) | (green << 8) | blue];
+    }),
+  );
+}
+
+/** A color as `#rrggbb`. */
+export function hexOf(color: number): string {
+  return `#${color.toString(16).padStart(6, '0')}`;
+}

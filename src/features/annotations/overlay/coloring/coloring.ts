@@ -1,0 +1,291 @@
+import { BadParameterError } from '../../../../errors.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import type { BoxCondition } from '../../../../annotation-format/element-query.js';
+import { windowPositions } from '../../elements/packs/pack-index.js';
+import type { PackMarks, StoredElements } from '../../elements/element-store.js';
+import type { Cell } from '../../table/block.js';
+import type { OpenTable } from '../../table/blocks.js';
+import type { TableColumn } from '../../table/columns.js';
+import { filterColumns, parseFilter, type TableFilter } from '../../table/filter.js';
+import { limitsOfTable, rangeOf, type TableQuestion } from '../../table/tables.js';
+import { notTaken, type WindowValues } from '../../table/values.js';
+import { countedAlways } from '../densities.js';
+import { groupColor } from '../draw/colors.js';
+import type { CellWindow } from '../draw/density/density-layer.js';
+import { defaultGain } from '../draw/density/density-gain.js';
+import { colorOfValue, noneColor, type DrawnSums, type ValueScale } from '../draw/density/draw-sums.js';
+import { croppedSums, ownColor, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
+import type { GroupFilter } from '../draw/shape.js';
+import { categoryColors, hexOf, paletteColors, type ColoringRequest } from './coloring-request.js';
+import type { Colorings } from './colorings.js';
+import { finestLevel, type Extent, type Overview } from './overviews.js';
+
+/** What a coloring needs to know about the picture. */
+export interface ColoringView {
+  extent: Extent;
+  /** Level of densities of the smallest picture of the image. */
+  coarsest: number;
+  mode: 'element' | 'group';
+  groups: GroupFilter;
+}
+
+/** The colors of a coloring, for a legend. */
+export interface ColoringLegend {
+  /** Number of elements that are shown. */
+  count: number;
+  /** Types of the columns of the coloring and of the filter. */
+  columns: Record<string, TableColumn['type']>;
+  /** Range and colors of numbers, or of a heat map; `null` for categories and for own colors. */
+  scale: { low: number; high: number; colors: string[]; none: string } | null;
+  /** Categories with their colors, and the number of elements that are shown; most first. `null` for numbers and own colors. */
+  categories: { value: Cell; color: string; count: number }[] | null;
+}
+
+/** Levels between a pixel and a cell of a heat map, which is 4 × 4 pixels. */
+const heatShrink = 2;
+
+/** Smallest range of the number of shapes in a heat map. */
+const leastNumber = 1e-9;
+
+/** Values of the elements of a window, and the colors of its categories. */
+interface WindowColors {
+  values: Float32Array;
+  colors: Int32Array;
+}
+
+/** The colors of the elements of an annotation by the values of a column, those that a filter takes, or a heat map of them. */
+export class Coloring {
+  readonly #filter: TableFilter | null;
+  readonly #column: TableColumn | null;
+  readonly #base: number = 0;
+  readonly #scale: ValueScale | null = null;
+  readonly #colors: Map<Cell, number>;
+  readonly #stored: StoredElements;
+  readonly #table: OpenTable;
+  readonly #view: ColoringView;
+  readonly #request: ColoringRequest;
+  /** Values of the windows that are needed, by their number. */
+  readonly #values = new Map<number, WindowColors>();
+
+  /** @throws BadParameterError */
+  constructor(
+    private readonly colorings: Colorings,
+    given: { stored: StoredElements; table: OpenTable; request: ColoringRequest; view: ColoringView },
+  ) {
+    const { stored, table, request, view } = given;
+    [this.#stored, this.#table, this.#request, this.#view] = [stored, table, request, view];
+    const { colorBy, heat, filter, low, high } = request;
+    const { names } = table;
+    this.#filter = parseFilter(filter, names);
+    if (heat === 'mean' && colorBy === undefined) throw new BadParameterError('heat=mean needs a column of numbers in colorBy.');
+    if (heat === 'number' && colorBy !== undefined) {
+      throw new BadParameterError('heat=number shows the number of shapes, so colorBy must be left out.');
+    }
+    this.#column =
+      colorBy === undefined ? null : heat === 'mean' ? names.findNumbers(colorBy) : requireColors(names.find(colorBy));
+    this.#colors = categoryColors(request.colors);
+    const colors = paletteColors(request.palette);
+    if (heat === 'number') {
+      if (low !== undefined && high !== undefined && low > high) {
+        throw new BadParameterError(`The range of the heat map begins at ${low}, after its end at ${high}.`);
+      }
+      this.#scale = { base: 0, low: low ?? 0, high: high ?? NaN, colors };
+    } else if (this.#column?.type === 'number') {
+      this.#base = limitsOfTable(table, this.#column.source)?.low ?? 0;
+      this.#scale = { base: this.#base, ...rangeOf(table, this.#column, { low, high }), colors };
+    }
+  }
+
+  get kind(): SumsKind {
+    return this.#request.heat !== undefined ? 'heat' : this.#scale === null ? 'colors' : 'values';
+  }
+
+  /**
+   * The colors of groups, if elements are only colored by them. Then densities of the annotation are enough, which are stored;
+   * otherwise `null`.
+   */
+  get groupColors(): Map<string | null, [number, number, number]> | null {
+    if (this.#column?.name !== 'group' || this.#filter !== null || this.kind !== 'colors') return null;
+    return new Map(
+      Array.from(this.#colors, ([group, color]) => [
+        group as string | null,
+        [color >> 16, (color >> 8) & 255, color & 255] as [number, number, number],
+      ]),
+    );
+  }
+
+  #question(signal: AbortSignal, filter = this.#filter): TableQuestion {
+    return { table: this.#table, filter, signal };
+  }
+
+  /** @throws BadParameterError if the column has too many categories, in whichever part of the image. */
+  async check(signal: AbortSignal): Promise<void> {
+    if (this.#column !== null && this.#scale === null) await this.colorings.categories(this.#question(signal, null), this.#column);
+  }
+
+  /** Loads everything that tiles of a level need, which can take seconds for the first of them. */
+  async prepare(level: number, windows: Iterable<number>, signal: AbortSignal): Promise<void> {
+    for (const window of windows) this.#values.set(window, await this.#load(window, signal));
+    if (this.#usesOverview(level)) await this.#overview(signal);
+    if (this.#scale !== null && Number.isNaN(this.#scale.high)) this.#scale.high = await this.#highestNumber(signal);
+  }
+
+  async #load(window: number, signal: AbortSignal): Promise<WindowColors> {
+    const known = this.#values.get(window);
+    if (known !== undefined) return known;
+    const asked = { window, column: this.#column, base: this.#base };
+    const found = await this.colorings.values(this.#stored, this.#question(signal), asked);
+    return { values: found.values, colors: this.#colorsOf(found) };
+  }
+
+  /** Colors of the texts of a window. */
+  #colorsOf({ texts }: WindowValues): Int32Array {
+    return Int32Array.from(texts, (text) => this.#colorOfCategory(text));
+  }
+
+  #colorOfCategory(value: Cell): number {
+    const known = this.#colors.get(value);
+    if (known !== undefined) return known;
+    const [red, green, blue] = groupColor(value === null ? null : String(value));
+    return (red << 16) | (green << 8) | blue;
+  }
+
+  /** The color of an element: `ownColor` if it keeps its own, `null` if it is not shown. Its window must have been prepared. */
+  colorAt(order: number): number | null {
+    const window = Math.floor(order / windowPositions);
+    const loaded = this.#values.get(window)!;
+    const value = loaded.values[order - window * windowPositions]!;
+    if (value === notTaken) return null;
+    return this.#colorOf(value, loaded.colors);
+  }
+
+  #colorOf(value: number, colors: Int32Array): number {
+    if (this.#column === null) return ownColor;
+    if (this.#scale !== null) return colorOfValue(this.#scale, value);
+    return Number.isNaN(value) ? this.#colorOfCategory(null) : colors[value]!;
+  }
+
+  /** The sums of the shapes that are too small to be drawn in a picture at this level, in these cells of it. */
+  async sums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
+    const { kind } = this;
+    const { level } = window;
+    const cells = shrunk(window, Math.max(shrink, kind === 'heat' ? heatShrink : 0));
+    const drawn = { kind, scale: this.#scale, isNumber: this.#request.heat === 'number' };
+    if (this.#usesOverview(level)) {
+      const overview = await this.#overview(signal);
+      const grid = overview.grids.find((one) => one.level === level) ?? overview.grids.at(-1)!;
+      const gain = defaultGain([{ box: this.#stored.box!, crowds: overview.crowds }], level);
+      return { ...drawn, cells: croppedSums(kind, grid, cells), gain };
+    }
+    const fine = spread(cells, level);
+    const side = 2 ** level;
+    const conditions: BoxCondition[] = [
+      { field: 'highx', operator: '$gte', value: (fine.column - 1) * side - pointRadius },
+      { field: 'lowx', operator: '$lt', value: (fine.column + fine.width + 1) * side + pointRadius },
+      { field: 'highy', operator: '$gte', value: (fine.row - 1) * side - pointRadius },
+      { field: 'lowy', operator: '$lt', value: (fine.row + fine.height + 1) * side + pointRadius },
+    ];
+    const packs = await this.#valued(await this.colorings.marks(this.#stored, { conditions, signal }), signal);
+    const input = { packs, kind, mode: this.#view.mode, groups: this.#view.groups };
+    const [counted, gain] = await Promise.all([
+      this.colorings.options.drawer.countSums(input, { fine, cells }, signal),
+      this.colorings.options.densities.gain(this.#stored, level, { signal }),
+    ]);
+    return { ...drawn, cells: counted, gain };
+  }
+
+  #usesOverview(level: number): boolean {
+    return this.#stored.count >= countedAlways && level >= finestLevel(this.#stored, this.#view.extent);
+  }
+
+  #overview(signal: AbortSignal): Promise<Overview> {
+    const { mode, groups, extent } = this.#view;
+    const { kind } = this;
+    const colors = kind === 'colors' ? [...this.#colors] : [];
+    const shown = groups === undefined ? null : [...groups];
+    const { content } = this.#stored;
+    const key = JSON.stringify([content, extent, kind, mode, shown, this.#column, this.#base, this.#filter, colors]);
+    const marks = async (window: number, until: AbortSignal) => {
+      const alone = this.#stored.windows[window]!;
+      const { count, detailsCount, box } = alone;
+      const stored: StoredElements = { ...this.#stored, count, detailsCount, box, windows: [alone] };
+      const packs = await this.colorings.marks(stored, { signal: until });
+      return this.#valued(packs, until, window);
+    };
+    return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groups, marks }, signal);
+  }
+
+  /** @param only the window that all packs are of, if they do not know it. */
+  async #valued(packs: readonly PackMarks[], signal: AbortSignal, only?: number): Promise<ValuedMarks[]> {
+    const valued: ValuedMarks[] = [];
+    const windows = new Map<number, WindowColors>();
+    const isColored = this.#column !== null && this.kind === 'colors';
+    for (const { summary, orders, boxes, appearances, appearanceIndices } of packs) {
+      const window = only ?? summary.window;
+      const loaded = windows.get(window) ?? (await this.#load(window, signal));
+      windows.set(window, loaded);
+      const first = summary.window * windowPositions;
+      const values = Float32Array.from(orders, (order) => loaded.values[order - first]!);
+      const colors = isColored ? Int32Array.from(values, (value) => this.#colorOf(value, loaded.colors)) : null;
+      valued.push({ boxes, appearances, appearanceIndices, values, colors });
+      if (isSliceOver()) await nextSlice(signal);
+    }
+    return valued;
+  }
+
+  /** The largest number of shapes per million pixels in a heat map of the whole image. */
+  async #highestNumber(signal: AbortSignal): Promise<number> {
+    const { grids } = await this.#overview(signal);
+    const wanted = this.#view.coarsest + heatShrink;
+    const { level, sums } = grids.find((one) => one.level >= wanted) ?? grids.at(-1)!;
+    let most = leastNumber;
+    for (let at = 0; at < sums.length; at += 4) most = Math.max(most, sums[at + 1]! + sums[at + 2]!);
+    return Math.max((this.#scale?.low ?? 0) + leastNumber, (most / 4 ** level) * 1e6);
+  }
+
+  /** What the colors mean. */
+  async legend(signal: AbortSignal): Promise<ColoringLegend> {
+    await this.prepare(-1, [], signal);
+    const { names } = this.#table;
+    const used = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, names)];
+    const columns = Object.fromEntries(used.map(({ name, type }) => [name, type]));
+    const scale = this.#scale && {
+      low: this.#scale.low,
+      high: this.#scale.high,
+      colors: Array.from(this.#scale.colors, hexOf),
+      none: hexOf(noneColor),
+    };
+    if (this.#column !== null && scale === null) {
+      const counts = await this.colorings.categories(this.#question(signal), this.#column);
+      const categories = Array.from(counts, ([value, count]) => ({ value, color: hexOf(this.#colorOfCategory(value)), count }));
+      return { count: categories.reduce((sum, { count }) => sum + count, 0), columns, scale, categories };
+    }
+    const counted = await this.colorings.options.tables.summarize(this.#question(signal), [], null);
+    return { count: counted.reduce((sum, { count }) => sum + count, 0), columns, scale, categories: null };
+  }
+}
+
+const pointRadius = 4;
+
+function requireColors(column: TableColumn): TableColumn {
+  if (column.type !== 'id') return column;
+  throw new BadParameterError(`The column ${JSON.stringify(column.name)} has a different value for each shape, so it has no colors.`);
+}
+
+/** The cells of a coarser level that contain a rectangle. */
+function shrunk({ level, column, row, width, height }: CellWindow, shrink: number): CellWindow {
+  const [left, top] = [column >> shrink, row >> shrink];
+  return {
+    level: level + shrink,
+    column: left,
+    row: top,
+    width: ((column + width - 1) >> shrink) - left + 1,
+    height: ((row + height - 1) >> shrink) - top + 1,
+  };
+}
+
+/** The same rectangle in cells of a finer level. */
+function spread({ level, column, row, width, height }: CellWindow, finer: number): CellWindow {
+  const times = 2 ** (level - finer);
+  return { level: finer, column: column * times, row: row * times, width: width * times, height: height * times };
+}

@@ -1,0 +1,95 @@
+import { LRUCache } from 'lru-cache';
+import { atMost } from '../../../../core/concurrency/lru-options.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { SharedWork } from '../../../../tilesource/process/shared-work.js';
+import type { ElementStore, PackMarks, ScanOptions, StoredElements } from '../../elements/element-store.js';
+import type { OpenTable } from '../../table/blocks.js';
+import type { TableOffers } from '../../table/feature.js';
+import type { TableQuestion } from '../../table/tables.js';
+import type { WindowValues } from '../../table/values.js';
+import type { TableColumn } from '../../table/columns.js';
+import type { Cell } from '../../table/block.js';
+import type { AnnotationDensities } from '../densities.js';
+import type { Drawer } from '../drawer.js';
+import { Coloring, type ColoringView } from './coloring.js';
+import type { ColoringRequest } from './coloring-request.js';
+import { Overviews } from './overviews.js';
+
+/** Memory for values of windows in bytes: those of eight million elements, sixteen bits of position each. */
+const maxValueBytes = 64 * 1024 * 1024;
+/** Numbers of open tables, and of lists of categories in memory. */
+const [maxTables, maxLists] = [16, 100];
+
+/** Options of {@link Colorings}. */
+export interface ColoringsOptions extends TableOffers {
+  store: Pick<ElementStore, 'marks'>;
+  densities: AnnotationDensities;
+  drawer: Drawer;
+}
+
+/** Opens colorings: colors of elements by the values of a column, filters and heat maps. */
+export class Colorings {
+  readonly overviews: Overviews;
+  readonly #tables = new LRUCache<string, OpenTable>(atMost(maxTables));
+  readonly #values = new LRUCache<string, WindowValues>({
+    maxSize: maxValueBytes,
+    sizeCalculation: ({ values, texts }) => values.byteLength + texts.length * 64 + 256,
+  });
+  readonly #categories = new LRUCache<string, Map<Cell, number>>(atMost(maxLists));
+  readonly #loading = new SharedWork<WindowValues>();
+
+  constructor(readonly options: ColoringsOptions) {
+    this.overviews = new Overviews(options.drawer);
+  }
+
+  /** @throws BadParameterError for columns, ranges, palettes and filters that the table does not have. */
+  async open(stored: StoredElements, request: ColoringRequest, view: ColoringView, signal: AbortSignal): Promise<Coloring> {
+    let table = this.#tables.get(stored.content);
+    if (table === undefined) {
+      table = await this.options.blocks.open(stored, signal);
+      this.#tables.set(stored.content, table);
+    }
+    const coloring = new Coloring(this, { stored, table, request, view });
+    await coloring.check(signal);
+    return coloring;
+  }
+
+  /** The values of a window, from memory if possible. */
+  async values(
+    stored: StoredElements,
+    question: TableQuestion,
+    { window, column, base }: { window: number; column: TableColumn | null; base: number },
+  ): Promise<WindowValues> {
+    // The number of the window matters to filters of the order, and the columns contain their types.
+    const key = JSON.stringify([stored.windows[window]!.id, window, column, base, question.filter]);
+    const known = this.#values.get(key);
+    if (known !== undefined) return known;
+    const load = async (signal: AbortSignal) => {
+      const found = await this.options.tables.values({ ...question, signal }, { window, column, base });
+      this.#values.set(key, found);
+      return found;
+    };
+    return this.#loading.join(key, load, question.signal);
+  }
+
+  /** Number of elements of each category. @throws BadParameterError if there are too many categories. */
+  async categories(question: TableQuestion, by: TableColumn): Promise<Map<Cell, number>> {
+    const key = JSON.stringify([question.table.content, by, question.filter]);
+    const known = this.#categories.get(key);
+    if (known !== undefined) return known;
+    const found = await this.options.tables.summarize(question, [], by);
+    const counts = new Map(found.map(({ value, count }) => [value, count]));
+    this.#categories.set(key, counts);
+    return counts;
+  }
+
+  /** Boxes and appearances of elements. The event loop is free in between. */
+  async marks(stored: StoredElements, options: ScanOptions & { signal: AbortSignal }): Promise<PackMarks[]> {
+    const packs: PackMarks[] = [];
+    for await (const marks of this.options.store.marks(stored, options)) {
+      packs.push(marks);
+      if (isSliceOver()) await nextSlice(options.signal);
+    }
+    return packs;
+  }
+}

@@ -1,0 +1,98 @@
+import { LRUCache } from 'lru-cache';
+import { WorkQueue } from '../../../../core/concurrency/work-queue.js';
+import { SharedWork } from '../../../../tilesource/process/shared-work.js';
+import type { StoredElements } from '../../elements/element-store.js';
+import type { DensityCrowd } from '../draw/density/density-gain.js';
+import { densityLevels } from '../draw/density/density.js';
+import { emptySums, type CellSums, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
+import type { ColorMode, GroupFilter } from '../draw/shape.js';
+import type { Drawer } from '../drawer.js';
+
+/** Memory for overviews in bytes. One takes 5 to 90 MB, depending on the number of elements. */
+const maxBytes = 128 * 1024 * 1024;
+/** Limits of the number of cells of the finest level. It has as many as there are elements. */
+const [leastCells, mostCells] = [2 ** 18, 2 ** 22];
+/** Positions around the box of all elements that discs of points cover. */
+const margin = 4;
+
+/** Sums of all elements at every level from `finest` on. */
+export interface Overview {
+  finest: number;
+  grids: readonly CellSums[];
+  crowds: readonly DensityCrowd[];
+}
+
+/** Which part of the image elements are on. */
+export interface Extent {
+  sizeX: number;
+  sizeY: number;
+}
+
+/** What to add up. */
+export interface OverviewRequest {
+  key: string;
+  stored: StoredElements;
+  extent: Extent;
+  kind: SumsKind;
+  mode: ColorMode;
+  groups: GroupFilter;
+  /** Elements of a window, pack by pack. */
+  marks: (window: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
+}
+
+/** The finest level of an overview, at which a tile has few enough elements to count them for each tile. */
+export function finestLevel({ count, box }: StoredElements, extent: Extent): number {
+  const most = Math.min(mostCells, Math.max(leastCells, count));
+  const { left, top, right, bottom } = areaOf(box, extent);
+  let level = 0;
+  while (level < densityLevels - 1 && (Math.max(1, right - left) * Math.max(1, bottom - top)) / 4 ** level > most) level += 1;
+  return level;
+}
+
+function areaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
+  return {
+    left: Math.min(sizeX, Math.max(0, (box?.lowx ?? 0) - margin)),
+    top: Math.min(sizeY, Math.max(0, (box?.lowy ?? 0) - margin)),
+    right: Math.max(0, Math.min(sizeX, (box?.highx ?? 0) + margin)),
+    bottom: Math.max(0, Math.min(sizeY, (box?.highy ?? 0) + margin)),
+  };
+}
+
+/** Overviews of colored or filtered elements for the levels at which tiles have many. They are made in threads, and only kept in memory. */
+export class Overviews {
+  readonly #kept = new LRUCache<string, Overview>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ grids }) => grids.reduce((sum, { sums }) => sum + sums.byteLength, 1024),
+  });
+  readonly #making = new SharedWork<Overview>();
+  /** One at a time, because counting occupies a processor that requests need too. */
+  readonly #queue = new WorkQueue({ name: 'overviews of annotations', running: 1, waiting: 100 });
+
+  constructor(private readonly drawer: Drawer) {}
+
+  async get(request: OverviewRequest, signal: AbortSignal): Promise<Overview> {
+    const kept = this.#kept.get(request.key);
+    if (kept !== undefined) return kept;
+    const make = (wanted: AbortSignal) => this.#queue.run(() => this.#make(request, wanted), { signal: wanted });
+    return this.#making.join(request.key, make, signal);
+  }
+
+  async #make({ key, stored, extent, kind, mode, groups, marks }: OverviewRequest, signal: AbortSignal): Promise<Overview> {
+    const finest = finestLevel(stored, extent);
+    const { left, top, right, bottom } = areaOf(stored.box, extent);
+    const grids: CellSums[] = [];
+    for (let level = finest; level < densityLevels; level += 1) {
+      const side = 2 ** level;
+      const [column, row] = [Math.floor(left / side), Math.floor(top / side)];
+      const size = { width: Math.floor(right / side) - column + 1, height: Math.floor(bottom / side) - row + 1 };
+      grids.push(emptySums({ level, column, row, ...size }, { isShared: true }));
+    }
+    for (const window of stored.windows.keys()) {
+      const packs = await marks(window, signal);
+      await this.drawer.addSums({ packs, kind, mode, groups }, grids, signal);
+    }
+    const overview = { finest, grids, crowds: await this.drawer.completeSums({ kind, grids }, signal) };
+    this.#kept.set(key, overview);
+    return overview;
+  }
+}

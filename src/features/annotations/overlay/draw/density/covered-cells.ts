@@ -1,0 +1,157 @@
+import type { ElementAppearance } from '../../../elements/element-store.js';
+import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from '../colors.js';
+import { Coverage } from '../coverage.js';
+import { pointDiameter } from '../shape.js';
+
+/** Number of columns and rows of cells. Cells beyond it are left out. */
+const lastCell = 2 ** 26;
+
+/** Cosines and sines of the eight vertices of an octagon. */
+const directions = Array.from({ length: 8 }, (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const);
+
+/** Radius of an octagon with the same area as a disc of radius 1. */
+const octagon = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
+
+/** The shape as which an element is counted. */
+export type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
+
+/** The shape as which an element is counted; `null` if it is never counted. */
+function countedKind({ type, closed }: Pick<ElementAppearance, 'type' | 'closed'>): CountedKind | null {
+  switch (type) {
+    case 'arrow':
+      return 'line';
+    case 'polyline':
+      return closed === true ? 'ellipse' : 'line';
+    case 'rectangle':
+    case 'rectanglegrid':
+      return 'rectangle';
+    case 'point':
+      return 'point';
+    case 'circle':
+    case 'ellipse':
+      return 'ellipse';
+    case 'heatmap':
+    case 'griddata':
+    case 'image':
+    case 'pixelmap':
+      return null;
+  }
+}
+
+/** How an element is counted: its shape, colors and line width; `null` if it is never counted. */
+export function countedPaint(
+  appearance: ElementAppearance,
+): { kind: CountedKind; fill: PaintColor | null; line: PaintColor | null; lineWidth: number } | null {
+  const kind = countedKind(appearance);
+  if (kind === null) return null;
+  const lineWidth = appearance.lineWidth ?? defaultLineWidth;
+  const fill = appearance.fillColor === null || kind === 'line' ? null : paintColor(appearance.fillColor);
+  const line = appearance.lineColor === null ? defaultLineColor : paintColor(appearance.lineColor);
+  return {
+    kind,
+    fill: fill?.[3] === 0 ? null : fill,
+    line: line[3] === 0 || lineWidth === 0 ? null : line,
+    lineWidth,
+  };
+}
+
+/** The box of a counted element in base-layer pixels. */
+export interface CountedBox {
+  lowX: number;
+  lowY: number;
+  highX: number;
+  highY: number;
+}
+
+/** The box of the element at an index. For a point it is that of the disc that represents it. */
+export function countedBox(kind: CountedKind, boxes: Float64Array, index: number): CountedBox {
+  const [lowX, lowY] = [boxes[4 * index]!, boxes[4 * index + 1]!];
+  const [highX, highY] = [boxes[4 * index + 2]!, boxes[4 * index + 3]!];
+  if (kind !== 'point') return { lowX, lowY, highX, highY };
+  const [x, y] = [(lowX + highX) / 2, (lowY + highY) / 2];
+  const radius = pointDiameter / 2;
+  return { lowX: x - radius, lowY: y - radius, highX: x + radius, highY: y + radius };
+}
+
+/** What of a shape covers cells. */
+export interface CountedShape {
+  kind: CountedKind;
+  isFilled: boolean;
+  /** In base-layer pixels; 0 for no line. */
+  lineWidth: number;
+}
+
+/** Receives a share of a cell that the fill or the line of a shape covers. */
+export type CellSink = (isLine: boolean, column: number, row: number, share: number) => void;
+
+/**
+ * Finds the cells that shapes cover. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
+ * diagonals of its box. At the size of a few cells the difference is invisible.
+ */
+export class CoveredCells {
+  readonly #coverage = new Coverage();
+  readonly #raster = { width: lastCell, height: lastCell };
+
+  /** @param level a cell of this level has a side of 2 ** level base-layer pixels. */
+  cover({ kind, isFilled, lineWidth }: CountedShape, box: CountedBox, level: number, sink: CellSink): void {
+    const cell = 2 ** level;
+    const [left, top] = [box.lowX / cell, box.lowY / cell];
+    const [right, bottom] = [box.highX / cell, box.highY / cell];
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    const [halfX, halfY] = [(right - left) / 2, (bottom - top) / 2];
+    const add = (isLine: boolean, column: number, row: number, share: number) => {
+      if (column >= 0 && row >= 0 && column < lastCell && row < lastCell) sink(isLine, column, row, share);
+    };
+    const isInOneCell = Math.floor(left) === Math.floor(right) && Math.floor(top) === Math.floor(bottom);
+    if (isFilled && isInOneCell) {
+      // The area is exact for a shape in one cell, and much faster than rasterizing.
+      const area = (kind === 'rectangle' ? 4 : Math.PI) * halfX * halfY;
+      if (area > 0) add(false, Math.floor(x), Math.floor(y), area);
+    } else if (isFilled && halfX > 0 && halfY > 0 && this.#coverage.begin({ left, top, right, bottom }, this.#raster)) {
+      if (kind === 'rectangle') this.#rectangle(left, top, right, bottom);
+      else this.#ellipse(x, y, halfX * octagon, halfY * octagon);
+      this.#coverage.finish('union', (row, column, shares, length) => {
+        for (let i = 0; i < length; i += 1) add(false, column + i, row, shares[i]!);
+      });
+    }
+    if (lineWidth > 0) line(kind, { x, y, halfX, halfY, width: lineWidth / cell }, add);
+  }
+
+  #rectangle(left: number, top: number, right: number, bottom: number): void {
+    this.#coverage.edge(left, top, left, bottom);
+    this.#coverage.edge(right, bottom, right, top);
+  }
+
+  #ellipse(x: number, y: number, radiusX: number, radiusY: number): void {
+    let [fromX, fromY] = [x + radiusX, y];
+    for (let i = 1; i <= 8; i += 1) {
+      const [cos, sin] = directions[i % 8] as readonly [number, number];
+      const [toX, toY] = [x + radiusX * cos, y + radiusY * sin];
+      this.#coverage.edge(fromX, fromY, toX, toY);
+      [fromX, fromY] = [toX, toY];
+    }
+  }
+}
+
+/** Distributes the area of a line, length times width, equally over eight positions along it. */
+function line(
+  kind: CountedKind,
+  { x, y, halfX, halfY, width }: { x: number; y: number; halfX: number; halfY: number; width: number },
+  add: CellSink,
+): void {
+  const length =
+    kind === 'line' ? 2 * Math.hypot(halfX, halfY) : kind === 'rectangle' ? 4 * (halfX + halfY) : perimeter(halfX, halfY);
+  const share = (length * width) / 8;
+  if (!(share > 0)) return;
+  for (let i = 0; i < 8; i += 1) {
+    // The direction of an open line is unknown, so it is counted along both diagonals.
+    const [dx, dy] =
+      kind === 'line' ? ([((i >> 1) - 1.5) / 2, (((i >> 1) - 1.5) / 2) * ((i & 1) === 0 ? 1 : -1)] as const) : directions[i]!;
+    add(true, Math.floor(x + halfX * dx), Math.floor(y + halfY * dy), share);
+  }
+}
+
+/** Length of the outline of an ellipse, by Ramanujan's approximation. */
+function perimeter(a: number, b: number): number {
+  return Math.PI * (3 * (a + b) - Math.sqrt((3 * a + b) * (a + 3 * b)));
+}

@@ -1,0 +1,188 @@
+import type { PackMarks } from '../../../elements/element-store.js';
+import { groupColor, type PaintColor } from '../colors.js';
+import type { ColorMode, GroupFilter } from '../shape.js';
+import { countedBox, countedPaint, CoveredCells } from './covered-cells.js';
+import { firstDensityLevel } from './density.js';
+import type { DensityCrowd } from './density-gain.js';
+import type { CellWindow } from './density-layer.js';
+
+/**
+ * The four sums of a cell, depending on their kind:
+ *
+ * - `colors`: red, green and blue, multiplied by the weight, and the weight, which is the covered share times the alpha of its color.
+ * - `values`: values multiplied by the weight, the weight of shapes with a value, and that of shapes without one.
+ * - `heat`: values, and the numbers of shapes with and without one, by the centers of their boxes.
+ */
+export type SumsKind = 'colors' | 'values' | 'heat';
+
+/** Sums of the cells of a rectangle, row by row. */
+export interface CellSums extends CellWindow {
+  sums: Float32Array;
+}
+
+/** Value of an element that is not shown. Elements without a value have `NaN`. */
+export const hidden = -Infinity;
+
+/** Color of an element that keeps those that it has; otherwise colors are red * 65,536 + green * 256 + blue. */
+export const ownColor = -1;
+
+/** Elements of a pack with their values, or with colors. */
+export interface ValuedMarks extends Pick<PackMarks, 'boxes' | 'appearanceIndices' | 'appearances'> {
+  values: Float32Array;
+  /** `null`: all have their own colors. */
+  colors: Int32Array | null;
+}
+
+/** What is added up. */
+export interface SumsInput {
+  packs: readonly ValuedMarks[];
+  kind: SumsKind;
+  mode: ColorMode;
+  groups: GroupFilter;
+}
+
+/** Red, green and blue of a color as a number. */
+export function splitColor(color: number): [red: number, green: number, blue: number] {
+  return [color >> 16, (color >> 8) & 255, color & 255];
+}
+
+/**
+ * Adds elements that are too small to be drawn. Each is added to the first grid whose level is that at which it is small enough, or a
+ * coarser one. Grids are in ascending order of their levels.
+ */
+export function addSums({ packs, kind, mode, groups }: SumsInput, grids: readonly CellSums[]): void {
+  const shapes = new CoveredCells();
+  for (const { boxes, appearanceIndices, appearances, values, colors } of packs) {
+    const paints = appearances.map((appearance) => {
+      const paint = countedPaint(appearance);
+      if (paint === null || (groups !== undefined && !groups.has(appearance.group))) return null;
+      if (mode === 'element') return paint;
+      const [red, green, blue] = groupColor(appearance.group);
+      const inGroupColor = (color: PaintColor | null): PaintColor | null => color && [red, green, blue, color[3]];
+      return { ...paint, fill: inGroupColor(paint.fill), line: inGroupColor(paint.line) };
+    });
+    for (let i = 0; i < values.length; i += 1) {
+      const value = values[i]!;
+      const paint = paints[appearanceIndices[i]!];
+      if (value === hidden || paint === null || paint === undefined) continue;
+      const box = countedBox(paint.kind, boxes, i);
+      const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
+      const grid = grids.find(({ level }) => level >= first);
+      if (grid === undefined) continue;
+      const { level, sums } = grid;
+      if (kind === 'heat') {
+        const side = 2 ** level;
+        const at = cellOf(grid, Math.floor((box.lowX + box.highX) / 2 / side), Math.floor((box.lowY + box.highY) / 2 / side));
+        if (at < 0) continue;
+        if (Number.isNaN(value)) sums[at + 2]! += 1;
+        else {
+          sums[at]! += value;
+          sums[at + 1]! += 1;
+        }
+        continue;
+      }
+      const { fill, line } = paint;
+      const color = colors?.[i] ?? ownColor;
+      const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
+      shapes.cover(shape, box, level, (isLine, column, row, share) => {
+        const at = cellOf(grid, column, row);
+        if (at < 0) return;
+        const own = (isLine ? line : fill) as PaintColor;
+        const weight = share * own[3];
+        if (kind === 'colors') {
+          const [red, green, blue] = color === ownColor ? own : splitColor(color);
+          sums[at]! += red * weight;
+          sums[at + 1]! += green * weight;
+          sums[at + 2]! += blue * weight;
+          sums[at + 3]! += weight;
+        } else if (Number.isNaN(value)) sums[at + 2]! += weight;
+        else {
+          sums[at]! += value * weight;
+          sums[at + 1]! += weight;
+        }
+      });
+    }
+  }
+}
+
+/** Adds elements up in a rectangle of fine cells. @returns the sums of the coarser cells that it consists of. */
+export function countSums({ input, fine, cells }: { input: SumsInput; fine: CellWindow; cells: CellWindow }): CellSums {
+  const grid = emptySums(fine);
+  addSums(input, [grid]);
+  return fine.level === cells.level ? grid : croppedSums(input.kind, grid, cells);
+}
+
+/** Position of the sums of a cell; negative if the grid does not have it. */
+function cellOf({ column, row, width, height }: CellWindow, x: number, y: number): number {
+  const [across, down] = [x - column, y - row];
+  return across < 0 || down < 0 || across >= width || down >= height ? -1 : (down * width + across) * 4;
+}
+
+/** Levels of sums from a finest one on, all of them of the same area. */
+export interface SumsPyramid {
+  kind: SumsKind;
+  grids: readonly CellSums[];
+}
+
+/** Adds each level to the next coarser one. @returns how crowded each level is. */
+export function completeSums({ kind, grids }: SumsPyramid): DensityCrowd[] {
+  for (let i = 0; i + 1 < grids.length; i += 1) addHalved(grids[i]!, grids[i + 1]!, partOf(kind, 1));
+  return grids.map(({ level, sums }) => {
+    const crowd = { level, sum: 0, squares: 0 };
+    for (let at = 0; at < sums.length; at += 4) {
+      const weight = weightAt(kind, sums, at);
+      crowd.sum += weight;
+      crowd.squares += weight * weight;
+    }
+    return crowd;
+  });
+}
+
+/** Weight of the shapes in a cell. */
+export function weightAt(kind: SumsKind, sums: Float32Array, at: number): number {
+  return kind === 'colors' ? sums[at + 3]! : sums[at + 1]! + sums[at + 2]!;
+}
+
+/** The factor for sums in cells that are wider by so many levels: shares are of a larger area, numbers are not. */
+function partOf(kind: SumsKind, levels: number): number {
+  return kind === 'heat' ? 1 : 4 ** -levels;
+}
+
+function addHalved(from: CellSums, into: CellSums, part: number): void {
+  const shrink = into.level - from.level;
+  for (let row = 0; row < from.height; row += 1) {
+    for (let column = 0; column < from.width; column += 1) {
+      const source = (row * from.width + column) * 4;
+      const at = cellOf(into, (from.column + column) >> shrink, (from.row + row) >> shrink);
+      if (at < 0) continue;
+      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * part;
+    }
+  }
+}
+
+/** An empty grid. @param isShared whether threads work on the same memory, instead of on copies. */
+export function emptySums(window: CellWindow, { isShared = false } = {}): CellSums {
+  const length = window.width * window.height * 4;
+  const bytes = length * Float32Array.BYTES_PER_ELEMENT;
+  return { ...window, sums: isShared ? new Float32Array(new SharedArrayBuffer(bytes)) : new Float32Array(length) };
+}
+
+/** The cells of a rectangle that are in a grid of the same level or a finer one. */
+export function croppedSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
+  const shrink = window.level - from.level;
+  const part = partOf(kind, shrink);
+  const into = emptySums(window);
+  const first = { column: window.column * 2 ** shrink - from.column, row: window.row * 2 ** shrink - from.row };
+  const [left, top] = [Math.max(0, first.column), Math.max(0, first.row)];
+  const right = Math.min(from.width, first.column + window.width * 2 ** shrink);
+  const bottom = Math.min(from.height, first.row + window.height * 2 ** shrink);
+  for (let row = top; row < bottom; row += 1) {
+    for (let column = left; column < right; column += 1) {
+      const source = (row * from.width + column) * 4;
+      const at = (((row - first.row) >> shrink) * window.width + ((column - first.column) >> shrink)) * 4;
+      for (let i = 0; i < 4; i += 1) into.sums[at + i]! += from.sums[source + i]! * part;
+    }
+  }
+  return into;
+}
+

@@ -1,0 +1,61 @@
+import { windowPositions } from '../elements/packs/pack-index.js';
+import type { Text } from '../elements/packs/segment.js';
+import { Block, type BlockRows } from './block.js';
+import type { TableColumn } from './columns.js';
+
+/** Value of an element that a filter does not take. Elements without a value have `NaN`. */
+export const notTaken = -Infinity;
+
+/** Largest value, so that it is still a number when it is stored in 32 bits. */
+const most = 3e38;
+
+/** The values of the elements of a window by their position in it. */
+export interface WindowValues {
+  /** Numbers from which a base has been subtracted, indices of `texts`, or for no column `NaN`. */
+  values: Float32Array;
+  texts: Text[];
+}
+
+/** A window without elements. */
+export function noValues(): WindowValues {
+  return { values: new Float32Array(windowPositions).fill(notTaken), texts: [] };
+}
+
+/** The values of a column in those elements of a block that a filter takes. */
+export function values({
+  block: input,
+  filter,
+  column,
+  base,
+}: BlockRows & { column: TableColumn | null; base: number }): WindowValues {
+  const block = new Block(input);
+  const found = noValues();
+  const rows = block.select(filter);
+  const orders = block.numbers('order');
+  const first = input.window * windowPositions;
+  const valueAt = column === null ? () => NaN : readerOf(block, column, { base, texts: found.texts });
+  for (const row of rows) found.values[orders[row]! - first] = valueAt(row);
+  return found;
+}
+
+function readerOf(block: Block, column: TableColumn, { base, texts }: { base: number; texts: Text[] }): (row: number) => number {
+  if (column.type === 'number') {
+    const numbers = block.numbers(column.source);
+    return (row) => Math.max(-most, Math.min(most, numbers[row]! - base));
+  }
+  const { codes, texts: all } = block.texts(column);
+  texts.push(...all);
+  return (row) => (codes[row] === 0 ? NaN : codes[row]! - 1);
+}
+
+/** Adds the values of another block of the same window. */
+export function addValues(into: WindowValues, { values: added, texts }: WindowValues): void {
+  const codes = texts.map((text) => {
+    const known = into.texts.indexOf(text);
+    return known < 0 ? into.texts.push(text) - 1 : known;
+  });
+  for (let position = 0; position < added.length; position += 1) {
+    const value = added[position]!;
+    if (value !== notTaken) into.values[position] = codes[value] ?? value;
+  }
+}
