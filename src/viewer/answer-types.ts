@@ -882,6 +882,23 @@ export interface components {
                 }[];
                 densityBelow?: number;
                 vectorExtent?: number;
+                coloring?: {
+                    count: number;
+                    columns: {
+                        [key: string]: string;
+                    };
+                    scale: {
+                        low: number;
+                        high: number;
+                        colors: string[];
+                        none: string;
+                    } | null;
+                    categories: {
+                        value: string | boolean | null;
+                        color: string;
+                        count: number;
+                    }[] | null;
+                };
             };
             "GET assetstore": {
                 _id: string;

@@ -56,8 +56,14 @@ const coloringQuery = {
   palette: text({ description: 'Name of the palette for numbers, as for bands of images. Default: viridis.' }),
   low: number({ description: 'Number with the first color of the palette. Default: the smallest one of the annotation.' }),
   high: number({ description: 'Number with the last color. Default: the largest one.' }),
-  colors: json({ kind: 'array', description: 'Colors of categories: [["tumor", "#d62728"], …]. Others have colors made from their name.' }),
-  filter: json({ kind: 'object', description: 'Elements to show, as a condition, see `GET annotation/:id/table/rows`. Default: all.' }),
+  colors: json({
+    kind: 'array',
+    description: 'Colors of categories: [["tumor", "#d62728"], …]. Others have colors made from their name.',
+  }),
+  filter: json({
+    kind: 'object',
+    description: 'Elements to show, as a condition, see `GET annotation/:id/table/rows`. Default: all.',
+  }),
   heat: oneOf(['number', 'mean'], {
     description:
       'Show shapes that are too small to be drawn as a heat map of 4 × 4 pixels: of their number per million pixels of the image, or of the mean of colorBy.',

@@ -77,7 +77,12 @@ export class TableBlocks {
       // Few packs make no column that takes several parts.
       const load = async (columns: readonly SegmentColumn[]) => columns.map((column) => parts[first.get(column)!]!);
       const segment = { header, window: packs.window, live: [[0, header.rows]] as [number, number][], load };
-      blocks.push({ header, window: packs.window, count: header.rows, load: (columns, until) => loaded(segment, columns, until) });
+      blocks.push({
+        header,
+        window: packs.window,
+        count: header.rows,
+        load: (columns, until) => loaded(segment, columns, until),
+      });
     }
     const { columns, isCut } = tableColumns(blocks.map(({ header }) => header));
     return { content: stored.content, blocks, names: new ColumnNames(columns), isCut };

@@ -263,10 +263,7 @@ export function rangeOf(
 }
 
 /** Smallest and largest number of a stored column in a segment; `null`: it has none. */
-function limitsOf(
-  { columns }: OpenTable['blocks'][number]['header'],
-  source: string,
-): { low: number; high: number } | null {
+function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: string): { low: number; high: number } | null {
   // The stored orders are those in the window.
   if (source === 'order') return { low: -Infinity, high: Infinity };
   const column = columns.find(({ kind, name }) => kind === 'number' && name === source);

@@ -24,7 +24,7 @@ export function isColoring({ colorBy, filter, heat }: ColoringRequest): boolean 
 const defaultPalette = 'viridis';
 
 /** Colors between the ends of a range. */
-export const paletteSteps = 256;
+const paletteSteps = 256;
 
 /** Categories that can be given a color. */
 const maxColors = 1000;

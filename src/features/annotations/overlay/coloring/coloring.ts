@@ -120,7 +120,8 @@ export class Coloring {
 
   /** @throws BadParameterError if the column has too many categories, in whichever part of the image. */
   async check(signal: AbortSignal): Promise<void> {
-    if (this.#column !== null && this.#scale === null) await this.colorings.categories(this.#question(signal, null), this.#column);
+    if (this.#column !== null && this.#scale === null)
+      await this.colorings.categories(this.#question(signal, null), this.#column);
   }
 
   /** Loads everything that tiles of a level need, which can take seconds for the first of them. */
@@ -269,7 +270,9 @@ const pointRadius = 4;
 
 function requireColors(column: TableColumn): TableColumn {
   if (column.type !== 'id') return column;
-  throw new BadParameterError(`The column ${JSON.stringify(column.name)} has a different value for each shape, so it has no colors.`);
+  throw new BadParameterError(
+    `The column ${JSON.stringify(column.name)} has a different value for each shape, so it has no colors.`,
+  );
 }
 
 /** The cells of a coarser level that contain a rectangle. */

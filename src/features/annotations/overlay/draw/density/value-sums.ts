@@ -21,7 +21,7 @@ export interface CellSums extends CellWindow {
 }
 
 /** Value of an element that is not shown. Elements without a value have `NaN`. */
-export const hidden = -Infinity;
+const hidden = -Infinity;
 
 /** Color of an element that keeps those that it has; otherwise colors are red * 65,536 + green * 256 + blue. */
 export const ownColor = -1;
@@ -185,4 +185,3 @@ export function croppedSums(kind: SumsKind, from: CellSums, window: CellWindow):
   }
   return into;
 }
-
