@@ -20,8 +20,9 @@ export class Colors {
   readonly #nodata: number | null;
   readonly #clamp: boolean;
   readonly #discrete: boolean;
+  readonly #gamma: number;
 
-  constructor({ palette, nodata, clamp, discrete, composite }: BandStyle, [min, max]: SampleRange) {
+  constructor({ palette, nodata, clamp, discrete, composite, gamma }: BandStyle, [min, max]: SampleRange) {
     this.multiply = composite === 'multiply';
     this.#colors = palette;
     this.#last = palette.length - 1;
@@ -30,6 +31,7 @@ export class Colors {
     this.#nodata = nodata;
     this.#clamp = clamp;
     this.#discrete = discrete;
+    this.#gamma = gamma;
   }
 
   /**
@@ -38,8 +40,9 @@ export class Colors {
    */
   write(sample: number, into: Float32Array, at: number): boolean {
     if (Number.isNaN(sample) || sample === this.#nodata) return false;
-    const value = (sample - this.#min) / this.#divisor;
-    if (!this.#clamp && (value < 0 || value > 1)) return false;
+    const linear = (sample - this.#min) / this.#divisor;
+    if (!this.#clamp && (linear < 0 || linear > 1)) return false;
+    const value = this.#gamma === 1 || linear <= 0 ? linear : linear ** this.#gamma;
     const palette = (this.#palette ??= Float64Array.from(this.#colors.flat()));
     const last = this.#last;
     if (this.#discrete) {

@@ -28,7 +28,12 @@ export interface BandStyle {
   composite: 'lighten' | 'multiply';
   /** Whether samples outside the range get the colors at its ends; otherwise they add nothing. */
   clamp: boolean;
+  /** The position of a sample in the range, 0 to 1, is raised to this power, so that smaller values lighten. */
+  gamma: number;
 }
+
+/** The smallest and the largest `gamma` of a band. */
+const gammaRange = [0.01, 100] as const;
 
 /** Sample type of a style's raw values. */
 type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
@@ -125,29 +130,38 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
   const named = typeof band === 'string' ? band.toLowerCase() : null;
   const isAlpha = named === 'alpha';
   const palette = entry.palette == null ? null : parsePalette(entry.palette);
+  const colors: readonly Rgba[] =
+    palette ??
+    (isAlpha
+      ? [
+          [255, 255, 255, 0],
+          [255, 255, 255, 255],
+        ]
+      : [
+          [0, 0, 0, 255],
+          [255, 255, 255, 255],
+        ]);
   return {
     band: typeof band === 'number' && band > 0 ? band : named === null || named === '' ? null : numberOr(named),
     ...(frame != null && { frame: integer(frame, 'frame') }),
     framedelta: framedelta == null ? 0 : integer(framedelta, 'framedelta'),
     min: parseBound(entry.min),
     max: parseBound(entry.max),
-    palette:
-      palette ??
-      (isAlpha
-        ? [
-            [255, 255, 255, 0],
-            [255, 255, 255, 255],
-          ]
-        : [
-            [0, 0, 0, 255],
-            [255, 255, 255, 255],
-          ]),
+    palette: oneOf(String(entry.invert ?? false), ['true', 'false'], 'invert') === 'true' ? colors.toReversed() : colors,
     plain: palette === null && !isAlpha,
     discrete: oneOf(entry.scheme ?? 'linear', ['linear', 'discrete'], 'scheme') === 'discrete',
     nodata: typeof entry.nodata === 'number' ? entry.nodata : null,
     composite: oneOf(entry.composite ?? (isAlpha ? 'multiply' : 'lighten'), ['lighten', 'multiply'], 'composite'),
     clamp: entry.clamp !== false && entry.clamp !== 'false',
+    gamma: parseGamma(entry.gamma ?? 1),
   };
+}
+
+function parseGamma(value: unknown): number {
+  const gamma = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  const [least, most] = gammaRange;
+  if (typeof gamma === 'number' && gamma >= least && gamma <= most) return gamma;
+  throw new BadValueError(`Invalid gamma ${JSON.stringify(value)} in style. It must be a number from ${least} to ${most}.`);
 }
 
 function numberOr(text: string): number | string {

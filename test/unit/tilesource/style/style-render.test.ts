@@ -27,8 +27,9 @@ function bandColor(band: BandStyle, sample: number): number[] | null {
   if (band.min.kind !== 'number' || band.max.kind !== 'number') throw new Error('Ranges are given as numbers here');
   const [min, max] = [band.min.value, band.max.value];
   if (Number.isNaN(sample) || sample === band.nodata) return null;
-  const value = (sample - min) / (max === min ? 1 : max - min);
-  if (!band.clamp && (value < 0 || value > 1)) return null;
+  const linear = (sample - min) / (max === min ? 1 : max - min);
+  if (!band.clamp && (linear < 0 || linear > 1)) return null;
+  const value = Math.max(0, linear) ** band.gamma;
   const { palette } = band;
   if (!band.discrete) return interpolateColor(palette, value);
   return [...palette[Math.min(palette.length - 1, Math.max(0, Math.floor(value * palette.length)))]!];
@@ -64,6 +65,8 @@ const cases = fc.constantFrom(...(Object.keys(levels) as SampleType[])).chain((d
     composite: fc.constantFrom('lighten', 'lighten', 'multiply'),
     clamp: fc.boolean(),
     nodata: fc.oneof(fc.constant(null), finite),
+    gamma: fc.constantFrom(1, 1, 0.5, 2.2, 100),
+    invert: fc.boolean(),
   });
   return fc.record({
     dtype: fc.constant(dtype),

@@ -225,6 +225,25 @@ describe('styles', () => {
     expect((await styled(flat, { min: least, max: 'max:0.001' })).at(50)[0]).toBe(wanted);
   });
 
+  it.each([
+    ['gamma 0.5', { gamma: 0.5 }, (v: number) => v ** 0.5],
+    ['gamma 2, as a text', { gamma: '2' }, (v: number) => v ** 2],
+    ['invert', { invert: true }, (v: number) => 1 - v],
+    ['no inversion', { invert: 'false', gamma: 1 }, (v: number) => v],
+    ['both', { invert: true, gamma: 3 }, (v: number) => 1 - v ** 3],
+  ])('applies %s to every type of sample', async (_name, options, expected) => {
+    for (const dtype of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'] as const) {
+      const ramp = paint({ width: 100, height: 10, bands: 1, dtype }, (x) => x);
+      const picture = await styled(ramp, { min: 0, max: 100, ...options });
+      for (const x of [0, 1, 25, 50, 99]) {
+        expect(Math.abs(picture.at(x)[0]! - 255 * expected(x / 100)), `${dtype} ${x}`).toBeLessThanOrEqual(1);
+      }
+      const red = await styled(ramp, { min: 0, max: 100, palette: '#ff0000', ...options });
+      expect(Math.abs(red.at(30)[0]! - 255 * expected(0.3))).toBeLessThanOrEqual(1);
+      expect(red.at(30).slice(1)).toEqual([0, 0, 255]);
+    }
+  });
+
   it('keeps one output channel on request', async () => {
     const picture = await styled(gray, { min: 0, max: 100, palette: '#00f', axis: 2 });
     expect([picture.channels, picture.at(20)[0]]).toEqual([1, 51]);
@@ -244,6 +263,12 @@ describe('styles', () => {
     ['{"composite": "screen"}', 'Invalid composite "screen"'],
     ['{"frame": "first"}', 'Invalid frame "first"'],
     ['{"axis": 9}', 'Invalid axis 9'],
+    ...['0', '-1', '1e9', '0.001', '"NaN"', '"Infinity"', '""', 'true', '[1]', '{}'].map((gamma) => [
+      `{"gamma": ${gamma}}`,
+      'Invalid gamma',
+    ]),
+    ['{"invert": "maybe"}', 'Invalid invert'],
+    ['{"bands": [{"invert": 1}]}', 'Invalid invert'],
   ])('%s is refused', async (text, message) => {
     await expect(parseStyle(text)).rejects.toThrow(message);
   });
