@@ -19,6 +19,11 @@ export interface LargeImageMetadata {
   magnificationComputed?: true;
   mm_x: number | null;
   mm_y: number | null;
+  /** Set if a user has entered `mm_x` and `mm_y`. */
+  pixelSizeEntered?: true;
+  /** Millimeters from one z plane to the next, and seconds from one time to the next, if the file states them. */
+  mm_z?: number;
+  seconds_t?: number;
   dtype: string;
   bandCount: number;
   frames?: WireFrame[];
@@ -69,6 +74,9 @@ function remember(image: ImageMetadata, frames: WireFrames): LargeImageMetadata 
       image.geo === undefined && { magnificationComputed: true as const }),
     mm_x: image.mmX,
     mm_y: image.mmY,
+    ...(image.mmZ !== undefined && { mm_z: image.mmZ }),
+    ...(image.secondsT !== undefined && { seconds_t: image.secondsT }),
+    ...(image.isScaleEntered && { pixelSizeEntered: true as const }),
     dtype: image.dtype,
     bandCount: image.bandCount,
     ...frames,

@@ -163,6 +163,12 @@ export interface ImageMetadata {
   /** Millimetres per base-layer pixel, or `null`. */
   mmX: number | null;
   mmY: number | null;
+  /** Millimeters from one z plane to the next, if the file contains them. */
+  mmZ?: number;
+  /** Seconds from one time to the next, if the file contains them. */
+  secondsT?: number;
+  /** Whether a user has entered `mmX` and `mmY`, because the file does not contain them. */
+  isScaleEntered?: boolean;
   /** Type of the samples returned by {@link TileSource.readTile}. */
   dtype: SampleType;
   /** Samples per pixel. */

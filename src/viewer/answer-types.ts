@@ -486,6 +486,9 @@ export interface components {
                 [key: string]: number;
             };
             magnificationComputed?: boolean;
+            mm_z?: number;
+            seconds_t?: number;
+            pixelSizeEntered?: boolean;
             geospatial?: boolean;
             sourceLevels?: number;
             sourceSizeX?: number;

@@ -9,9 +9,9 @@ import { createIndexes } from '../database/indexes.js';
 import { FolderContents } from './folder-contents.js';
 import { shownOnly } from './hidden-items.js';
 import { ItemFields } from './item-fields.js';
-import { LargeImageMarkers, markerOf, waitingOf } from './large-image-markers.js';
-import { refusedField, SchemaExtension, waitingField } from './schema-extension.js';
-import type { FileRecord, FolderRecord, HostParts, ItemRecord } from './records.js';
+import { LargeImageMarkers, markerOf, scaleOf, waitingOf } from './large-image-markers.js';
+import { refusedField, scaleField, SchemaExtension, waitingField } from './schema-extension.js';
+import { scaleName, type FileRecord, type FolderRecord, type HostParts, type ItemRecord } from './records.js';
 
 /** Default names of the host's fields. */
 export const defaultFields: HostFields = {
@@ -127,6 +127,7 @@ export class HostRecords {
       changed: changed instanceof Date ? changed.getTime() : 0,
       largeImage: markerOf(doc.largeImage),
       waiting: waitingOf(doc[waitingField]),
+      scale: scaleOf(doc[scaleField]),
       doc,
     };
   }
@@ -195,12 +196,12 @@ export class HostRecords {
   }
 
   /** Names the image of an item. The name differs for each file, its contents and its source. `null` if the item has no image. */
-  async imageState({ largeImage }: ItemRecord): Promise<string | null> {
+  async imageState({ largeImage, scale }: ItemRecord): Promise<string | null> {
     const { fileId, sourceName = '' } = largeImage ?? {};
     if (fileId === undefined) return null;
     const file = await this.findFile(fileId);
     const created = file?.doc[this.#fields.file.created];
-    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}`;
+    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}${scaleName(scale)}`;
   }
 
   async findFolder(id: string): Promise<FolderRecord | null> {

@@ -1,7 +1,7 @@
 import type { Model } from 'mongoose';
 import { durable } from '../database/durable.js';
 import type { ItemRecord } from './records.js';
-import { conversionField, hiddenField, refusedField, unfinishedField } from './schema-extension.js';
+import { conversionField, hiddenField, refusedField, scaleField, unfinishedField } from './schema-extension.js';
 
 /** Fields that clients cannot write, whether the host declares them or not. */
 const protectedFields: ReadonlySet<string> = new Set([
@@ -10,6 +10,7 @@ const protectedFields: ReadonlySet<string> = new Set([
   conversionField,
   unfinishedField,
   hiddenField,
+  scaleField,
   'access',
   'public',
   'name',

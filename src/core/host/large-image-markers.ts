@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
+import type { EnteredScale, FileRecord, LargeImageMarker, ItemRecord, Waiting } from './records.js';
 import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { untilAccepted } from '../database/refused-writes.js';
-import { refusedField } from './schema-extension.js';
+import { refusedField, scaleField } from './schema-extension.js';
 
 /** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {
@@ -30,6 +30,12 @@ export function waitingOf(value: unknown): Waiting | null {
   const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   if (fileId == null || !Array.isArray(missing)) return null;
   return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
+}
+
+/** Reads the stored size of a pixel; `null` for any other value. */
+export function scaleOf(value: unknown): EnteredScale | null {
+  const { mmX, mmY } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  return typeof mmX === 'number' && typeof mmY === 'number' && mmX > 0 && mmY > 0 ? { mmX, mmY } : null;
 }
 
 /** Longest reason that is stored in {@link refusedField}, in UTF-16 units. */
@@ -137,7 +143,7 @@ export class LargeImageMarkers {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
     const result = await this.#items.updateOne(
       { _id: item.doc._id, 'largeImage.fileId': largeImage?.fileId ?? null, 'largeImage.jobId': largeImage?.jobId ?? null },
-      { $unset: { largeImage: 1 } },
+      { $unset: { largeImage: 1, [scaleField]: 1 } },
       durable,
     );
     this.announce(item.id);
@@ -160,6 +166,18 @@ export class LargeImageMarkers {
           ...(item.largeImage === null && { largeImage: null }),
         },
         { $set: { largeImage: marker } },
+        { returnDocument: 'after', ...durable },
+      )
+      .lean<StoredDocument>();
+    return this.#changed(doc);
+  }
+
+  /** Stores the size of a pixel of an image; `null` removes it. @returns the changed item, or `null` if it has no image any more */
+  async setScale(item: ItemRecord, scale: EnteredScale | null): Promise<ItemRecord | null> {
+    const doc = await this.#items
+      .findOneAndUpdate(
+        { _id: item.doc._id, 'largeImage.fileId': { $ne: null } },
+        scale === null ? { $unset: { [scaleField]: 1 } } : { $set: { [scaleField]: scale } },
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();

@@ -11,6 +11,8 @@ export interface ItemRecord {
   largeImage: LargeImageMarker | null;
   /** The files that its image waits for, if the item is not a large image yet. */
   waiting: Waiting | null;
+  /** The size of a pixel that a user has entered. */
+  scale: EnteredScale | null;
   doc: StoredDocument;
 }
 
@@ -32,6 +34,17 @@ export interface FolderRecord {
   name: string;
   parentId: string | null;
   doc: StoredDocument;
+}
+
+/** The size of a pixel in millimeters. */
+export interface EnteredScale {
+  mmX: number;
+  mmY: number;
+}
+
+/** The size of a pixel as a part of a name that changes with it; empty if there is none. */
+export function scaleName(scale: EnteredScale | null | undefined): string {
+  return scale ? `:${scale.mmX}x${scale.mmY}` : '';
 }
 
 /** The missing files of an item. */

@@ -14,6 +14,8 @@ export const unfinishedField = 'largeImageUnfinished';
 export const replacesField = 'largeImageReplaces';
 /** Field of an item whose image waits for files that belong to it. */
 export const waitingField = 'largeImageWaiting';
+/** Field of an item with the size of a pixel that a user has entered. */
+export const scaleField = 'largeImageScale';
 /** Field of an item that the host has hidden, such as one in its trash. */
 export const hiddenField = 'largeImageHidden';
 
@@ -24,6 +26,7 @@ const itemExtension: Readonly<Record<string, FieldTypes>> = {
   [conversionField]: ['String'],
   [unfinishedField]: ['Boolean'],
   [waitingField]: ['Mixed'],
+  [scaleField]: ['Mixed'],
   [hiddenField]: ['Boolean'],
 };
 const fileExtension: Readonly<Record<string, FieldTypes>> = {

@@ -76,6 +76,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
         log,
         progress: (done) => progress({ current: Math.floor(done * 100) }),
         source: opened?.borrowed,
+        scale: item.scale,
       });
     } finally {
       await opened?.close();

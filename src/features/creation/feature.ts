@@ -13,6 +13,7 @@ import { folderImagesDefinition } from './folder-images.job.js';
 import { FolderImages } from './folder-images.js';
 import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
+import { pixelSizeRoutes } from './pixel-size.routes.js';
 
 /** Dependencies of the feature. */
 interface CreationNeeds extends Pick<ImageOffers, 'images' | 'marking'> {
@@ -48,7 +49,14 @@ export const creationFeature: Feature<CreationNeeds, null> = {
     onClose(jobs.onUpdate((event) => creation.jobChanged(event)));
     return {
       offers: null,
-      routes: bindRoutes([...largeImageRoutes, ...creationRoutes], { records, items, images, marking, creation, folderImages }),
+      routes: bindRoutes([...largeImageRoutes, ...pixelSizeRoutes, ...creationRoutes], {
+        records,
+        items,
+        images,
+        marking,
+        creation,
+        folderImages,
+      }),
       jobs: [
         conversionDefinition({ creation, images, copies, records, files, temporaryDirectory }),
         folderImagesDefinition({ folderImages, callers, items }),

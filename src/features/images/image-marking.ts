@@ -1,7 +1,7 @@
 import { idText } from '../../core/database/id-text.js';
 import type { Callers } from '../../core/host/callers.js';
 import type { HostRecords } from '../../core/host/host-records.js';
-import type { FileRecord, ItemRecord } from '../../core/host/records.js';
+import type { EnteredScale, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { step } from '../../core/steps.js';
 import { AccessDeniedError, BadParameterError, InvalidError, MissingPartsError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
@@ -59,6 +59,20 @@ export class ImageMarking {
     step('removal:released');
     if (removed) await changes.announce(item);
     return removed;
+  }
+
+  /**
+   * Stores the size of a pixel that a user has entered for an image; `null` removes it. Everything made from the image is renewed.
+   *
+   * @throws BadParameterError if the item has no large image any more
+   */
+  async setScale(item: ItemRecord, scale: EnteredScale | null): Promise<ItemRecord> {
+    const { records, items, changes } = this.options;
+    const changed = await records.markers.setScale(item, scale);
+    items.forget(item.id);
+    if (changed === null) throw new BadParameterError('The large image of this item was removed.');
+    await changes.announce(changed);
+    return changed;
   }
 
   /**

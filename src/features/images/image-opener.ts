@@ -2,8 +2,9 @@ import { TileSourceError } from '../../errors.js';
 import type { HostFiles, HostLogger } from '../../host.js';
 import type { ItemFile } from '../../core/host/folder-contents.js';
 import type { HostRecords } from '../../core/host/host-records.js';
-import type { FileRecord, ItemRecord } from '../../core/host/records.js';
+import type { EnteredScale, FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { BorrowedImage, FrameBox, SourceInput, TileSource } from '../../tilesource/tile-source.js';
+import { withScale } from '../../tilesource/entered-scale.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { BlockCache } from './block-cache.js';
 import { prepareWireMetadata } from '../../tilesource/metadata.js';
@@ -49,6 +50,8 @@ export interface OpenOptions {
   signal?: AbortSignal;
   /** The files that are visible around the file; default all. */
   sight?: Sight | null;
+  /** The size of a pixel that a user has entered for the item of the image. */
+  scale?: EnteredScale | null;
 }
 
 /** The nested images that a combined image has open. */
@@ -75,7 +78,7 @@ export class ImageOpener {
   }
 
   /** Opens a file. @throws TileSourceError */
-  async open(file: FileRecord, { sourceName, icc, signal, sight = null }: OpenOptions): Promise<OpenImage> {
+  async open(file: FileRecord, { sourceName, icc, signal, sight = null, scale = null }: OpenOptions): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
     const nesting: Nesting = { parts: { items: new Set(), folders: new Set(), named: new Set() }, sight, nested: new Map() };
     const closeNested = async (): Promise<void> => {
@@ -84,7 +87,8 @@ export class ImageOpener {
       }
     };
     try {
-      const { name, source } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
+      const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
+      const source = withScale(opened, scale);
       await prepareWireMetadata(source.metadata);
       const image = openLargeImage(source, {
         sourceName: name,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/concurrency/lru-options.js';
 import type { HostRecords } from '../../core/host/host-records.js';
-import type { FileRecord, ItemRecord } from '../../core/host/records.js';
+import { scaleName, type EnteredScale, type FileRecord, type ItemRecord } from '../../core/host/records.js';
 import { NoLargeImageError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import type { IccOption } from '../../tilesource/requests.js';
@@ -30,6 +30,8 @@ export interface ImageState {
   fileId: string;
   sourceName: string | undefined;
   icc: IccOption;
+  /** The size of a pixel that a user has entered. */
+  scale: EnteredScale | null;
 }
 
 /** Maximum number of images whose named items are remembered. */
@@ -61,7 +63,7 @@ export class ImageStates {
     const ownName = `${nameByItem(item, icc)}${stamp}`;
     const named = this.#namedItems.get(ownName);
     const name = named === undefined || named.size === 0 ? ownName : `${ownName}:${await this.#digestOf(named)}`;
-    return { name, ownName, fileId, sourceName, icc };
+    return { name, ownName, fileId, sourceName, icc, scale: item.scale };
   }
 
   /** The beginning of the name of a state, which only depends on the item, so that no file has to be examined. */
@@ -70,10 +72,10 @@ export class ImageStates {
   }
 
   /** The state of a file that is only opened as a part of other images. */
-  async ofPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc'>> {
+  async ofPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc' | 'scale'>> {
     const icc = await this.#icc();
     const stamp = await this.#stamps.of(file.id);
-    return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc };
+    return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
 
   /** Remembers the items that an image refers to by id. From now on its state changes when theirs does. */
@@ -92,7 +94,7 @@ export class ImageStates {
     for (const id of ids) {
       const item = await this.options.items.known(id);
       const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
-      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision};`);
+      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleName(item?.scale)};`);
     }
     return digest.digest('base64url').slice(0, 22);
   }
@@ -105,7 +107,7 @@ export class ImageStates {
 /** The part of the name of a state that comes from the item and the setting of color correction. */
 function nameByItem(item: ItemRecord, icc: IccOption): string {
   const { fileId, sourceName } = servedFile(item);
-  return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}:`;
+  return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleName(item.scale)}:`;
 }
 
 /** The file that an item is served from. @throws NoLargeImageError that says what the item waits for. */

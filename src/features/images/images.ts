@@ -225,7 +225,7 @@ export class Images {
 
   #useOpen<R>(
     item: ItemRecord,
-    { name, fileId, sourceName, icc }: ImageState,
+    { name, fileId, sourceName, icc, scale }: ImageState,
     use: (open: OpenImage) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
@@ -233,7 +233,7 @@ export class Images {
       const file = await this.options.records.findFile(fileId);
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
-      const opened = await this.#opener.open(file, { sourceName, icc, signal: wanted });
+      const opened = await this.#opener.open(file, { sourceName, icc, scale, signal: wanted });
       // Images with very many frames take a while to open, and then to be described.
       if (isSliceOver()) await nextSlice();
       return opened;
@@ -250,8 +250,8 @@ export class Images {
   ): Promise<R> {
     const own = sourceOf(item, file);
     const isServed = own !== undefined && (sourceName === undefined || sourceName === own);
-    const { name, icc } = isServed ? await this.#states.of(item) : await this.#states.ofPart(file, sourceName);
-    const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, signal: wanted });
+    const { name, icc, scale } = isServed ? await this.#states.of(item) : await this.#states.ofPart(file, sourceName);
+    const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, scale, signal: wanted });
     return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 
@@ -269,7 +269,7 @@ export class Images {
   async openForConversion(item: ItemRecord, file: FileRecord, caller: Caller | null): Promise<OpenImage | null> {
     let opened: OpenImage;
     try {
-      opened = await this.#opener.open(file, { sourceName: sourceOf(item, file), icc: false });
+      opened = await this.#opener.open(file, { sourceName: sourceOf(item, file), icc: false, scale: item.scale });
     } catch (error) {
       // It may be too large for all sources. If it is not an image, the conversion reports that.
       if (error instanceof TileSourceError) return null;

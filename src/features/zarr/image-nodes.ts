@@ -6,21 +6,32 @@ import type { ZarrNode, ZarrNodes } from './nodes.js';
 const axisTypes: Readonly<Record<AxisName, string>> = { t: 'time', c: 'channel', z: 'space', y: 'space', x: 'space' };
 
 /** Metadata of the arrays of an image, for its own group and for those of its labels. */
-export function multiscale({ axes, levels, metadata: { mmX, mmY } }: ArrayImage, name: string | null): Record<string, unknown> {
-  const micrometers: Partial<Record<AxisName, number | null>> = { x: mmX && mmX * 1000, y: mmY && mmY * 1000 };
+export function multiscale(
+  { axes, levels, metadata: { mmX, mmY, mmZ, secondsT } }: ArrayImage,
+  name: string | null,
+): Record<string, unknown> {
+  const micrometers: Partial<Record<AxisName, number | null>> = {
+    x: mmX && mmX * 1000,
+    y: mmY && mmY * 1000,
+    z: mmZ && mmZ * 1000,
+  };
   return {
     ...(name !== null && { name }),
     axes: axes.map((axis) => ({
       name: axis,
       type: axisTypes[axis],
       ...(micrometers[axis] != null && { unit: 'micrometer' }),
+      ...(axis === 't' && secondsT !== undefined && { unit: 'second' }),
     })),
     datasets: levels.map((_, level) => ({
       path: String(level),
       coordinateTransformations: [
         {
           type: 'scale',
-          scale: axes.map((axis) => (axis === 'x' || axis === 'y' ? 2 ** level * (micrometers[axis] ?? 1) : 1)),
+          scale: axes.map((axis) => {
+            const step = (axis === 't' ? secondsT : micrometers[axis]) ?? 1;
+            return axis === 'x' || axis === 'y' ? 2 ** level * step : step;
+          }),
         },
       ],
     })),

@@ -11,8 +11,9 @@ export interface NamedImage {
 /** The description of several images that programs based on Bio-Formats read: `OME/METADATA.ome.xml`. */
 export function omeXml(images: readonly NamedImage[]): string {
   const described = images.map(({ name, image: { metadata, lengths } }, index) => {
-    const { sizeX, sizeY, dtype, mmX, mmY, channels } = metadata;
-    const physical = (axis: string, mm: number | null) =>
+    const { sizeX, sizeY, dtype, mmX, mmY, mmZ, secondsT, channels } = metadata;
+    const increment = secondsT === undefined ? '' : ` TimeIncrement="${secondsT}" TimeIncrementUnit="s"`;
+    const physical = (axis: string, mm: number | null = null) =>
       mm === null ? '' : ` PhysicalSize${axis}="${mm * 1000}" PhysicalSize${axis}Unit="µm"`;
     const each = Array.from({ length: lengths.c }, (_, c) => {
       const own = channels?.[Math.floor(c / metadata.bandCount)];
@@ -21,7 +22,7 @@ export function omeXml(images: readonly NamedImage[]): string {
     return (
       `<Image ID="Image:${index}" Name="${escapeXml(name)}"><Pixels ID="Pixels:${index}" DimensionOrder="XYZCT" ` +
       `Type="${omePixelType(dtype)}" BigEndian="false" SizeX="${sizeX}" SizeY="${sizeY}" SizeZ="${lengths.z}" ` +
-      `SizeC="${lengths.c}" SizeT="${lengths.t}"${physical('X', mmX)}${physical('Y', mmY)}>${each.join('')}<MetadataOnly/></Pixels></Image>`
+      `SizeC="${lengths.c}" SizeT="${lengths.t}"${physical('X', mmX)}${physical('Y', mmY)}${physical('Z', mmZ)}${increment}>${each.join('')}<MetadataOnly/></Pixels></Image>`
     );
   });
   return omeDocument(described.join(''));

@@ -57,7 +57,7 @@ export async function convertByVips(
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
-  const known = described ?? scaleOf(facts);
+  const known = { ...(described ?? scaleOf(facts)), ...task.scale };
   const frames = chosenFrames(options.onlyFrame, await countFrames(file, vipsSettings, facts));
   const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
   const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleForm(facts).dtype });

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { packageVersion } from '../../core/version.js';
+import type { EnteredScale } from '../entered-scale.js';
 import { runInChild } from './child/child-process.js';
 import { describeRemote, type OpenedSource } from './child/remote-source.js';
 import { threadCount, type ConversionOptions } from './options.js';
@@ -22,6 +23,8 @@ export interface ConvertFileOptions {
   signal?: AbortSignal;
   /** The opened image, if its source needs more than the file or is known only in this process. Its tiles are then read here. */
   source?: OpenedSource | undefined;
+  /** The size of a pixel that a user has entered. */
+  scale?: EnteredScale | null;
 }
 
 /**
@@ -33,13 +36,13 @@ export interface ConvertFileOptions {
 export async function convertFile(
   input: { path: string; name: string; mimeType: string },
   directory: string,
-  { options, progress, log, signal, source }: ConvertFileOptions,
+  { options, progress, log, signal, source, scale = null }: ConvertFileOptions,
 ): Promise<ConvertedFile> {
   const output = join(directory, 'converted.tiff');
   const threads = threadCount(options.concurrent, availableParallelism());
   const image = source && (await describeRemote(source));
   await runInChild(
-    { kind: 'convert', task: { input, image, output, directory, options, threads, version: packageVersion } },
+    { kind: 'convert', task: { input, image, output, directory, options, scale, threads, version: packageVersion } },
     { progress: (done) => progress?.(done), log: (text) => log?.(text) },
     { signal, threads, source },
   );

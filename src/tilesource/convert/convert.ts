@@ -8,6 +8,7 @@ import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from '../sources/sharp/svg.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { convertByVips, maxUntiledSide } from './convert-by-vips.js';
+import { withScale } from '../entered-scale.js';
 import { isLossyTiff } from './lossy-tiff.js';
 import type { ConversionTask } from './options.js';
 import { isPlainStrips } from './plain-strips.js';
@@ -26,10 +27,13 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
   }
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
   const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
-  const tiff = await tiffSource.open(input, limits).catch((error: unknown) => {
-    if (error instanceof TileSourceError) return error;
-    throw error;
-  });
+  const tiff = await tiffSource.open(input, limits).then(
+    (opened) => withScale(opened, task.scale),
+    (error: unknown) => {
+      if (error instanceof TileSourceError) return error;
+      throw error;
+    },
+  );
   if (tiff instanceof TileSourceError) {
     return convertByVips(task, report, await recognize(task.input.path, tiff), null);
   }

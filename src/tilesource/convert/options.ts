@@ -1,5 +1,6 @@
 import { BadValueError } from '../../errors.js';
 import type { RemoteImage } from './child/remote-source.js';
+import type { EnteredScale } from '../entered-scale.js';
 
 /** Compressions that are written, by their names in requests. */
 export const writtenCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp'] as const;
@@ -117,6 +118,8 @@ export interface ConversionTask {
   /** Folder for temporary files; the caller removes it. */
   directory: string;
   options: ConversionOptions;
+  /** The size of a pixel that a user has entered. An image that the parent has open already has it. */
+  scale?: EnteredScale | null;
   threads: number;
   /** Version of the program, for the description in the file. */
   version: string;

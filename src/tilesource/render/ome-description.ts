@@ -50,10 +50,11 @@ export function describeRegion(
   { frames, lengths }: PlaneOrder,
   { region, output }: { region: Size & { left: number; top: number }; output: Size },
 ): string {
-  const { dtype, bandCount, mmX, mmY, sampleBits, frames: axes = [] } = metadata;
+  const { dtype, bandCount, mmX, mmY, mmZ, secondsT, sampleBits, frames: axes = [] } = metadata;
   const wire = wireMetadata(metadata);
-  const size = (axis: string, mm: number | null, scale: number) =>
+  const size = (axis: string, mm: number | null = null, scale = 1) =>
     mm === null ? '' : ` PhysicalSize${axis}="${mm * 1000 * scale}"`;
+  const increment = secondsT === undefined ? '' : ` TimeIncrement="${secondsT}"`;
   const channels = Array.from({ length: lengths.c }, (_, index) => {
     const frame = frames[index]!;
     const { Channel: name, ChannelColor: color }: Record<string, unknown> = wire.frames?.[frame] ?? {};
@@ -74,7 +75,7 @@ export function describeRegion(
       `<Pixels ID="Pixels:0" DimensionOrder="XYCZT" Type="${omePixelType(dtype)}" BigEndian="false" Interleaved="${bandCount > 1}" ` +
       `${sampleBits === undefined ? '' : `SignificantBits="${sampleBits}" `}` +
       `SizeX="${output.width}" SizeY="${output.height}" SizeZ="${lengths.z}" SizeC="${lengths.c * bandCount}" SizeT="${lengths.t}"` +
-      `${size('X', mmX, width / output.width)}${size('Y', mmY, height / output.height)}>${channels.join('')}${planes.join('')}` +
+      `${size('X', mmX, width / output.width)}${size('Y', mmY, height / output.height)}${size('Z', mmZ)}${increment}>${channels.join('')}${planes.join('')}` +
       '</Pixels></Image>',
   );
 }

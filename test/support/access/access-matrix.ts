@@ -237,6 +237,8 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'POST /item/:itemId/tiles': { ...itemWrite, admitted: 400 },
   'POST /item/:itemId/tiles/convert': { kind: 'copy', scope: 'core.data.write' },
   'DELETE /item/:itemId/tiles': itemWrite,
+  'PUT /item/:itemId/tiles/pixel_size': { ...itemWrite, sending: { query: { mm_x: '0.001' } } },
+  'DELETE /item/:itemId/tiles/pixel_size': itemWrite,
   'GET /item/:itemId/tiles/internal_metadata': itemRead,
   'GET /item/:itemId/tiles/zxy/:z/:x/:y': { ...itemRead, params: tile },
   'GET /item/:itemId/tiles/fzxy/:frame/:z/:x/:y': { ...itemRead, params: tile },

@@ -216,6 +216,8 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /item/:itemId/tiles': write('item'),
   'POST /item/:itemId/tiles/convert': write('item', { sending: ({ folder }) => ({ query: { fileId: folder } }) }),
   'DELETE /item/:itemId/tiles': write('item', { fresh: true }),
+  'PUT /item/:itemId/tiles/pixel_size': write('item', { sending: { query: { mm_x: '0.001' } } }),
+  'DELETE /item/:itemId/tiles/pixel_size': write('item'),
   'GET /item/:itemId/tiles/internal_metadata': read('item'),
   'GET /item/:itemId/tiles/zxy/:z/:x/:y': read('item', { params: tile }),
   'GET /item/:itemId/tiles/fzxy/:frame/:z/:x/:y': read('item', { params: tile }),

@@ -5,6 +5,9 @@ export interface CziFacts {
   /** Millimetres per pixel. */
   mmX: number | null;
   mmY: number | null;
+  /** Millimeters from plane to plane, and seconds from time to time. */
+  mmZ: number | null;
+  secondsT: number | null;
   magnification: number | null;
   /** Bits of a sample that the camera uses; those of the channel that has most. */
   bits: number | null;
@@ -113,7 +116,8 @@ export function readCziFacts(xml: string): CziFacts {
     const distance = distances.find((each) => attribute(each, 'Id') === axis);
     return distance === undefined ? null : positive(childText(distance, 'Value'));
   };
-  const [metresX, metresY] = [metres('X'), metres('Y')];
+  const [metresX, metresY, metresZ] = [metres('X'), metres('Y'), metres('Z')];
+  const interval = at(metadata, 'Information', 'Image', 'Dimensions', 'T', 'Positions', 'Interval');
   const magnification = readMagnification(at(metadata, 'Information'));
   const properties = new Map<string, string>([['openslide.vendor', 'zeiss']]);
   if (metresX !== null) properties.set('openslide.mpp-x', numberText(metresX * 1e6));
@@ -125,6 +129,8 @@ export function readCziFacts(xml: string): CziFacts {
   return {
     mmX: metresX === null ? null : metresX * 1000,
     mmY: metresY === null ? null : metresY * 1000,
+    mmZ: metresZ === null ? null : metresZ * 1000,
+    secondsT: positive(childText(interval, 'Increment')),
     magnification,
     bits: readBits(metadata),
     channels: readChannels(metadata),

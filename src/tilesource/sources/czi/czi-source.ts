@@ -41,6 +41,8 @@ const shownScenes = 1000;
 const noFacts: CziFacts = {
   mmX: null,
   mmY: null,
+  mmZ: null,
+  secondsT: null,
   magnification: null,
   bits: null,
   channels: [],
@@ -78,6 +80,8 @@ function describe({ layout, facts }: CziParts): ImageMetadata {
     magnification: facts.magnification,
     mmX: facts.mmX,
     mmY: facts.mmY,
+    ...(facts.mmZ === null ? {} : { mmZ: facts.mmZ }),
+    ...(facts.secondsT === null ? {} : { secondsT: facts.secondsT }),
     dtype: layout.dtype,
     bandCount: layout.bands,
     ...(facts.bits === null ? {} : whiteOfBits(layout.dtype, Math.round(facts.bits))),

@@ -35,6 +35,8 @@ export interface DicomFacts {
    */
   positions: Int32Array | null;
   opticalPaths: string[];
+  /** Distance of focal planes. */
+  mmZ: number | null;
   mmX: number | null;
   mmY: number | null;
   magnification: number | null;
@@ -285,6 +287,7 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     opticalPaths: optical.map((path, index) => text(path, 'x00480107') || text(path, 'x00480106') || String(index)),
     mmX: positive(number(spacing, 'x00280030', 1)),
     mmY: positive(number(spacing, 'x00280030', 0)),
+    mmZ: positive(number(spacing, 'x00180088')),
     magnification: positive(number(optical[0], 'x00480112')),
     icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
     palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet, { bigEndian, isSigned: pixels.isSigned }) : null,

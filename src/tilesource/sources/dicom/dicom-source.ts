@@ -53,6 +53,7 @@ function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadat
     magnification: base.facts.magnification,
     mmX: base.facts.mmX,
     mmY: base.facts.mmY,
+    ...(base.facts.mmZ === null ? {} : { mmZ: base.facts.mmZ }),
     dtype,
     bandCount: bands,
     ...whiteOf(base.facts),

@@ -10,6 +10,9 @@ export interface DescribedImage {
   mmX: number | null;
   mmY: number | null;
   channels: string[] | null;
+  /** Millimeters from plane to plane, and seconds from time to time. */
+  mmZ?: number | null;
+  secondsT?: number | null;
 }
 
 function positive(value: unknown): number | null {

@@ -19,6 +19,9 @@ export interface OmeDescription {
   /** Millimetres per pixel. */
   mmX: number | null;
   mmY: number | null;
+  /** Millimeters from plane to plane, and seconds from time to time. */
+  mmZ: number | null;
+  secondsT: number | null;
   magnification: number | null;
   /** Number of bits of the samples that are used, if the document says so. */
   significantBits: number | null;
@@ -58,6 +61,14 @@ function integer(element: XmlElement, name: string, fallback: number): number {
 function lengthInMm(pixels: XmlElement, name: string): number | null {
   const value = Number(attribute(pixels, name) ?? Number.NaN);
   const factor = millimetres[attribute(pixels, `${name}Unit`) ?? 'µm'];
+  return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
+}
+
+const seconds: Readonly<Record<string, number>> = { ms: 1e-3, s: 1, min: 60, h: 3600, d: 86_400 };
+
+function durationInSeconds(pixels: XmlElement, name: string): number | null {
+  const value = Number(attribute(pixels, name) ?? Number.NaN);
+  const factor = seconds[attribute(pixels, `${name}Unit`) ?? 's'];
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
@@ -331,6 +342,8 @@ export function readOme(description: string): OmeDescription {
     channels: names === null ? null : names.filter((name) => name !== undefined),
     mmX: lengthInMm(pixels, 'PhysicalSizeX'),
     mmY: lengthInMm(pixels, 'PhysicalSizeY'),
+    mmZ: lengthInMm(pixels, 'PhysicalSizeZ'),
+    secondsT: durationInSeconds(pixels, 'TimeIncrement'),
     magnification: magnificationOf(ome, image),
     significantBits: integer(pixels, 'SignificantBits', 0) || null,
     notes: files.names.length === 0 ? [] : [`Planes are in other files, which are not read: ${listOf(files.names)}.`],

@@ -51,6 +51,8 @@ export function describeTiff(structure: TiffStructure, geo: GeoTiff | null): Ima
     magnification: described.magnification,
     mmX: (swap ? described.mmY : described.mmX) ?? ground?.mmX ?? null,
     mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
+    ...(described.mmZ == null ? {} : { mmZ: described.mmZ }),
+    ...(described.secondsT == null ? {} : { secondsT: described.secondsT }),
     dtype: base.dtype,
     bandCount: base.bands,
     ...whiteOfLayout(base, significantBits),

@@ -87,8 +87,31 @@ export function readOme(attributes: JsonObject): OmeImage | null {
 
 /** Millimeters per pixel along an axis; `null` if the file does not declare it. */
 export function millimetresAlong({ axes, datasets }: OmeImage, name: string): number | null {
+  return stepAlong({ axes, datasets }, name, millimetres);
+}
+
+const seconds: Readonly<Record<string, number>> = {
+  nanosecond: 1e-9,
+  microsecond: 1e-6,
+  millisecond: 1e-3,
+  second: 1,
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+};
+
+/** Seconds from one position on an axis to the next; `null` if the file does not declare it. */
+export function secondsAlong(image: OmeImage, name: string): number | null {
+  return stepAlong(image, name, seconds);
+}
+
+function stepAlong(
+  { axes, datasets }: Pick<OmeImage, 'axes' | 'datasets'>,
+  name: string,
+  units: Readonly<Record<string, number>>,
+): number | null {
   const axis = axes.findIndex((each) => each.name === name);
-  const unit = millimetres[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];
+  const unit = units[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];
   const step = datasets[0]?.scale?.[axis];
-  return unit === undefined || step === undefined ? null : unit * step;
+  return unit === undefined || step === undefined || !(step > 0) ? null : unit * step;
 }

@@ -343,6 +343,8 @@ async function omeStructure(
       mmX: ome.mmX ?? resolution.mmX,
       mmY: ome.mmY ?? resolution.mmY,
       channels: ome.channels,
+      mmZ: ome.mmZ,
+      secondsT: ome.secondsT,
     },
     description: text,
     ome: ome.info,

@@ -1,0 +1,54 @@
+import { BadValueError } from '../../errors.js';
+import { number, required } from '../../http/parameters.js';
+import { scopes } from '../../http/scopes.js';
+import { itemPath } from '../items/item-path.js';
+import { largeImageSchema } from '../pictures/schemas.js';
+import { defineRoute } from './context.js';
+
+/** From a tenth of a nanometer to ten meters. */
+const millimeters = { minimum: 1e-7, maximum: 1e4 };
+
+const shared = {
+  path: '/item/:itemId/tiles/pixel_size',
+  access: 'user',
+  scope: scopes.write,
+  params: itemPath,
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'login-required', 'no-large-image', 'tile-source'],
+} as const;
+
+const put = defineRoute({
+  ...shared,
+  method: 'put',
+  summary: 'Enter the size of a pixel of an image whose file does not state it.',
+  description: 'Everything that the server says and makes of the image uses it. Answers the metadata of the image.',
+  query: {
+    mm_x: required(number({ ...millimeters, description: 'Width of a pixel in millimeters.' })),
+    mm_y: number({ ...millimeters, description: 'Height of a pixel in millimeters; default mm_x.' }),
+  },
+  returns: { schema: largeImageSchema },
+  async handle({ params, query, caller }, { items, images, marking }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    const stated = await images.use(item, (image) => image.metadata());
+    if (stated.geospatial)
+      throw new BadValueError('The file states the position of this image on the earth, and with it its scale.');
+    if (stated.mm_x !== null && !stated.pixelSizeEntered) throw new BadValueError('The file states the size of a pixel.');
+    const scaled = await marking.setScale(item, { mmX: query.mm_x, mmY: query.mm_y ?? query.mm_x });
+    return images.use(scaled, (image) => image.metadata());
+  },
+});
+
+const remove = defineRoute({
+  ...shared,
+  method: 'delete',
+  summary: 'Remove the size of a pixel that was entered.',
+  description: 'Answers the metadata of the image.',
+  returns: { schema: largeImageSchema },
+  async handle({ params, caller }, { items, images, marking }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    const unscaled = await marking.setScale(item, null);
+    return images.use(unscaled, (image) => image.metadata());
+  },
+});
+
+/** Routes for the size of a pixel that users enter. */
+export const pixelSizeRoutes = [put, remove];

@@ -1,0 +1,22 @@
+import type { TileSource } from './tile-source.js';
+
+/** The size of a pixel that a user has entered, in millimeters. */
+export interface EnteredScale {
+  mmX: number;
+  mmY: number;
+}
+
+/** The source with the size of a pixel that a user has entered, if there is one. Everything else is that of the source. */
+export function withScale(source: TileSource, scale: EnteredScale | null | undefined): TileSource {
+  if (!scale) return source;
+  const metadata = { ...source.metadata, ...scale, isScaleEntered: true };
+  // Sources may be classes with private fields, so their methods need the original object.
+  return new Proxy({} as TileSource, {
+    has: (_target, name) => name in source,
+    get(_target, name) {
+      if (name === 'metadata') return metadata;
+      const member: unknown = Reflect.get(source, name);
+      return typeof member === 'function' ? (member.bind(source) as unknown) : member;
+    },
+  });
+}
