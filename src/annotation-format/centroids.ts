@@ -44,16 +44,16 @@ export interface Centroid {
 /** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the appearance (int32). */
 export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
   target.write(id, offset, 12, 'hex');
-  writePositionAndAppearance(target, offset, box, props);
+  writePositionAndAppearance(new DataView(target.buffer, target.byteOffset), offset, box, props);
 }
 
 /** Writes everything of the record at `offset` except its id. */
-export function writePositionAndAppearance(target: Buffer, offset: number, box: Centroid['box'], props: number): void {
+export function writePositionAndAppearance(target: DataView, offset: number, box: Centroid['box'], props: number): void {
   // Halves are added, so that the sum of two large numbers does not overflow.
-  target.writeFloatLE(Math.fround(box.lowx / 2 + box.highx / 2), offset + 12);
-  target.writeFloatLE(Math.fround(box.lowy / 2 + box.highy / 2), offset + 16);
-  target.writeFloatLE(Math.fround(box.size), offset + 20);
-  target.writeInt32LE(props, offset + 24);
+  target.setFloat32(offset + 12, box.lowx / 2 + box.highx / 2, true);
+  target.setFloat32(offset + 16, box.lowy / 2 + box.highy / 2, true);
+  target.setFloat32(offset + 20, box.size, true);
+  target.setInt32(offset + 24, props, true);
 }
 
 /**

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { boundingBox } from '../../../../src/annotation-format/bounding-box.js';
 import { measure } from '../../../../src/annotation-format/measures.js';
+import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
+import { cellsOf, TableDraft } from '../../../../src/features/annotations/elements/write/table-draft.js';
+import { columnsOfPacks } from '../../../../src/features/annotations/elements/read/segment-columns.js';
+import type { SegmentHeader } from '../../../../src/features/annotations/elements/packs/segment.js';
 import type { StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import type { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
 import { TableBlocks, tableThreads } from '../../../../src/features/annotations/table/blocks.js';
@@ -116,5 +120,34 @@ describe('the table of a store', () => {
     await expect(started.records.findWindows(stored.windows.map(({ id }) => id))).rejects.toThrow(
       'The elements of this annotation were stored by an earlier version, in a form that is not read any more.',
     );
+  });
+});
+
+describe('appearances of a segment', () => {
+  /** A segment of elements with that many different appearances. */
+  const segmentOf = async (appearances: number) => {
+    const table = new TableDraft();
+    const element = { type: 'point', center: [1, 2, 3] } as AnnotationElement;
+    const box = boundingBox(element);
+    for (let order = 0; order < appearances; order += 1) {
+      const appearance = JSON.stringify(['point', null, null, null, order, null]);
+      table.add(cellsOf(element, box), { id: elementId(order), box, order, bytes: 50, appearance });
+    }
+    const order = Uint32Array.from({ length: appearances }, (_, i) => i);
+    const parts: Buffer[] = [];
+    for await (const part of table.segment(order, { packs: ['a'], counts: [appearances] })) parts.push(part);
+    const header = JSON.parse(parts[0]!.toString()) as SegmentHeader;
+    const ids = parts.map((_, i) => String(i));
+    return columnsOfPacks({ header, parts: ids }, (wanted) => Promise.resolve(wanted.map((id) => parts[Number(id)]!)));
+  };
+
+  it('are those of the packs', async () => {
+    const columns = (await segmentOf(4096))?.get('a');
+    expect(columns?.appearances()[4000]).toMatchObject({ type: 'point', lineWidth: 4000 });
+    expect(columns?.boxAt(9)).toEqual(boundingBox({ type: 'point', center: [1, 2, 3] }));
+  });
+
+  it('are left to the packs when there are very many', async () => {
+    expect(await segmentOf(4097)).toBeNull();
   });
 });

@@ -62,17 +62,30 @@ export function encodeColumns(rows: PackRows): Buffer {
   return writer.finish();
 }
 
-/** Stored columns, decoded on demand. */
+const nothingToRead = new ColumnReader(Buffer.alloc(0));
+
+type Boxes = Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'>;
+type Rest = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearances: string };
+
+/** The columns of a pack: stored ones, which are decoded on demand, or rows. */
 export class PackColumns {
   readonly count: number;
   readonly positions: Float64Array;
   readonly lengths: Float64Array;
   readonly details: Float64Array;
   readonly #reader: ColumnReader;
-  #boxes: Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'> | undefined;
-  #rest: { ids: PackRows['ids']; appearanceIndices: Float64Array; appearances: string } | undefined;
+  #boxes: Boxes | undefined;
+  #rest: Rest | undefined;
 
-  constructor(stored: Buffer) {
+  constructor(stored: Buffer | PackRows) {
+    if (!Buffer.isBuffer(stored)) {
+      const { count, positions, lengths, details, ids, appearanceIndices, appearances } = stored;
+      this.#reader = nothingToRead;
+      this.#boxes = stored;
+      this.#rest = { ids, appearanceIndices, appearances: `[${appearances.join(',')}]` };
+      [this.count, this.positions, this.lengths, this.details] = [count, positions, lengths, details];
+      return;
+    }
     this.#reader = new ColumnReader(stored);
     this.count = this.#reader.count();
     this.positions = this.#reader.integers(this.count);
@@ -80,7 +93,7 @@ export class PackColumns {
     this.details = this.#reader.integers(this.count);
   }
 
-  get boxes(): Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'> {
+  get boxes(): Boxes {
     if (this.#boxes === undefined) {
       const x = this.#reader.ranges(this.count);
       const y = this.#reader.ranges(this.count);
@@ -90,7 +103,7 @@ export class PackColumns {
     return this.#boxes;
   }
 
-  #readRest(): { ids: PackRows['ids']; appearanceIndices: Float64Array; appearances: string } {
+  #readRest(): Rest {
     if (this.#rest === undefined) {
       // These columns come after the boxes.
       void this.boxes;
@@ -125,18 +138,22 @@ export class PackColumns {
   /** The box of one element. */
   boxAt(at: number): BoundingBox {
     const { boxes } = this;
-    const box = {
+    return {
       lowx: boxes.lowx[at] as number,
       lowy: boxes.lowy[at] as number,
       lowz: boxes.lowz[at] as number,
       highx: boxes.highx[at] as number,
       highy: boxes.highy[at] as number,
       highz: boxes.highz[at] as number,
-      size: 0,
+      size: this.sizeAt(at),
       details: this.details[at] as number,
     };
-    box.size = diagonal(box.highx - box.lowx, box.highy - box.lowy);
-    return box;
+  }
+
+  /** The `size` of the box of one element. */
+  sizeAt(at: number): number {
+    const { lowx, highx, lowy, highy } = this.boxes;
+    return diagonal((highx[at] as number) - (lowx[at] as number), (highy[at] as number) - (lowy[at] as number));
   }
 
   /** Where the text of each element begins, and at the end where the last one ends. */

@@ -48,6 +48,14 @@ export const baseColumns = [
 /** Columns of the three words of an id, as they are stored. */
 export const idColumns = ['id0', 'id1', 'id2'] as const;
 
+/**
+ * Columns that are not part of the table. With these and some of the base columns, a segment has everything that the columns of its packs have, so that
+ * one read of a window takes the place of one of each pack.
+ */
+export const packColumns = ['bytes', 'details', 'zmin', 'zmax'] as const;
+/** The column of the appearances; absent if there are very many different ones. */
+export const appearanceColumn = 'appearance';
+
 /** Texts between checks of the time. */
 const textsAtOnce = 1024;
 

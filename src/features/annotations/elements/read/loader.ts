@@ -6,6 +6,7 @@ import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-i
 import type { SegmentHeader } from '../packs/segment.js';
 import { PackColumns } from '../packs/pack.js';
 import type { PackPart, StoredRecords } from '../records.js';
+import { columnsOfPacks } from './segment-columns.js';
 
 /** The decoded pack index of a window. */
 export interface LoadedWindow extends PackIndex {
@@ -14,6 +15,12 @@ export interface LoadedWindow extends PackIndex {
   index: readonly string[];
   /** See WindowRecord. */
   table: readonly (readonly string[])[];
+}
+
+/** Some packs of a window. */
+export interface WindowPart {
+  window: LoadedWindow;
+  packs: readonly PackEntry[];
 }
 
 /** A pack whose columns, text or both have been loaded. */
@@ -237,6 +244,44 @@ export class ElementLoader {
       groups.push(this.#packs(entries.slice(start, start + packsPerQuery), part, signal));
     }
     return (await Promise.all(groups)).flat();
+  }
+
+  /**
+   * Like {@link packs}, for packs of windows. Where most packs of a segment of the table are wanted, their columns come from the segment,
+   * which takes a fraction of the documents.
+   */
+  async packsOf(groups: readonly WindowPart[], part: 'columns' | 'both', signal?: AbortSignal): Promise<LoadedPack[]> {
+    const known = new Map<string, PackColumns>();
+    for (const group of groups) await this.#readTable(group, known, signal);
+    const entries = groups.flatMap(({ packs }) => packs);
+    if (known.size === 0) return this.packs(entries, part, signal);
+    const isKnown = ({ id }: PackEntry) => known.has(id);
+    const texts = part === 'both' ? this.packs(entries.filter(isKnown), 'text', signal) : [];
+    const others = this.packs(
+      entries.filter((entry) => !isKnown(entry)),
+      part,
+      signal,
+    );
+    const loaded = new Map((await Promise.all([texts, others])).flat().map((pack) => [pack.entry.id, pack]));
+    return entries.map((entry): LoadedPack => {
+      const pack = loaded.get(entry.id);
+      return { entry, columns: known.get(entry.id) ?? pack?.columns ?? null, text: pack?.text ?? null };
+    });
+  }
+
+  /** Adds the columns of packs that are in segments of the window's table. */
+  async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
+    if (window.table.length === 0) return;
+    const wanted = new Set(packs.map(({ id }) => id));
+    for (const parts of window.table) {
+      const header = await this.tableHeader(parts);
+      // A segment is read as a whole, which takes as long as reading a third of its packs.
+      const shared = header.packs.filter((id) => wanted.has(id)).length;
+      if (shared * 2 < header.packs.length) continue;
+      signal?.throwIfAborted();
+      const found = await columnsOfPacks({ header, parts }, (ids) => this.tableParts(ids), signal);
+      for (const [id, read] of found ?? []) if (wanted.has(id)) columns.set(id, read);
+    }
   }
 
   async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {

@@ -11,10 +11,13 @@ export async function tableOfPacks(
   const table = new TableDraft();
   for await (const { columns, text } of packs) {
     const offsets = columns.offsets();
+    const appearances = columns.appearanceTexts();
     for (let at = 0; at < columns.count; at += 1) {
       const box = columns.boxAt(at);
       const element = await parsedElement(text.subarray(offsets[at], offsets[at + 1]));
-      table.add(cellsOf(element, box), { id: columns.idAt(at), box, order: columns.positions[at] as number });
+      const appearance = appearances[columns.appearanceIndices[at] as number] as string;
+      const [order, bytes] = [columns.positions[at] as number, columns.lengths[at] as number];
+      table.add(cellsOf(element, box), { id: columns.idAt(at), box, order, bytes, appearance });
       await each(element);
     }
   }

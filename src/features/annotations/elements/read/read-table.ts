@@ -1,8 +1,9 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { StoredElements, StoredTable, StoreOptions, TableSegment, WindowPacks } from '../element-store.js';
 import type { PackEntry } from '../packs/pack-index.js';
-import type { SegmentColumn, SegmentHeader } from '../packs/segment.js';
+import type { SegmentHeader } from '../packs/segment.js';
 import type { ElementLoader, LoadedWindow } from './loader.js';
+import { loadColumns } from './segment-columns.js';
 
 function isLive({ count }: PackEntry): boolean {
   return count > 0;
@@ -64,24 +65,12 @@ function segmentOf(
   loader: ElementLoader,
   { parts, ...segment }: Omit<TableSegment, 'load'> & { parts: readonly string[] },
 ): TableSegment {
-  const first = new Map<SegmentColumn, number>();
-  let next = 1;
-  for (const column of segment.header.columns) {
-    first.set(column, next);
-    next += column.parts;
-  }
+  const { header } = segment;
   return {
     ...segment,
-    async load(columns, signal) {
+    load(columns, signal) {
       signal?.throwIfAborted();
-      const wanted = columns.flatMap((column) => parts.slice(first.get(column), first.get(column)! + column.parts));
-      const found = await loader.tableParts(wanted);
-      let at = 0;
-      return columns.map((column) => {
-        const bytes = found.slice(at, at + column.parts);
-        at += column.parts;
-        return bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);
-      });
+      return loadColumns({ header, parts }, columns, (ids) => loader.tableParts(ids));
     },
   };
 }

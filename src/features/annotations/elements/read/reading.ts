@@ -3,15 +3,14 @@ import { CentroidPropTable, centroidBytes, writePositionAndAppearance } from '..
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../element-store.js';
+import type { CentroidReading, ElementAppearance, ElementReading, StoredElements, StoreOptions } from '../element-store.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { windowPositions } from '../packs/pack-index.js';
-import type { PackColumns } from '../packs/pack.js';
+import { diagonal, type PackColumns } from '../packs/pack.js';
 import {
   columnsOf,
   packOf,
   packText,
-  perPack,
   loadTexts,
   rowInPack,
   selectInOrder,
@@ -162,36 +161,62 @@ async function* centroidChunks(
 ): AsyncGenerator<Buffer, void, undefined> {
   const most = Math.floor(chunkBytes / centroidBytes);
   for await (const { packs, members } of selections) {
-    const rows = new Map<number, number>();
-    const appearances: (ReturnType<PackColumns['appearances']> | undefined)[] = [];
+    const drawn: (PackCentroids | undefined)[] = Array.from({ length: packs.length });
     for (let start = 0; start < members.length; start += most) {
       const end = Math.min(members.length, start + most);
       const chunk = Buffer.allocUnsafeSlow((end - start) * centroidBytes);
+      // Its methods take a quarter of the time of those of a buffer.
+      const view = new DataView(chunk.buffer);
       for (let i = start; i < end; i += 1) {
         const member = members[i] as number;
         const index = packOf(member);
-        const at = rowInPack(member);
-        const columns = columnsOf(packs[index] as LoadedPack);
-        const appearanceIndex = columns.appearanceIndices[at] as number;
-        let row = rows.get(index * perPack + appearanceIndex);
-        if (row === undefined) {
-          const appearance = (appearances[index] ??= columns.appearances())[appearanceIndex];
-          // Fields that are null are missing in the element.
-          const given = Object.fromEntries(Object.entries(appearance ?? {}).filter(([, value]) => value !== null));
-          row = props.indexOf(given as unknown as AnnotationElement);
-          rows.set(index * perPack + appearanceIndex, row);
-          // Decoding the appearances of a pack takes time.
+        let pack = drawn[index];
+        if (pack === undefined) {
+          drawn[index] = pack = new PackCentroids(columnsOf(packs[index] as LoadedPack));
+          // Decoding the columns of a pack takes time.
           if (isSliceOver()) await nextSlice();
         }
-        const offset = (i - start) * centroidBytes;
-        const { ids } = columns;
-        chunk.writeUInt32BE(ids.high[at] as number, offset);
-        chunk.writeUInt32BE(ids.middle[at] as number, offset + 4);
-        chunk.writeUInt32BE(ids.low[at] as number, offset + 8);
-        writePositionAndAppearance(chunk, offset, columns.boxAt(at), row);
+        pack.write(rowInPack(member), view, (i - start) * centroidBytes, props);
       }
       yield chunk;
       if (isSliceOver()) await nextSlice();
     }
   }
+}
+
+/** The centroids of a pack. */
+class PackCentroids {
+  readonly #ids: PackColumns['ids'];
+  readonly #boxes: PackColumns['boxes'];
+  readonly #appearanceIndices: Float64Array;
+  readonly #appearances: ElementAppearance[];
+  /** Rows of `props`, by the index of the appearance; -1 where it has not been met yet, because rows are in the order in which they are met. */
+  readonly #rows: Int32Array;
+
+  constructor(columns: PackColumns) {
+    this.#ids = columns.ids;
+    this.#boxes = columns.boxes;
+    this.#appearanceIndices = columns.appearanceIndices;
+    this.#appearances = columns.appearances();
+    this.#rows = new Int32Array(this.#appearances.length).fill(-1);
+  }
+
+  write(at: number, view: DataView, offset: number, props: CentroidPropTable): void {
+    const { high, middle, low } = this.#ids;
+    const { lowx, lowy, highx, highy } = this.#boxes;
+    const appearance = this.#appearanceIndices[at] as number;
+    if (this.#rows[appearance] === -1) this.#rows[appearance] = rowOf(this.#appearances[appearance]!, props);
+    view.setUint32(offset, high[at] as number);
+    view.setUint32(offset + 4, middle[at] as number);
+    view.setUint32(offset + 8, low[at] as number);
+    const [left, top, right, bottom] = [lowx[at]!, lowy[at]!, highx[at]!, highy[at]!];
+    const box = { lowx: left, lowy: top, highx: right, highy: bottom, size: diagonal(right - left, bottom - top) };
+    writePositionAndAppearance(view, offset, box, this.#rows[appearance] as number);
+  }
+}
+
+function rowOf(appearance: ElementAppearance, props: CentroidPropTable): number {
+  // Fields that are null are missing in the element.
+  const given = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
+  return props.indexOf(given as unknown as AnnotationElement);
 }

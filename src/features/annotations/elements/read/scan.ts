@@ -14,9 +14,6 @@ import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';
 import { candidatePacks, columnsOf, packOf, packText, rowInPack, selectInOrder } from './select.js';
 
-/** Number of packs in one fetch. */
-const packsPerFetch = 128;
-
 /** See ElementStore.scan. */
 export async function* scanElements(
   loader: ElementLoader,
@@ -91,17 +88,37 @@ export async function* packMarks(
   const summaries = options.packs ?? (await packSummaries(loader, stored, options));
   let ahead: Promise<LoadedPack[]> | null = null;
   const fetchFrom = (start: number) => {
-    // The number of bytes does not matter, because texts are not loaded.
-    const entries = summaries.slice(start, start + packsPerFetch).map((summary) => ({ ...summary, textBytes: 0 }));
-    const packs = loader.packs(entries, 'columns', options.signal);
+    const packs = packsOfWindow(loader, stored, summaries.slice(start, endOfWindow(summaries, start)), options.signal);
     packs.catch(() => undefined);
     return packs;
   };
-  for (let start = 0; start < summaries.length; start += packsPerFetch) {
+  for (let start = 0; start < summaries.length;) {
     const packs = await (ahead ?? fetchFrom(start));
-    ahead = start + packsPerFetch < summaries.length ? fetchFrom(start + packsPerFetch) : null;
+    const end = endOfWindow(summaries, start);
+    ahead = end < summaries.length ? fetchFrom(end) : null;
     for (const [i, pack] of packs.entries()) yield marksOf(summaries[start + i] as PackSummary, pack);
+    start = end;
   }
+}
+
+/** Where the packs of the next window begin. */
+function endOfWindow(summaries: readonly PackSummary[], start: number): number {
+  let end = start + 1;
+  while (end < summaries.length && summaries[end]!.window === summaries[start]!.window) end += 1;
+  return end;
+}
+
+/** The columns of packs of one window. */
+async function packsOfWindow(
+  loader: ElementLoader,
+  stored: StoredElements,
+  summaries: readonly PackSummary[],
+  signal: AbortSignal | undefined,
+): Promise<LoadedPack[]> {
+  const [window] = await loader.windows([stored.windows[summaries[0]!.window]!], signal);
+  // The number of bytes does not matter, because texts are not loaded.
+  const packs = summaries.map((summary) => ({ ...summary, textBytes: 0 }));
+  return loader.packsOf([{ window: window!, packs }], 'columns', signal);
 }
 
 function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {

@@ -28,10 +28,10 @@ type SortValue = number | string | boolean | null;
 interface Matches {
   packs: LoadedPack[];
   /** As {@link Selection.members}. */
-  members: number[];
+  members: Float64Array;
   values: SortValue[];
   /** Original order. */
-  orders: number[];
+  orders: Float64Array;
 }
 
 const boxFields = ['lowx', 'highx', 'lowy', 'highy', 'lowz', 'highz'] as const;
@@ -42,7 +42,7 @@ type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue
 function valueOf(field: string): { value: ValueOf; needsText: boolean } {
   const [root = '', ...path] = field.split('.');
   const name = path.join('.');
-  if (root === 'bbox' && name === 'size') return { value: (_, columns, at) => columns.boxAt(at).size, needsText: false };
+  if (root === 'bbox' && name === 'size') return { value: (_, columns, at) => columns.sizeAt(at), needsText: false };
   if (root === 'bbox' && name === 'details')
     return { value: (_, columns, at) => columns.details[at] as number, needsText: false };
   const box = root === 'bbox' ? boxFields.find((known) => known === name) : undefined;
@@ -79,25 +79,29 @@ function compare(a: SortValue, b: SortValue): number {
 
 async function findMatches({ loader, stored, query, signal }: SelectRequest): Promise<Matches> {
   const { value, needsText } = valueOf(query.sort[0]);
-  const matches: Matches = { packs: [], members: [], values: [], orders: [] };
   const windows = await loader.allWindows(stored, signal);
+  const candidates = windows.map((window) => candidatePacks(window, query.conditions));
+  const most = candidates.flat().reduce((sum, { count }) => sum + count, 0);
+  const matches: Matches = { packs: [], members: new Float64Array(most), values: [], orders: new Float64Array(most) };
   for (const [number, window] of windows.entries()) {
-    const candidates = candidatePacks(window, query.conditions);
-    for (let start = 0; start < candidates.length; start += packsPerFetch) {
-      const entries: PackEntry[] = candidates.slice(start, start + packsPerFetch);
-      for (const pack of await loader.packs(entries, needsText ? 'both' : 'columns', signal)) {
+    const wanted = candidates[number] as PackEntry[];
+    // Texts of a whole window would take too much memory.
+    const atOnce = needsText ? packsPerFetch : Math.max(1, wanted.length);
+    for (let start = 0; start < wanted.length; start += atOnce) {
+      const part = { window, packs: wanted.slice(start, start + atOnce) };
+      for (const pack of await loader.packsOf([part], needsText ? 'both' : 'columns', signal)) {
         const columns = columnsOf(pack);
         const index = matches.packs.length;
-        let found = false;
+        const before = matches.values.length;
         for (const at of matchingRows(columns, query.conditions)) {
-          found = true;
-          matches.members.push(index * perPack + at);
+          const match = matches.values.length;
+          matches.members[match] = index * perPack + at;
+          matches.orders[match] = number * windowPositions + (columns.positions[at] as number);
           const sorted = value(pack, columns, at);
           matches.values.push(sorted instanceof Promise ? await sorted : sorted);
-          if (isSliceOver()) await nextSlice(signal);
-          matches.orders.push(number * windowPositions + (columns.positions[at] as number));
         }
-        if (found) matches.packs.push({ ...pack, text: null });
+        if (matches.values.length > before) matches.packs.push({ ...pack, text: null });
+        if (isSliceOver()) await nextSlice(signal);
       }
     }
   }
@@ -111,17 +115,23 @@ async function sortedIndices(
   wanted: number,
   signal: AbortSignal | undefined,
 ): Promise<Uint32Array> {
-  const byValue = (a: number, b: number) =>
-    direction * compare(values[a] as SortValue, values[b] as SortValue) || (orders[a] as number) - (orders[b] as number);
+  const byOrder = (a: number, b: number) => (orders[a] as number) - (orders[b] as number);
   let indices = Uint32Array.from({ length: values.length }, (_, index) => index);
-  if (wanted < values.length && values.every((value) => typeof value === 'number')) {
+  if (!values.every((value) => typeof value === 'number')) {
+    const byValue = (a: number, b: number) =>
+      direction * compare(values[a] as SortValue, values[b] as SortValue) || byOrder(a, b);
+    return (await sortInSlices(indices, byValue, signal)).subarray(0, wanted);
+  }
+  const numbers = Float64Array.from(values);
+  if (wanted < numbers.length) {
     // Sorting plain numbers is many times faster than sorting with a comparison. The sorted numbers give the last value that is
     // needed.
-    const numbers = await sortInSlices(Float64Array.from(values as number[]), undefined, signal);
-    const last = (direction === 1 ? numbers[wanted - 1] : numbers[numbers.length - wanted]) as number;
-    indices = indices.filter((index) => direction * ((values[index] as number) - last) <= 0);
+    const sorted = await sortInSlices(numbers.slice(), undefined, signal);
+    const last = (direction === 1 ? sorted[wanted - 1] : sorted[sorted.length - wanted]) as number;
+    indices = indices.filter((index) => direction * ((numbers[index] as number) - last) <= 0);
   }
-  return (await sortInSlices(indices, byValue, signal)).subarray(0, wanted);
+  const byNumber = (a: number, b: number) => direction * ((numbers[a] as number) - (numbers[b] as number)) || byOrder(a, b);
+  return (await sortInSlices(indices, byNumber, signal)).subarray(0, wanted);
 }
 
 /** Indices of the matches that the query selects, sorted. */
@@ -131,7 +141,7 @@ async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32A
   const most = Math.min(total, query.offset + mostElements(query));
   const { detailsCount, count } = request.stored;
   // If the query limits details, few elements are usually enough. This many are tried first.
-  const typical = Math.ceil((4 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
+  const typical = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
   let wanted = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
   for (;;) {
     const indices = (await sortedIndices(matches, query.sort[1], wanted, signal)).subarray(query.offset);

@@ -8,7 +8,7 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import type { StoredElements, StoredWindow } from '../element-store.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
-import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
+import type { ElementLoader, LoadedPack, LoadedWindow, WindowPart } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';
 
 /** A part of the selected elements, in the order in which they are sent. */
@@ -82,7 +82,7 @@ export function* matchingRows(columns: PackColumns, conditions: readonly BoxCond
     let matches = true;
     for (const { field, operator, value } of conditions) {
       const number =
-        field === 'size' ? columns.boxAt(at).size : field === 'details' ? (details[at] as number) : (boxes[field][at] as number);
+        field === 'size' ? columns.sizeAt(at) : field === 'details' ? (details[at] as number) : (boxes[field][at] as number);
       if (operator === '$gte' ? !(number >= value) : !(number < value)) {
         matches = false;
         break;
@@ -98,7 +98,7 @@ export function candidatePacks(window: LoadedWindow, conditions: readonly BoxCon
 }
 
 interface WindowBatch {
-  windows: { stored: StoredWindow; candidates: PackEntry[] }[];
+  windows: (WindowPart & { stored: StoredWindow })[];
   textBytes: number;
 }
 
@@ -129,7 +129,7 @@ async function* windowBatches(
         yield batch;
         batch = { windows: [], textBytes: 0 };
       }
-      batch.windows.push({ stored: part[at] as StoredWindow, candidates });
+      batch.windows.push({ stored: part[at] as StoredWindow, window, packs: candidates });
       batch.textBytes += textBytes;
     }
   }
@@ -149,10 +149,14 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     if (next.done) return null;
     const batch = next.value;
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
-    const entries = batch.windows.flatMap(({ candidates }) => candidates);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
-    const packs = isPlace ? loader.packsKept(entries, signal) : loader.packs(entries, eager ? 'both' : 'columns', signal);
+    const packs = isPlace
+      ? loader.packsKept(
+          batch.windows.flatMap((window) => window.packs),
+          signal,
+        )
+      : loader.packsOf(batch.windows, eager ? 'both' : 'columns', signal);
     return { batch, packs: await packs };
   };
   try {
@@ -167,9 +171,9 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         ahead.catch(() => undefined);
       }
       let first = 0;
-      for (const { stored, candidates } of current.batch.windows) {
-        const packs = current.packs.slice(first, first + candidates.length);
-        first += candidates.length;
+      for (const { stored, packs: wanted } of current.batch.windows) {
+        const packs = current.packs.slice(first, first + wanted.length);
+        first += wanted.length;
         const members = await takeMembers(packs, query, budget, skipped, signal);
         if (isSliceOver()) await nextSlice(signal);
         if (members.length === 0) continue;

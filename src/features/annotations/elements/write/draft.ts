@@ -74,8 +74,10 @@ export class WindowDraft {
 
   /** Adds an element whose text was written to {@link reserve}. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number): void {
-    this.#table?.add(cellsOf(element, box), { id, box, order: this.count });
-    this.#add(this.#appearances.indexOf(element), id, box, textBytes);
+    const index = this.#appearances.indexOf(element);
+    const appearance = this.#appearances.texts[index] as string;
+    this.#table?.add(cellsOf(element, box), { id, box, order: this.count, bytes: textBytes, appearance });
+    this.#add(index, id, box, textBytes);
   }
 
   /** Like {@link add}, for an element whose stored appearance and cells are known. Without cells the window gets no table. */
@@ -86,7 +88,7 @@ export class WindowDraft {
     textBytes: number,
   ): void {
     if (cells === null) this.#table = null;
-    else this.#table?.add(cells, { id, box, order: this.count });
+    else this.#table?.add(cells, { id, box, order: this.count, bytes: textBytes, appearance });
     this.#add(this.#appearances.indexOfText(appearance, group), id, box, textBytes);
   }
 

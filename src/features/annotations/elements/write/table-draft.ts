@@ -2,7 +2,16 @@ import type { BoundingBox } from '../../../../annotation-format/bounding-box.js'
 import { measure, type Measures } from '../../../../annotation-format/measures.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import { encodeNumbers, encodeTexts, type SegmentColumn, type SegmentHeader, type Text } from '../packs/segment.js';
+import {
+  appearanceColumn,
+  encodeNumbers,
+  encodeTexts,
+  idColumns,
+  packColumns,
+  type SegmentColumn,
+  type SegmentHeader,
+  type Text,
+} from '../packs/segment.js';
 import { idWord } from '../packs/ids.js';
 
 /** Names in `user` that get columns, for each segment. */
@@ -16,6 +25,8 @@ const maxValues = 10_000;
 const maxDepth = 16;
 /** Longest text in a cell, in UTF-16 units; longer ones are not categories, and only in the element itself. */
 export const maxCellLength = 1024;
+/** Most different appearances in a segment. Reading more would occupy the event loop for too long; they are read from packs. */
+const maxAppearances = 4096;
 /** A document takes 16 MiB, so longer columns take several parts. */
 const partBytes = 8 * 1024 * 1024;
 
@@ -84,8 +95,20 @@ function newPlace(pointer: string): Place {
   return { pointer, numbers: null, texts: null, below: null };
 }
 
-const baseNumbers = ['id0', 'id1', 'id2', 'order', 'area', 'length', 'x', 'y', 'xmin', 'ymin', 'xmax', 'ymax'] as const;
-const baseTexts = ['type', 'group', 'label'] as const;
+const baseNumbers = [...idColumns, 'order', 'area', 'length', 'x', 'y', 'xmin', 'ymin', 'xmax', 'ymax', ...packColumns] as const;
+const baseTexts = ['type', 'group', 'label', appearanceColumn] as const;
+
+/** What the columns of a pack have of an element. */
+export interface PackRow {
+  id: string;
+  box: BoundingBox;
+  /** Its position in the window. */
+  order: number;
+  /** Length of its text in bytes. */
+  bytes: number;
+  /** See AppearanceTable. */
+  appearance: string;
+}
 
 /** The table of a window, or of some packs, while its elements come in. */
 export class TableDraft {
@@ -104,8 +127,8 @@ export class TableDraft {
   #isCut = false;
   #valuesLeft = 0;
 
-  /** Adds an element. @param order its position in the window. */
-  add(cells: ElementCells, { id, box, order }: { id: string; box: BoundingBox; order: number }): void {
+  /** Adds an element. */
+  add(cells: ElementCells, { id, box, order, bytes, appearance }: PackRow): void {
     const row = this.count;
     const numbers = this.#numbers;
     numbers.id0.add(row, idWord(id, 0));
@@ -121,6 +144,11 @@ export class TableDraft {
     numbers.ymin.add(row, box.lowy);
     numbers.xmax.add(row, box.highx);
     numbers.ymax.add(row, box.highy);
+    numbers.zmin.add(row, box.lowz);
+    numbers.zmax.add(row, box.highz);
+    numbers.details.add(row, box.details);
+    numbers.bytes.add(row, bytes);
+    this.#texts.appearance.addText(row, appearance);
     this.#texts.type.addText(row, cells.type);
     if (cells.group !== null && cells.group.length <= maxCellLength) this.#texts.group.addText(row, cells.group);
     if (cells.label !== null && cells.label.length <= maxCellLength) this.#texts.label.addText(row, cells.label);
@@ -204,7 +232,10 @@ export class TableDraft {
 
   *#columns(): Generator<{ name: string; cells: Cells }> {
     for (const name of baseNumbers) yield { name, cells: this.#numbers[name] };
-    for (const name of baseTexts) yield { name, cells: this.#texts[name] };
+    for (const name of baseTexts) {
+      const cells = this.#texts[name];
+      if (name !== appearanceColumn || cells.codes.size <= maxAppearances) yield { name, cells };
+    }
     for (const { pointer, numbers, texts } of this.#named) {
       if (numbers !== null) yield { name: pointer, cells: numbers };
       if (texts !== null) yield { name: pointer, cells: texts };
