@@ -1,5 +1,6 @@
 import { h } from '../dom.js';
 import { goTo, routeHash } from '../router.js';
+import { sortableHead } from '../sortable-head.js';
 import { browseTexts } from '../texts.js';
 import { cellOf, columnTitle } from './columns.js';
 import { itemPicture } from './item-card.js';
@@ -35,8 +36,6 @@ export function itemTable(
     const isDown = address.sort === `-${field}`;
     const next = isUp && field !== 'name' ? `-${field}` : field;
     const sort = () => goTo(routeHash('folder', folderId, { ...address, sort: next }));
-    const arrow = isUp ? ' ↑' : isDown ? ' ↓' : '';
-    const direction = isUp ? 'ascending' : isDown ? 'descending' : null;
-    return h('th', { scope: 'col', 'aria-sort': direction }, h('button.link-button', { onclick: sort }, `${title}${arrow}`));
+    return sortableHead(title, isUp ? 'ascending' : isDown ? 'descending' : null, sort);
   }
 }

@@ -1,17 +1,15 @@
-import { request } from '../api.js';
 import { debounced, fill, h, linkButton } from '../dom.js';
-import { ask, choice, field } from '../forms.js';
-import { channelRange, type Histogram } from './channel-range.js';
-import { applyPreset, automaticShare, type Channel, type Preset } from './channels.js';
-import { savePreset } from './presets.js';
-import { projectionQuery, type Projection } from './projection.js';
+import { requestHistogram } from './channel-histogram.js';
+import { channelRange } from './channel-range.js';
+import { applyPreset, type Channel, type Preset } from './channels.js';
+import { presetChoice } from './preset-choice.js';
+import type { Projection } from './projection.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** The view is updated this time after the last move of a slider, in milliseconds. */
 const followMs = 150;
 /** Histograms are requested when the user has stayed at a frame for this time in milliseconds, because tiles have priority. */
 const restMs = 500;
-const bins = 4096;
 
 /** A panel that switches channels on and off, and sets their colors and their ranges of samples, on histograms. */
 export function channelPanel(options: {
@@ -27,8 +25,7 @@ export function channelPanel(options: {
   mayWrite: boolean;
   signal: AbortSignal;
 }) {
-  const { itemId, channels: start, mayWrite, frameOf, projection, onChange, signal } = options;
-  let { presets } = options;
+  const { itemId, channels: start, presets, mayWrite, frameOf, projection, onChange, signal } = options;
   let channels = start;
   /** Cancels the pending requests for histograms. */
   let asking = new AbortController();
@@ -37,47 +34,24 @@ export function channelPanel(options: {
   signal.addEventListener('abort', () => asking.abort(), { once: true });
   const changeSoon = debounced(() => signal.aborted || onChange(channels), followMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
-  const select = choice({}, '', { onchange: choose });
-  offer(presets);
-  const save = mayWrite && linkButton(imageTexts.savePreset, askForName);
-  const element = h('div.stack.column', field(imageTexts.presets, select), save && h('div', save), list);
+  const choice = presetChoice({ itemId, presets, mayWrite, channels: () => channels, onChoose: apply });
+  const element = h('div.stack.column', ...choice.elements, list);
   show();
   return {
     element,
     /** Applies the channels of an address. */
     set(next: Channel[]) {
       channels = next;
-      select.value = '';
+      choice.clear();
       show();
     },
     /** Must be called when another frame is shown. */
     refresh: debounced(() => signal.aborted || void fillRanges(), restMs),
   };
 
-  function offer(next: Preset[], selected = '') {
-    presets = next;
-    const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
-    const known = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
-    fill(select, ...choice(known, selected).children);
-  }
-
-  function askForName() {
-    ask({
-      title: imageTexts.savePreset,
-      fields: [{ name: 'name', label: commonTexts.name, required: true, maxlength: 100 }],
-      action: commonTexts.save,
-      async send({ name = '' }) {
-        const saved = await savePreset(itemId, name.trim(), channels);
-        const others = presets.filter((preset) => preset.name !== saved.name);
-        offer([...others, saved], `preset ${others.length}`);
-      },
-    });
-  }
-
-  function choose() {
-    const preset = presets[Number(select.value.replace('preset', ''))];
-    if (select.value === 'auto') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
-    else if (select.value !== '' && preset) channels = applyPreset(preset, channels);
+  function apply(preset: Preset | 'automatic' | null) {
+    if (preset === 'automatic') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
+    else if (preset) channels = applyPreset(preset, channels);
     show();
     onChange(channels);
   }
@@ -98,14 +72,14 @@ export function channelPanel(options: {
 
   function change(index: number, changes: Partial<Channel>) {
     channels = channels.map((channel, at) => (at === index ? { ...channel, ...changes } : channel));
-    select.value = '';
+    choice.clear();
     changeSoon();
   }
 
   /** Shows one channel alone; `null`: those that are shown at first. */
   function showOnly(only: number | null) {
     channels = channels.map((channel, at) => ({ ...channel, on: only === null ? (start[at]?.on ?? true) : at === only }));
-    select.value = '';
+    choice.clear();
     show();
     list.querySelectorAll<HTMLElement>('.link-button[aria-pressed]')[only ?? 0]?.focus();
     onChange(channels);
@@ -138,24 +112,10 @@ export function channelPanel(options: {
 
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
     const channel = channels[index] as Channel;
-    const ask = async (part: { rangeMin?: number; rangeMax?: number } = {}) => {
-      const query = { frame: frameOf(channel), ...projectionQuery(projection()), bins, threshold: automaticShare, ...part };
-      // The answer is the state of the cache only for requests of it.
-      const found = (await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end })) as unknown as Histogram[];
-      return found['band' in channel.source ? channel.source.band - 1 : 0];
-    };
     try {
-      let histogram = await ask();
-      if (!histogram) return;
-      // If all samples are equal, automatic bounds are outside their range.
-      const min = Math.min(histogram.min, histogram.thresholds[0]);
-      const max = Math.max(histogram.max, histogram.thresholds[1]);
-      const isWider = min < histogram.min || max > histogram.max;
-      // The last bin ends 1 above the maximum, so fractions would be in few bins.
-      if (max > min && (isWider || max - min < 1)) histogram = (await ask({ rangeMin: min, rangeMax: max })) ?? histogram;
-      const all = { ...histogram, min, max };
+      const all = await requestHistogram(itemId, channel, { frame: frameOf(channel), projection: projection() }, end);
       const changes = { channel: () => channels[index] as Channel, change: (next: Partial<Channel>) => change(index, next) };
-      fill(place, ...channelRange({ all, ...changes }));
+      if (all) fill(place, ...channelRange({ all, ...changes }));
     } catch {
       // Errors of tiles are reported elsewhere. The channel works without its histogram.
       if (!end.aborted) fill(place);

@@ -1,7 +1,7 @@
 import { button, fill, h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
-import type { Range } from './plot.js';
+import type { Range } from './plot-ranges.js';
 import { allOf, rangeFilter, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
 
 /** A range of a column of numbers, or some of its categories. */

@@ -1,24 +1,17 @@
 import { actions, button, debounced, errorNotice, fill, h, newestOnly, tell } from '../../dom.js';
-import { formatCount } from '../../format.js';
 import { objectTexts } from '../../object-texts.js';
-import { browseTexts, commonTexts } from '../../texts.js';
+import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { nameOf, type AnnotationRecord, type Box, type Element, type Point } from '../model.js';
 import { filterControls } from './filters.js';
-import { filterOfRanges, plotControls, type Range } from './plot.js';
-import {
-  allOf,
-  columnsOf,
-  copyToAnnotation,
-  idsOf,
-  rowsOf,
-  saveTable,
-  summaryOf,
-  type Cell,
-  type ObjectColumn,
-  type ObjectFilter,
-} from './requests.js';
+import { plotControls } from './plot.js';
+import { filterOfRanges, type Range } from './plot-ranges.js';
+import { allOf, columnsOf, copyToAnnotation, idsOf, rowsOf, saveTable, summaryOf } from './requests.js';
+import type { Cell, ObjectColumn, ObjectFilter } from './requests.js';
 import { ObjectRows, type ObjectRow, type Sorting } from './rows.js';
+import { scopeChoice } from './scope.js';
+import { SelectedObjects } from './selected.js';
+import { summaryTable } from './summary.js';
 
 /** Columns that the table does not show: they are the position, which the image shows. */
 const unshown = new Set(['id', 'order', 'xmin', 'ymin', 'xmax', 'ymax']);
@@ -30,8 +23,6 @@ const maxSummed = 12;
 const maxSelected = 20_000;
 /** Maximum number of selected shapes that are marked on the image. */
 const maxMarked = 10_000;
-
-type Scope = 'all' | 'selection' | 'view' | 'outline';
 
 export interface ObjectsPanelOptions {
   record: AnnotationRecord;
@@ -57,27 +48,21 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   let { record } = options;
   let shown: ObjectColumn[] = [];
   let sorting: Sorting = { column: 'order', descending: false };
-  /** Positions of the selected shapes by their ids; `null` until they are known. */
-  let selected: Map<string, Point | null> = new Map();
   const isNewest = newestOnly();
   const isNewestSummary = newestOnly();
   const message = h('div', { role: 'alert' });
   const count = h('span.quiet-text.small', { role: 'status' });
-  const summary = h('div.object-summary', { tabindex: 0, role: 'group', 'aria-label': objectTexts.summary });
+  const summary = summaryTable();
   const filters = filterControls(debounced(() => void refresh(), 150));
+  const selected = new SelectedObjects(afterSelection, () => select(new Map()));
   const rows = new ObjectRows({
     label: objectTexts.tableOf(nameOf(record)),
     load: loadRows,
-    isSelected: (id) => selected.has(id),
-    onSelect: (row, isSelected) => {
-      if (isSelected) selected.set(row.id, { x: row.x, y: row.y });
-      else selected.delete(row.id);
-      afterSelection();
-    },
+    isSelected: (id) => selected.places.has(id),
+    onSelect: (row, isSelected) => (isSelected ? selected.add(row) : selected.delete(row.id)),
     onShow(row) {
-      selected.set(row.id, { x: row.x, y: row.y });
       goTo({ x: row.x, y: row.y });
-      afterSelection();
+      selected.add(row);
       rows.refresh();
     },
     sorting: () => sorting,
@@ -97,52 +82,34 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     onError: report,
     signal,
   });
-  const scopes: Record<Scope, string> = {
-    all: objectTexts.everything,
-    selection: objectTexts.selection,
-    view: objectTexts.inView,
-    outline: objectTexts.inOutline,
-  };
-  const scope = h(
-    'select',
-    { 'aria-label': objectTexts.of, title: objectTexts.of, onchange: () => void showSummary() },
-    ...Object.entries(scopes).map(([value, words]) => h('option', { value }, words)),
-  );
-  const clear = h('button.link-button', { hidden: true, onclick: () => selectAll(new Map()) });
-  const ofScope = h(
-    'div.object-scope.row.wrap',
-    scope,
-    actions(
-      button(objectTexts.csv, () => void act(() => saveTable(record, scopeFilter(), 'csv', nameOf(record))), {
-        picture: 'download',
-      }),
-      button(objectTexts.parquet, () => void act(() => saveTable(record, scopeFilter(), 'parquet', nameOf(record))), {
-        picture: 'download',
-      }),
-      mayCreate && button(objectTexts.newAnnotation, () => void act(copy), { picture: 'plus' }),
-    ),
-  );
-  const views = { table: rows.element, summary, plot: plot.element };
+  const scope = scopeChoice({
+    filter: () => filters.filter,
+    selectedIds: () => selected.places.keys(),
+    view,
+    outline,
+    onChange: () => void showSummary(),
+  });
+  const views = { table: rows.element, summary: summary.element, plot: plot.element };
   const tabs = (['table', 'summary', 'plot'] as const).map((name) => ({
     name,
     button: button(objectTexts[name], () => open(name), { isPressed: name === 'table' }),
   }));
   const close = button('', onClose, { picture: 'close', name: commonTexts.close });
+  const heading = [h('h2.clip', nameOf(record)), count, selected.clearButton, actions(...tabs.map((tab) => tab.button)), close];
+  const downloads = (['csv', 'parquet'] as const).map((kind) =>
+    button(objectTexts[kind], () => void act(() => saveTable(record, scope.chosen(), kind, nameOf(record))), {
+      picture: 'download',
+    }),
+  );
+  const copying = mayCreate && button(objectTexts.newAnnotation, () => void act(copy), { picture: 'plus' });
   const element = h(
     'section.objects-panel.surface',
     { 'aria-label': objectTexts.tableOf(nameOf(record)) },
-    h(
-      'div.object-heading.row.wrap',
-      h('h2.clip', nameOf(record)),
-      count,
-      clear,
-      actions(...tabs.map((tab) => tab.button)),
-      close,
-    ),
+    h('div.object-heading.row.wrap', ...heading),
     filters.element,
     message,
     h('div.object-views', ...Object.values(views)),
-    ofScope,
+    h('div.object-scope.row.wrap', scope.element, actions(...downloads, copying)),
   );
   element.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') onClose();
@@ -152,8 +119,8 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   return {
     element,
     close,
-    get marked(): ReadonlyMap<string, Point | null> {
-      return selected;
+    get marked() {
+      return selected.places;
     },
     /** Selects a shape that was clicked on the image, and scrolls to its row. */
     reveal,
@@ -205,7 +172,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 
   async function refreshOthers() {
     await plot.refresh();
-    if (!views.summary.hidden) await showSummary();
+    if (!summary.element.hidden) await showSummary();
   }
 
   async function loadRows(offset: number, limit: number, signalOfRows: AbortSignal) {
@@ -226,18 +193,14 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     return { total, rows: made };
   }
 
-  function selectAll(next: Map<string, Point | null>) {
-    selected = next;
+  function select(places: Map<string, Point | null>) {
+    selected.replace(places);
     rows.refresh();
-    afterSelection();
   }
 
   function afterSelection() {
-    clear.hidden = selected.size === 0;
-    clear.textContent = `${objectTexts.selected(selected.size)} ✕`;
-    clear.setAttribute('aria-label', `${objectTexts.selected(selected.size)}. ${browseTexts.clearSelection}`);
     onMarks();
-    if (scope.value === 'selection' && !views.summary.hidden) void showSummary();
+    if (scope.isSelection() && !summary.element.hidden) void showSummary();
   }
 
   /** Selects the shapes in a part of the plot. */
@@ -253,27 +216,9 @@ export function objectsPanel(options: ObjectsPanelOptions) {
       if (signal.aborted || !isCurrent()) return;
       const next: Map<string, Point | null> = new Map(ids.map((id) => [id, null]));
       for (const [id, x, y] of found) if (next.has(String(id))) next.set(String(id), { x: Number(x), y: Number(y) });
-      selectAll(next);
+      select(next);
       if (all > maxSelected) tell(objectTexts.tooMany(all, maxSelected));
     });
-  }
-
-  /** The filter for the shapes that the user has chosen. @throws Error if there are none */
-  function scopeFilter(): ObjectFilter | null {
-    const { filter } = filters;
-    const chosen = scope.value as Scope;
-    if (chosen === 'all') return filter;
-    if (chosen === 'selection') {
-      if (selected.size === 0) throw new Error(objectTexts.notSelected);
-      return { column: 'id', in: [...selected.keys()] };
-    }
-    if (chosen === 'view') {
-      const { left, top, right, bottom } = view();
-      return allOf(filter, { region: [left, top, right, bottom] });
-    }
-    const points = outline();
-    if (!points) throw new Error(objectTexts.noOutline);
-    return allOf(filter, { region: points.map(({ x, y }) => [x, y]) });
   }
 
   function showSummary() {
@@ -281,27 +226,14 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     return act(async () => {
       const numbers = shown.filter(({ name, type }) => type === 'number' && name !== 'x' && name !== 'y');
       const columns = numbers.slice(0, maxSummed).map(({ name }) => name);
-      fill(summary);
-      const { categories } = await summaryOf(record, { filter: scopeFilter(), columns }, signal);
-      if (signal.aborted || !isCurrent()) return;
-      if (categories.length === 0) return fill(summary, h('p.quiet-text', objectTexts.none));
-      const head = [annotationTexts.group, objectTexts.count, ...columns.map((name) => objectTexts.mean(name))];
-      const body = categories.map(({ value, count: number, columns: sums }) => {
-        const cells = columns.map((name) => h('td.numbers', meanOf(sums[name])));
-        return h(
-          'tr',
-          h('th', { scope: 'row' }, annotationTexts.groupName(value === null ? null : String(value))),
-          h('td.numbers', formatCount(number)),
-          ...cells,
-        );
-      });
-      const heads = head.map((name) => h('th', { scope: 'col' }, name));
-      fill(summary, h('table.object-table.small', h('thead', h('tr', ...heads)), h('tbody', ...body)));
+      summary.clear();
+      const { categories } = await summaryOf(record, { filter: scope.chosen(), columns }, signal);
+      if (!signal.aborted && isCurrent()) summary.show(categories, columns);
     });
   }
 
   async function copy() {
-    const filter = scopeFilter();
+    const filter = scope.chosen();
     const name = objectTexts.newName(nameOf(record));
     await copyToAnnotation(record, filter, { itemId, name });
     if (signal.aborted) return;
@@ -319,17 +251,11 @@ export function objectsPanel(options: ObjectsPanelOptions) {
       const [row] = found;
       if (signal.aborted || !isCurrent() || !row) return;
       const [x, y, value] = row;
-      selectAll(new Map([[id, { x: Number(x), y: Number(y) }]]));
+      select(new Map([[id, { x: Number(x), y: Number(y) }]]));
       if (typeof value !== 'number') return;
       const before: ObjectFilter = { column, ...(descending ? { gte: value } : { lte: value }) };
       const { total } = await rowsOf(record, { filter: allOf(filters.filter, before), columns: ['id'], limit: 0 }, signal);
       if (!signal.aborted && isCurrent()) rows.scrollTo(Math.max(0, total - 1));
     });
   }
-}
-
-function meanOf(sums: { mean: number | null; deviation: number | null } | undefined) {
-  if (!sums || sums.mean === null) return '';
-  const short = (value: number) => String(Number(value.toPrecision(4)));
-  return sums.deviation === null ? short(sums.mean) : `${short(sums.mean)} ± ${short(sums.deviation)}`;
 }

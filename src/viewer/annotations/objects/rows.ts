@@ -1,6 +1,7 @@
 import { fill, h } from '../../dom.js';
 import { shortened } from '../../format.js';
 import { objectTexts } from '../../object-texts.js';
+import { sortableHead } from '../../sortable-head.js';
 import type { Cell } from './requests.js';
 
 /** Height of a row in CSS pixels; the style sheet has the same. */
@@ -110,15 +111,8 @@ export class ObjectRows {
   #showHead() {
     const { column, descending } = this.options.sorting();
     const heads = this.#columns.map((name) => {
-      const isSorted = name === column;
-      const mark = isSorted ? (descending ? ' ↓' : ' ↑') : '';
-      const sort = h(
-        'button.link-button',
-        { onclick: () => this.options.onSort(name) },
-        name,
-        h('span', { 'aria-hidden': 'true' }, mark),
-      );
-      return h('th', { scope: 'col', 'aria-sort': isSorted ? (descending ? 'descending' : 'ascending') : null }, sort);
+      const order = name === column ? (descending ? 'descending' : 'ascending') : null;
+      return sortableHead(name, order, () => this.options.onSort(name));
     });
     const select = h('span.visually-hidden', objectTexts.select);
     fill(this.#head, h('th', { scope: 'col' }, select), h('th', { scope: 'col' }, '#'), ...heads);

@@ -1,0 +1,112 @@
+import uPlot from 'uplot';
+import styles from 'uplot/dist/uPlot.min.css';
+import { objectTexts } from '../../object-texts.js';
+import type { Range } from './plot-ranges.js';
+
+const minHeight = 150;
+
+type Axis = { column: string; low: number; high: number; bins: number };
+
+/** A histogram of a column, or a plot of two. */
+export interface PlotData {
+  x: Axis;
+  y: Axis | null;
+  /** shapes in each bin */
+  counts: number[];
+  /** one for each shape, if these are few */
+  points: [number | null, number | null][] | null;
+}
+
+export function sizeOf({ clientWidth, clientHeight }: HTMLElement) {
+  return { width: Math.max(200, clientWidth), height: Math.max(minHeight, clientHeight) };
+}
+
+/**
+ * Draws a plot in an element, with the colors that its style has.
+ *
+ * @param onSelect called with the part that the user selects
+ */
+export function drawPlot(area: HTMLElement, { x, y, counts, points }: PlotData, onSelect: (ranges: Range[]) => void) {
+  adoptStyles(area);
+  const { color: ink, borderTopColor: line, outlineColor: accent } = getComputedStyle(area);
+  const width = (x.high - x.low) / x.bins;
+  const [xs, ys]: [number[], number[]] =
+    y === null
+      ? [counts.map((_, index) => x.low + (index + 0.5) * width), counts]
+      : sorted(points?.flatMap(([left, up]) => (left === null || up === null ? [] : [[left, up] as const])) ?? []);
+  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
+  const bars = uPlot.paths.bars?.({ size: [1, Infinity] });
+  const series: uPlot.Series =
+    y === null
+      ? { fill: accent, width: 0, points: { show: false }, ...(bars && { paths: bars }) }
+      : { width: 0, paths: () => null, points: { show: true, size: 5, width: 0, fill: accent } };
+  const plot = new uPlot(
+    {
+      ...sizeOf(area),
+      legend: { show: false },
+      cursor: { drag: { x: true, y: y !== null, setScale: false }, points: { show: false } },
+      scales: {
+        x: { time: false, range: () => [x.low, x.high] },
+        y: { range: (_u, _min, max) => (y === null ? [0, max || 1] : [y.low, y.high]) },
+      },
+      axes: [
+        { ...axis, label: x.column },
+        { ...axis, label: y?.column ?? objectTexts.count, size: 70 },
+      ],
+      series: [{}, series],
+      hooks: {
+        setSelect: [(drawn) => onSelect(rangesOf(drawn, x, y))],
+        draw: y === null || points ? [] : [(drawn) => paintBins(drawn, { x, y }, counts, accent)],
+      },
+    },
+    [xs, ys],
+    area,
+  );
+  plot.root.setAttribute('role', 'img');
+  plot.root.setAttribute('aria-label', objectTexts.plotOf(x.column, y?.column ?? null));
+  return plot;
+}
+
+/** The selected part of a plot; none if it is only a line. */
+function rangesOf(drawn: uPlot, x: Axis, y: Axis | null): Range[] {
+  const { left, top, width, height } = drawn.select;
+  if (width < 2) return [];
+  const ranges = [{ column: x.column, low: drawn.posToVal(left, 'x'), high: drawn.posToVal(left + width, 'x') }];
+  if (y !== null) ranges.push({ column: y.column, low: drawn.posToVal(top + height, 'y'), high: drawn.posToVal(top, 'y') });
+  return ranges;
+}
+
+function sorted(points: (readonly [number, number])[]): [number[], number[]] {
+  const inOrder = points.toSorted((a, b) => a[0] - b[0]);
+  return [inOrder.map(([x]) => x), inOrder.map(([, y]) => y)];
+}
+
+/** Paints the bins of two columns: the more shapes, the stronger. */
+function paintBins(drawn: uPlot, { x, y }: { x: Axis; y: Axis }, counts: readonly number[], color: string) {
+  const { ctx } = drawn;
+  const most = Math.max(1, ...counts);
+  ctx.save();
+  ctx.fillStyle = color;
+  const edge = (axis: Axis, index: number, scale: 'x' | 'y') =>
+    drawn.valToPos(axis.low + ((axis.high - axis.low) * index) / axis.bins, scale, true);
+  for (const [index, count] of counts.entries()) {
+    if (count === 0) continue;
+    const [column, row] = [Math.floor(index / y.bins), index % y.bins];
+    const [left, right, bottom, top] = [edge(x, column, 'x'), edge(x, column + 1, 'x'), edge(y, row, 'y'), edge(y, row + 1, 'y')];
+    ctx.globalAlpha = 0.12 + 0.88 * (Math.log1p(count) / Math.log1p(most));
+    ctx.fillRect(left, top, right - left, bottom - top);
+  }
+  ctx.restore();
+}
+
+let sheet: CSSStyleSheet | null = null;
+
+/** Gives the page or the element the styles of the library. */
+function adoptStyles(element: HTMLElement) {
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(styles);
+  }
+  const root = element.getRootNode() as Document | ShadowRoot;
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+}

@@ -1,0 +1,54 @@
+import { h } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import { allOf, rangeFilter, type ObjectFilter } from './requests.js';
+
+/** A part of the values of a column. */
+export type Range = { column: string; low: number | null; high: number | null };
+
+/** Ranges as a filter. */
+export function filterOfRanges(ranges: readonly Range[]): ObjectFilter | null {
+  return allOf(...ranges.map(rangeFilter));
+}
+
+/** The bounds of columns as numbers, which can be entered, with the buttons that use them. */
+export function rangeFields(
+  columns: readonly string[],
+  ranges: readonly Range[],
+  on: { select: (ranges: Range[]) => void; filter: (ranges: Range[]) => void },
+): HTMLElement[] {
+  const bounds = columns.map((column, index) => ({
+    column,
+    low: boundInput(column, 'low', ranges[index]?.low),
+    high: boundInput(column, 'high', ranges[index]?.high),
+  }));
+  const read = () =>
+    bounds
+      .map(({ column, low, high }) => ({ column, low: numberOf(low), high: numberOf(high) }))
+      .filter(({ low, high }) => low !== null || high !== null);
+  const action = (label: string, call: (chosen: Range[]) => void) => {
+    const act = () => {
+      const chosen = read();
+      if (chosen.length > 0) call(chosen);
+    };
+    return h('button.button', { onclick: act }, label);
+  };
+  return [
+    ...bounds.flatMap(({ low, high }) => [low, high]),
+    action(objectTexts.selectRange, on.select),
+    action(objectTexts.toFilter, on.filter),
+  ];
+}
+
+function boundInput(column: string, bound: 'low' | 'high', known: number | null | undefined) {
+  return h('input', {
+    type: 'number',
+    step: 'any',
+    value: typeof known === 'number' ? Number(known.toPrecision(5)) : '',
+    placeholder: `${bound === 'low' ? '≥' : '≤'} ${column}`,
+    'aria-label': objectTexts[bound](column),
+  });
+}
+
+function numberOf({ valueAsNumber }: HTMLInputElement) {
+  return Number.isNaN(valueAsNumber) ? null : valueAsNumber;
+}

@@ -1,0 +1,61 @@
+import { h } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import type { Box, Point } from '../model.js';
+import { allOf, type ObjectFilter } from './requests.js';
+
+/** Which of the shapes are meant. */
+type Scope = 'all' | 'selection' | 'view' | 'outline';
+
+/** The choice of the shapes that the summary, files and new annotations are about. */
+export function scopeChoice(options: {
+  /** the filter of the table */
+  filter: () => ObjectFilter | null;
+  selectedIds: () => Iterable<string>;
+  /** the visible part of the image */
+  view: () => Box;
+  /** a drawn area; `null` if there is none */
+  outline: () => Point[] | null;
+  onChange: () => void;
+}) {
+  const { filter, selectedIds, view, outline, onChange } = options;
+  const names: Record<Scope, string> = {
+    all: objectTexts.everything,
+    selection: objectTexts.selection,
+    view: objectTexts.inView,
+    outline: objectTexts.inOutline,
+  };
+  const filters: Record<Scope, () => ObjectFilter | null> = {
+    all: filter,
+    selection: ofSelection,
+    view: ofView,
+    outline: ofOutline,
+  };
+  const element = h(
+    'select',
+    { 'aria-label': objectTexts.of, title: objectTexts.of, onchange: onChange },
+    ...Object.entries(names).map(([value, words]) => h('option', { value }, words)),
+  );
+  return {
+    element,
+    isSelection: () => element.value === 'selection',
+    /** The filter for the chosen shapes. @throws Error if there are none */
+    chosen: () => filters[element.value as Scope](),
+  };
+
+  function ofSelection(): ObjectFilter {
+    const ids = [...selectedIds()];
+    if (ids.length === 0) throw new Error(objectTexts.notSelected);
+    return { column: 'id', in: ids };
+  }
+
+  function ofView() {
+    const { left, top, right, bottom } = view();
+    return allOf(filter(), { region: [left, top, right, bottom] });
+  }
+
+  function ofOutline() {
+    const points = outline();
+    if (!points) throw new Error(objectTexts.noOutline);
+    return allOf(filter(), { region: points.map(({ x, y }) => [x, y]) });
+  }
+}

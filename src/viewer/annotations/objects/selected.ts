@@ -1,0 +1,44 @@
+import { h } from '../../dom.js';
+import { objectTexts } from '../../object-texts.js';
+import { browseTexts } from '../../texts.js';
+import type { Point } from '../model.js';
+
+/** The shapes that are selected in the table, with the button that clears the selection. */
+export class SelectedObjects {
+  /** positions by ids; `null` until they are known */
+  #places: Map<string, Point | null> = new Map();
+  readonly clearButton = h('button.link-button', { hidden: true, onclick: () => this.onClear() });
+
+  constructor(
+    private readonly onChange: () => void,
+    private readonly onClear: () => void,
+  ) {}
+
+  get places(): ReadonlyMap<string, Point | null> {
+    return this.#places;
+  }
+
+  replace(places: Map<string, Point | null>) {
+    this.#places = places;
+    this.#changed();
+  }
+
+  add({ id, x, y }: { id: string; x: number; y: number }) {
+    this.#places.set(id, { x, y });
+    this.#changed();
+  }
+
+  delete(id: string) {
+    this.#places.delete(id);
+    this.#changed();
+  }
+
+  #changed() {
+    const { size } = this.#places;
+    const words = objectTexts.selected(size);
+    this.clearButton.hidden = size === 0;
+    this.clearButton.textContent = `${words} ✕`;
+    this.clearButton.setAttribute('aria-label', `${words}. ${browseTexts.clearSelection}`);
+    this.onChange();
+  }
+}

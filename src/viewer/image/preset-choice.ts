@@ -1,0 +1,51 @@
+import { fill, h, linkButton } from '../dom.js';
+import { ask, choice, field } from '../forms.js';
+import type { Channel, Preset } from './channels.js';
+import { savePreset } from './presets.js';
+import { commonTexts, imageTexts } from '../texts.js';
+
+/** The choice of a preset, with a button that saves the present channels as another one. */
+export function presetChoice(options: {
+  itemId: string;
+  presets: Preset[];
+  /** whether the user may store presets */
+  mayWrite: boolean;
+  /** the channels as they are displayed */
+  channels: () => Channel[];
+  onChoose: (preset: Preset | 'automatic' | null) => void;
+}) {
+  const { itemId, mayWrite, channels, onChoose } = options;
+  let { presets } = options;
+  const select = choice({}, '', { onchange: choose });
+  offer();
+  const save = mayWrite && linkButton(imageTexts.savePreset, askForName);
+  return {
+    elements: [field(imageTexts.presets, select), save && h('div', save)],
+    /** The displayed channels are no longer those of a preset. */
+    clear: () => (select.value = ''),
+  };
+
+  function offer(selected = '') {
+    const names = Object.fromEntries(presets.map(({ name }, index) => [`preset ${index}`, name]));
+    const known = { '': imageTexts.choose, auto: imageTexts.automaticContrast, ...names };
+    fill(select, ...choice(known, selected).children);
+  }
+
+  function choose() {
+    if (select.value === 'auto') onChoose('automatic');
+    else onChoose(select.value === '' ? null : (presets[Number(select.value.replace('preset', ''))] ?? null));
+  }
+
+  function askForName() {
+    ask({
+      title: imageTexts.savePreset,
+      fields: [{ name: 'name', label: commonTexts.name, required: true, maxlength: 100 }],
+      action: commonTexts.save,
+      async send({ name = '' }) {
+        const saved = await savePreset(itemId, name.trim(), channels());
+        presets = [...presets.filter((preset) => preset.name !== saved.name), saved];
+        offer(`preset ${presets.length - 1}`);
+      },
+    });
+  }
+}
