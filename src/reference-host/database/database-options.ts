@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   directory: string | null;
   /** How long to wait for the server named by the caller, in milliseconds. Default 0. */
   waitMs?: number;
+  /** How long a download may make no progress, in milliseconds. Default: 10 seconds before its first byte, and a minute later. */
+  downloadStallMs?: number;
   /** Called with the progress of slow steps. */
   report?: (progress: Progress) => void;
   /** Aborting it stops downloads and the start, and stops what was already started. */

@@ -8,9 +8,8 @@ import { isInstalled, notInstalled } from '../../optional-packages.js';
 
 /** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
-/** A download is abandoned after this time without progress. */
-const firstByteMs = 10_000;
-const stallMs = 60_000;
+/** A download is abandoned after this time without progress, unless the caller names another one. */
+const stallMs = { beforeFirstByte: 10_000, later: 60_000 };
 
 // The download runs in a separate process, because the library prints its progress, cannot be canceled, and is configured by
 // environment variables.
@@ -24,7 +23,9 @@ MongoBinary.getPath(JSON.parse(process.argv[2])).then(
 `;
 
 /** Path of a `mongod` that mongodb-memory-server has downloaded, now or earlier. */
-export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'report' | 'signal'>): Promise<string> {
+export async function downloadMongod(
+  options: Pick<DatabaseOptions, 'env' | 'report' | 'signal' | 'downloadStallMs'>,
+): Promise<string> {
   const name = 'mongodb-memory-server';
   if (!isInstalled(name)) throw new Error(notInstalled(name));
   const library = createRequire(import.meta.url).resolve(name);
@@ -48,7 +49,13 @@ export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'rep
       if (percent) options.report?.({ text: line.trim(), fraction: Number(percent[1]) / 100 });
     }
   });
-  await finish(child, { alive: () => folderSize(downloadDir), firstMs: firstByteMs, stallMs, signal: options.signal });
+  const { signal, downloadStallMs } = options;
+  await finish(child, {
+    alive: () => folderSize(downloadDir),
+    firstMs: downloadStallMs ?? stallMs.beforeFirstByte,
+    stallMs: downloadStallMs ?? stallMs.later,
+    signal,
+  });
   if (path === null) throw new Error(`mongodb-memory-server gave no path: ${child.lastLines()}`);
   return path;
 }

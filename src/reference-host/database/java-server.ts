@@ -129,7 +129,7 @@ export async function startJavaServer(options: Options): Promise<Database> {
     const port = await announcedPort(child, options.signal);
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/`;
-    await ping(uri, 10_000);
+    await ping(uri, startTimeoutMs);
     let stopped = false;
     return {
       uri,

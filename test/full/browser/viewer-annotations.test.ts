@@ -387,8 +387,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await page.evaluate('globalThis.copied = []');
       x += 10;
       await page.goto(`${testHost.url}/#item/${itemId}?at=${x},${size / 2},${width / 0.3}`);
-      const copied = await page.evaluate<boolean[]>('copied');
-      return copied.length > 0 && copied.every(Boolean);
+      // On a busy machine, the next frame comes late.
+      await page.waitForFunction('copied.length > 0');
+      return page.evaluate<boolean>('copied.every(Boolean)');
     });
     await look(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();

@@ -15,7 +15,7 @@ export async function startTestDatabase(): Promise<{ uri: string; stop: () => Pr
   return {
     uri,
     async stop() {
-      const client = new mongoose.mongo.MongoClient(uri, { serverSelectionTimeoutMS: 10_000 });
+      const client = new mongoose.mongo.MongoClient(uri, { serverSelectionTimeoutMS: 300_000 });
       try {
         await client.db().dropDatabase();
       } finally {

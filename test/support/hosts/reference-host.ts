@@ -27,12 +27,15 @@ export type HostOptions = Partial<ReferenceHostOptions> & {
   checksAnswers?: boolean;
 };
 
+/** How long a host waits for its database: only what hangs is ended, however busy the machine is. */
+const patience = ['serverSelectionTimeoutMS', 'connectTimeoutMS', 'waitQueueTimeoutMS'].map((name) => `${name}=300000`).join('&');
+
 /** Starts a host. */
 export async function startHost({ checksAnswers = false, ...options }: HostOptions = {}): Promise<TestHost> {
   const database = await startTestDatabase();
   const dataDirectory = await mkdtemp(join(tmpdir(), 'reference-host-'));
   const host = await createReferenceHost({
-    mongoUri: database.uri,
+    mongoUri: `${database.uri}${database.uri.includes('?') ? '&' : '?'}${patience}`,
     dataDirectory,
     brand: 'girder',
     passwordMemoryKiB: 8,

@@ -16,12 +16,15 @@ import { mongodProgram, writeMongod } from '../../support/hosts/fake-mongod.js';
 import { builtProgram } from '../../support/run/programs.js';
 import { until } from '../../support/run/until.js';
 
+/** Ends only what hangs, however busy the machine is. */
+const patienceMs = 120_000;
+
 let work: string;
 beforeEach(async () => {
   work = await mkdtemp(join(tmpdir(), 'large-image-test-'));
 });
 afterEach(async () => {
-  await rm(work, { recursive: true, force: true });
+  await rm(work, { recursive: true, force: true, maxRetries: 20 });
 });
 
 function runningServer(): { uri: string; host: string; port: number } {
@@ -64,16 +67,16 @@ describe('MONGODB_URI', () => {
   it('is used, with a database name added if it has none', async () => {
     const server = runningServer();
     const address = `${server.host}:${server.port}`;
-    const database = await startDatabase({ env: { MONGODB_URI: `mongodb://${address}` }, directory: null });
+    const database = await startDatabase({ env: { MONGODB_URI: `mongodb://${address}` }, directory: null, waitMs: patienceMs });
     expect(database).toMatchObject({ uri: `mongodb://${address}/large_image`, address, durable: null });
     await database.stop();
-    await ping(server.uri, 5000);
+    await ping(server.uri, patienceMs);
   });
 
   it('keeps the database it names', async () => {
     const server = runningServer();
     const uri = `mongodb://${server.host}:${server.port}/mine?retryWrites=false`;
-    const database = await startDatabase({ env: { MONGODB_URI: uri }, directory: null });
+    const database = await startDatabase({ env: { MONGODB_URI: uri }, directory: null, waitMs: patienceMs });
     expect(database.uri).toBe(uri);
   });
 
@@ -107,7 +110,7 @@ describe('mongod on PATH', () => {
     const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory });
     expect(database.durable).toBe(true);
     expect(database.uri).toContain('127.0.0.1');
-    await ping(database.uri, 5000);
+    await ping(database.uri, patienceMs);
     await database.stop();
     expect(isAlive(Number(await readFile(join(directory, 'pid'), 'utf8')))).toBe(false);
     expect(await readFile(join(directory, 'ended'), 'utf8')).toBe('SIGTERM');
@@ -115,12 +118,11 @@ describe('mongod on PATH', () => {
 
   it('works in a temporary folder that is removed at the end', async () => {
     const bin = await writeMongod(join(work, 'bin'), runningServer());
-    const before = await throwAwayFolders();
     const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory: null });
     expect(database.durable).toBe(false);
-    expect((await throwAwayFolders()).length).toBeGreaterThan(before.length);
+    expect(await throwAwayFolders()).toHaveLength(1);
     await database.stop();
-    expect(await throwAwayFolders()).toEqual(before);
+    expect(await throwAwayFolders()).toEqual([]);
   });
 
   it('says so when it ends by itself', async () => {
@@ -195,12 +197,13 @@ describe('the download', () => {
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
     const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
     const seen: Progress[] = [];
-    const first = await startDatabase({ env, directory: join(work, 'data'), report: (progress) => seen.push(progress) });
+    const options = { env, directory: join(work, 'data'), downloadStallMs: patienceMs };
+    const first = await startDatabase({ ...options, report: (progress) => seen.push(progress) });
     expect(first.durable).toBe(true);
     expect(seen.some(({ fraction }) => fraction !== undefined && fraction > 0)).toBe(true);
     await first.stop();
     const after = requests;
-    const second = await startDatabase({ env, directory: join(work, 'data') });
+    const second = await startDatabase(options);
     await second.stop();
     expect(requests).toBe(after);
   });
@@ -210,9 +213,9 @@ describe('the download', () => {
     mirror = http;
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
     const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
-    const error = await failureOf(startDatabase({ env, directory: null }));
+    const error = await failureOf(startDatabase({ env, directory: null, downloadStallMs: 2000 }));
     http.closeAllConnections();
-    expect(error.message).toContain('no progress for');
+    expect(error.message).toContain('no progress for 2 seconds');
   });
 
   it('is canceled by the signal', async () => {
@@ -254,7 +257,7 @@ describe('mongo-java-server', () => {
     const database = await startDatabase({ env: await env(), directory: join(work, 'data') });
     expect(database.durable).toBe(false);
     expect(database.engine).toContain('memory');
-    await ping(database.uri, 5000);
+    await ping(database.uri, patienceMs);
     await database.stop();
     await expect(ping(database.uri, 500)).rejects.toThrow();
   });
@@ -287,7 +290,7 @@ it('names each attempt, its failure and the remedy when no database works', asyn
 });
 
 async function throwAwayFolders(): Promise<string[]> {
-  return (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-database-')).toSorted();
+  return (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-database-'));
 }
 
 /** Starts a database in a process of its own, which can be killed. */
