@@ -7,7 +7,7 @@ import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { untilAccepted } from '../database/refused-writes.js';
-import { refusedField, scaleField } from './schema-extension.js';
+import { hiddenField, refusedField, scaleField } from './schema-extension.js';
 
 /** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {
@@ -51,9 +51,14 @@ interface Claim {
 
 function writeOf({ item, marker }: Claim) {
   return {
-    filter: { _id: item.doc._id, largeImage: null },
+    filter: { _id: item.doc._id, largeImage: null, [hiddenField]: null },
     update: { $set: { largeImage: marker }, $unset: { [refusedField]: 1 } },
   };
+}
+
+/** The document of an item as it is after a claim. */
+function withMarker({ [refusedField]: _refused, ...doc }: StoredDocument, largeImage: Record<string, unknown>): StoredDocument {
+  return { ...doc, largeImage } as StoredDocument;
 }
 
 /** The markers on the host's items: which file an item is served from, and which job it waits for. Every change is one atomic step. */
@@ -121,7 +126,10 @@ export class LargeImageMarkers {
     for (const claim of claims) if (!first.has(claim.item.id)) first.set(claim.item.id, claim);
     const writes = [...first.values()].map((claim) => ({ updateOne: writeOf(claim) }));
     // The driver is used directly, because Mongoose would check each of these values. A repeated write changes nothing.
-    await untilAccepted(() => this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }));
+    const { modifiedCount } = await untilAccepted(() =>
+      this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }),
+    );
+    if (modifiedCount === claims.length) return claims.map(({ item, marker }) => withMarker(item.doc, marker));
     const query = this.#items.find({ _id: { $in: [...first.values()].map(({ item }) => item.doc._id) } });
     const docs = new Map((await readInSlices<StoredDocument>(query.lean())).map((doc) => [idText(doc._id), doc]));
     return claims.map((claim) => {

@@ -85,10 +85,10 @@ export class ImageMarking {
     await this.options.changes.announce(before);
   }
 
-  /** Finds the source that reads a file, by trying them. @returns its name. @throws TileSourceError that says why none can. */
-  async findSource(file: FileRecord): Promise<string> {
+  /** Finds the source that reads a file, by trying them. @param item the item of the file, if it has just been read. @returns its name. @throws TileSourceError that says why none can. */
+  async findSource(file: FileRecord, item?: ItemRecord): Promise<string> {
     const { images, logger } = this.options;
-    const opened = await images.openApart(file, { icc: false, sight: this.#sightOf(file) });
+    const opened = await images.openApart(file, { icc: false, sight: this.#sightOf(file), ...(item && { item }) });
     // Closing may take a source long, so nobody waits for it.
     opened.close().catch((err: unknown) => {
       logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
@@ -106,7 +106,7 @@ export class ImageMarking {
     const { dependants } = this.options;
     const { markers } = this.options.records;
     try {
-      const sourceName = await this.findSource(file);
+      const sourceName = await this.findSource(file, item);
       await dependants.setWaiting(item, null);
       return sourceName;
     } catch (error) {

@@ -52,12 +52,16 @@ export interface OpenOptions {
   sight?: Sight | null;
   /** The size of a pixel that a user has entered for the item of the image. */
   scale?: EnteredScale | null;
+  /** The item of the file, if it has just been read. */
+  item?: ItemRecord;
 }
 
 /** The nested images that a combined image has open. */
 interface Nesting {
   parts: ImageParts;
   sight: Sight | null;
+  /** The item of the file that is opened first, if it has just been read. */
+  item: ItemRecord | undefined;
   /**
    * Images that are combined from others, by the chain of ids that leads to them. They are opened for this image alone: if they
    * were shared, two images could wait for each other.
@@ -78,9 +82,10 @@ export class ImageOpener {
   }
 
   /** Opens a file. @throws TileSourceError */
-  async open(file: FileRecord, { sourceName, icc, signal, sight = null, scale = null }: OpenOptions): Promise<OpenImage> {
+  async open(file: FileRecord, { sourceName, icc, signal, sight = null, scale = null, item }: OpenOptions): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
-    const nesting: Nesting = { parts: { items: new Set(), folders: new Set(), named: new Set() }, sight, nested: new Map() };
+    const parts = { items: new Set<string>(), folders: new Set<string>(), named: new Set<string>() };
+    const nesting: Nesting = { parts, sight, item, nested: new Map() };
     const closeNested = async (): Promise<void> => {
       for (const opened of await Promise.allSettled(nesting.nested.values())) {
         if (opened.status === 'fulfilled') await opened.value.close();
@@ -135,7 +140,9 @@ export class ImageOpener {
 
   async #input(file: FileRecord, nesting: Nesting, chain: readonly string[]): Promise<SourceInput> {
     const { records, files, blocks } = this.options;
-    const item = file.itemId === null ? null : await records.findItem(file.itemId);
+    const { itemId } = file;
+    const isRead = nesting.item !== undefined && nesting.item.id === itemId;
+    const item = isRead ? nesting.item! : itemId === null ? null : await records.findItem(itemId);
     const ownFiles = async () => (item === null ? [] : records.filesOfItem(item));
     const input = await hostFileInput(file, this.options, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;

@@ -7,6 +7,10 @@ export interface InPlaceState {
   inode: string;
   /** A hash of its length, start and end. */
   digest: string;
+  /** A hash of all of its bytes, if it has more than those that `digest` covers. It is computed in the background. */
+  contents?: string;
+  /** When the file was found with another time or number, but the same `digest`. Then it is not known yet whether `contents` are still right. */
+  touched?: Date;
   /** Whether the files in its folder and below belong to it, such as the chunks of a Zarr. */
   isTree: boolean;
 }
@@ -53,6 +57,8 @@ const storage = new Schema(
     modified: Date,
     inode: String,
     digest: String,
+    contents: String,
+    touched: Date,
     isTree: Boolean,
     bucket: String,
     etag: String,

@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Types } from 'mongoose';
+import pLimit from 'p-limit';
 import { InvalidError, step } from '../../larger-host.js';
 import type { ListedObject } from '../../s3/index.js';
 import type { HostContext } from '../context.js';
@@ -23,23 +24,34 @@ export interface InPlaceFile {
   creatorId: Types.ObjectId | null;
   /** Whether the files in its folder and below belong to it. Default false. */
   isTree?: boolean;
+  /** Its state, if it has just been read. */
+  stats?: Stats;
 }
 
 /** A file that is served in place. */
 export type FileInPlace = FileDocument & { storage: { kind: 'in-place' } };
 
-/** Number of bytes at the start, and at the end, of a file that are hashed. */
-const hashedBytes = 64 * 1024;
+/** Number of bytes at the start, and at the end, of a file by which it is recognized. */
+const recognizedBytes = 16 * 1024;
+
+/** Whether the digest of a file covers only a part of it. */
+export function hasMiddle(size: number): boolean {
+  return size > 2 * recognizedBytes;
+}
 
 /** The facts by which a file on disk is recognized later. The digest tells files of the same length apart without reading them whole. */
-async function stateOf(path: string): Promise<Omit<InPlaceState, 'isTree'> & { size: number; digest: string }> {
+async function stateOf(
+  path: string,
+  stats?: Stats,
+): Promise<Pick<InPlaceState, 'modified' | 'inode' | 'digest'> & { size: number }> {
   const handle = await open(path, 'r');
   try {
-    const found = await handle.stat();
+    const found = stats ?? (await handle.stat());
     const { size } = found;
     const hash = createHash('sha256').update(`${size}\0`);
-    for (const start of new Set([0, Math.max(0, size - hashedBytes)])) {
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(hashedBytes, size)), { position: start });
+    const length = hasMiddle(size) ? recognizedBytes : size;
+    for (const position of hasMiddle(size) ? [0, size - length] : [0]) {
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), { position });
       hash.update(buffer.subarray(0, bytesRead));
     }
     return { size, modified: found.mtime, inode: inodeOf(found), digest: hash.digest('base64url') };
@@ -86,9 +98,9 @@ export async function registerFilesInPlace(
   files: readonly InPlaceFile[],
 ): Promise<PromiseSettledResult<{ item: ItemDocument; file: FileDocument }>[]> {
   const prepared = await Promise.allSettled(
-    files.map(async ({ path, itemName, creatorId, isTree = false }): Promise<NewRegistration> => {
+    files.map(async ({ path, itemName, creatorId, isTree = false, stats }): Promise<NewRegistration> => {
       checkedName('Item', itemName);
-      const { size, ...state } = await stateOf(path);
+      const { size, ...state } = await stateOf(path, stats);
       const storage = { kind: 'in-place' as const, path, ...state, ...(isTree && { isTree }) };
       return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };
     }),
@@ -101,6 +113,9 @@ export async function registerFilesInPlace(
   let next = 0;
   return prepared.map((each) => (each.status === 'fulfilled' ? { status: 'fulfilled', value: registered[next++]! } : each));
 }
+
+/** Number of files that are announced at the same time. Each is opened, which takes memory. */
+export const openedTogether = 32;
 
 /** An item to be made, and its only file. */
 interface NewRegistration {
@@ -127,14 +142,17 @@ async function register(
       made.map(({ name, creatorId, record: { size } }, index) => ({ _id: ids[index]!, name, creatorId, size })),
     );
     step('in-place:item');
-    await Promise.all(files.map((file) => context.events.emit('file.saved', { file: { ...file }, created: true })));
+    const opening = pLimit(openedTogether);
+    await Promise.all(
+      files.map((file) => opening(() => context.events.emit('file.saved', { file: { ...file }, created: true }))),
+    );
     return items.map((item, index) => ({ item, file: files[index]! }));
   });
 }
 
 /**
- * Updates the record of a file that was replaced on disk, and announces the change. If the content is the same as before, only the
- * record changes.
+ * Updates the record of a file that was replaced on disk, and announces the change. If its length, start and end are the same as before,
+ * only the record changes, until `ContentHashes` has compared the rest.
  *
  * @returns whether the content has changed
  */
@@ -147,11 +165,15 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   const { size, ...state } = await stateOf(storage.path);
   const isReplaced = storage.digest !== state.digest && !(isSame && storage.digest === undefined);
   const now = new Date();
-  const changes = Object.fromEntries(Object.entries(state).map(([name, value]) => [`storage.${name}`, value]));
+  const changes = {
+    ...Object.fromEntries(Object.entries(state).map(([name, value]) => [`storage.${name}`, value])),
+    ...(storage.contents !== undefined && !isReplaced && { 'storage.touched': now }),
+  };
+  const outdated = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
   const updated = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size },
-      { $set: { ...changes, size, ...(isReplaced && { updated: now }) } },
+      { $set: { ...changes, size, ...(isReplaced && { updated: now }) }, ...outdated },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();

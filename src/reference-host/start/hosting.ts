@@ -8,6 +8,7 @@ import { createReferenceHost, type ReferenceHost } from '../index.js';
 import { isInstalled } from '../../optional-packages.js';
 import { makeSyntheticSlide } from '../synthetic-slide/slide.js';
 import { addSyntheticSlide, adminLogin, ensureAdmin } from './content/content.js';
+import { ContentHashes } from './content/content-hashes.js';
 import { Rescans } from './content/rescans.js';
 import { ServedFiles, type ScanCounts } from './content/served-files.js';
 import type { Listening } from './listen.js';
@@ -125,7 +126,16 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
     }
     missingBefore = missing;
   };
-  return new Rescans({ ...scanOf(use, hosting), found, failed, signal });
+  const hashes = hosting.options.hashesContents
+    ? new ContentHashes({
+        use: (work) => use(({ context }) => work(context)),
+        found: (changed) => display.line(`Served files: ${changed} changed in the middle.`),
+        failed: (error) =>
+          display.line(`The served files could not be compared: ${error instanceof Error ? error.message : String(error)}`),
+        signal,
+      })
+    : null;
+  return new Rescans({ ...scanOf(use, hosting, hashes), found, failed, signal });
 }
 
 /** The line of the banner with the address that opens the page signed in; none if others could open it too. */
@@ -224,6 +234,7 @@ const leastShown = 100;
 function scanOf(
   use: <T>(work: (host: ReferenceHost) => Promise<T>) => Promise<T>,
   { options, display, signal }: Hosting,
+  hashes: ContentHashes | null,
 ): { scan(): Promise<ScanCounts>; folders(): ReadonlySet<string> } {
   const leftOut = (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
@@ -240,6 +251,7 @@ function scanOf(
     if (paths.length > 0) {
       served ??= new ServedFiles({ ...shared, paths, progress });
       Object.assign(counts, await served.scan(context, signal));
+      hashes?.compare(served.uncompared);
     }
     if (buckets.length > 0) {
       const found = await addOwnBuckets(context, {

@@ -33,6 +33,8 @@ export interface StartOptions {
   bare: boolean;
   /** Whether everyone can see the served files and the synthetic slide. */
   isPublic: boolean;
+  /** Whether served files are read whole, to find changes in their middle. */
+  hashesContents: boolean;
   /** Number of processes that serve requests. */
   processes: number;
   /** Only run jobs, next to a server with the same database and data folder. */
@@ -67,6 +69,11 @@ export const environmentVariables = [
     'SERVER_ROOT',
     '',
     'Public address of the server, such as https://host/images. It is written to the setting `core.server_root`.',
+  ],
+  [
+    'CHECKSUMS',
+    'on',
+    'Whether to read served files once in full, in the background, so that changes in their middle are noticed: on or off.',
   ],
   ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
   [
@@ -170,12 +177,20 @@ export function readOptions(
     metricsToken: env.METRICS_TOKEN || null,
     bare: bare === true,
     isPublic: isPublic === true,
+    hashesContents: readSwitch('CHECKSUMS', env.CHECKSUMS),
     processes: readProcesses(processes as string | number | undefined),
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),
     paths,
     buckets,
   };
+}
+
+/** Reads a variable that is `on` by default. @throws UsageError */
+function readSwitch(name: string, text: string | undefined): boolean {
+  if (text === undefined || text === '' || text === 'on') return true;
+  if (text === 'off') return false;
+  throw new UsageError(`${name} is ${JSON.stringify(text)}; it must be on or off.`);
 }
 
 /** Reads `s3://bucket/prefix`; `null` for other texts. @throws UsageError */

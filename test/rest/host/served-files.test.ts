@@ -2,7 +2,9 @@ import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, symlink, utim
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { filesTogether, ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
+import { ContentHashes } from '../../../src/reference-host/start/content/content-hashes.js';
+import { ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
+import { openedTogether } from '../../../src/reference-host/files/in-place.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
 import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
@@ -18,7 +20,7 @@ interface Item {
   fileChanged?: string;
 }
 
-/** Opens no file before all that are registered together have come, so that they become images in the same moment. */
+/** Opens no file before all that are opened together have come, so that they become images in the same moment. */
 class TogetherSource {
   readonly opened: string[] = [];
   #openAll = () => {};
@@ -29,7 +31,7 @@ class TogetherSource {
     extensions: { default: priorities.manual, together: priorities.preferred },
     mimeTypes: { default: priorities.manual },
     open: async ({ name }) => {
-      if (this.opened.push(name) === filesTogether) this.#openAll();
+      if (this.opened.push(name) === openedTogether) this.#openAll();
       await this.#all;
       return openTestImage({ sizeX: 300, sizeY: 200 });
     },
@@ -75,6 +77,24 @@ describe('files that are served in place', () => {
   };
   const counts = (some: Partial<ScanCounts>): ScanCounts => ({ files: 0, added: 0, moved: 0, changed: 0, missing: 0, ...some });
   const write = async (name: string, side: number) => writeFile(join(folder, name), await pyramid(side, side));
+  let failures: unknown[] = [];
+  /** Scans, and compares the middle of files. @returns the number of files that had changed there. */
+  const compare = async () => {
+    const context = server.host.context;
+    const found = await scan();
+    let changed = 0;
+    failures = [];
+    const hashes = new ContentHashes({
+      use: (work) => work(context),
+      found: (count) => (changed += count),
+      failed: (error) => failures.push(error),
+      signal: new AbortController().signal,
+    });
+    hashes.compare(served.uncompared);
+    await hashes.idle();
+    expect(failures).toEqual([]);
+    return { ...found, inMiddle: changed };
+  };
   const item = async (id: string) => (await admin.ok('GET', `/item/${id}`)) as unknown as Item;
   const find = async (name: string) => {
     const found = await server.host.context.models.item.find({ name }).sort({ _id: -1 }).lean();
@@ -143,6 +163,95 @@ describe('files that are served in place', () => {
       ['older', changed.fileChanged],
       ['newer', undefined],
     ]);
+  });
+
+  it.each([
+    ['other bytes in its middle', 'write', 1],
+    ['other bytes in its middle, and another number', 'replace', 1],
+    ['another time only', 'touch', 0],
+    ['another number only', 'copy', 0],
+    ['another time before it was read whole', 'early', 0],
+  ] as const)('are compared whole when a file has %s', async (_what, kind, changed) => {
+    const path = join(folder, 'a.tiff');
+    await write('a.tiff', 600);
+    const before = await readFile(path);
+    expect(before.length).toBeGreaterThan(40_000);
+    const { atime, mtime } = await stat(path);
+    const { added, inMiddle } = kind === 'early' ? { ...(await scan()), inMiddle: 0 } : await compare();
+    expect({ added, inMiddle }).toEqual({ added: 1, inMiddle: 0 });
+    const { _id } = await find('a.tiff');
+    await admin.ok('POST', '/annotation', { query: { itemId: _id }, json: { name: 'older', elements: [] } });
+    const other = Buffer.from(before);
+    if (changed === 1) other[20_000]! ^= 255;
+    if (kind === 'write') await writeFile(path, other);
+    else if (kind === 'replace' || kind === 'copy') {
+      await writeFile(join(work, 'other'), other);
+      await rename(join(work, 'other'), path);
+    }
+    await utimes(path, atime, kind === 'copy' ? mtime : new Date(mtime.getTime() + 10_000));
+    expect(await compare()).toEqual({ ...counts({ files: 1 }), inMiddle: changed });
+    expect('fileChanged' in (await item(_id))).toBe(changed === 1);
+    const [annotation] = (await admin.ok('GET', '/annotation', { query: { itemId: _id } })) as unknown as object[];
+    expect('fileChanged' in annotation!).toBe(changed === 1);
+    // Afterwards there is nothing to compare.
+    expect(await compare()).toEqual({ ...counts({ files: 1 }), inMiddle: 0 });
+    expect(served.uncompared).toEqual([]);
+  });
+
+  it('are replaced when their size differs and their time does not, and when another known file is moved over them', async () => {
+    await write('a.tiff', 300);
+    await write('b.tiff', 400);
+    const { atime, mtime } = await stat(join(folder, 'a.tiff'));
+    await scan();
+    const [a, b] = [await find('a.tiff'), await find('b.tiff')];
+    await write('a.tiff', 500);
+    await utimes(join(folder, 'a.tiff'), atime, mtime);
+    expect(await scan()).toEqual(counts({ files: 2, changed: 1 }));
+    expect(await item(a._id)).toHaveProperty('fileChanged');
+    expect(await admin.ok('GET', `/item/${a._id}/tiles`)).toMatchObject({ sizeX: 500 });
+    // The other file has replaced the first one, and is no longer where it was.
+    await rename(join(folder, 'b.tiff'), join(folder, 'a.tiff'));
+    expect(await scan()).toEqual(counts({ files: 1, changed: 1, missing: 1 }));
+    expect(await admin.ok('GET', `/item/${a._id}/tiles`)).toMatchObject({ sizeX: 400 });
+    expect(await item(b._id)).toHaveProperty('fileMissing');
+    expect(await scan()).toEqual(counts({ files: 1, missing: 1 }));
+  });
+
+  it('keep their items when they exchange their names, or each gets the name of the next', async () => {
+    for (const [name, side] of [
+      ['1.tiff', 300],
+      ['2.tiff', 400],
+      ['3.tiff', 500],
+    ] as const)
+      await write(name, side);
+    await scan();
+    const ids = await Promise.all(['1.tiff', '2.tiff', '3.tiff'].map(async (name) => (await find(name))._id));
+    const names = async () => Promise.all(ids.map(async (id) => (await item(id)).name));
+    for (const [from, to] of [
+      ['3.tiff', '4.tiff'],
+      ['2.tiff', '3.tiff'],
+      ['1.tiff', '2.tiff'],
+    ] as const)
+      await rename(join(folder, from), join(folder, to));
+    expect(await scan()).toEqual(counts({ files: 3, moved: 3 }));
+    expect(await names()).toEqual(['2.tiff', '3.tiff', '4.tiff']);
+    const exchanged = await stat(join(folder, '2.tiff'));
+    for (const [from, to] of [
+      ['2.tiff', 'x'],
+      ['3.tiff', '2.tiff'],
+      ['x', '3.tiff'],
+    ] as const)
+      await rename(join(folder, from), join(folder, to));
+    expect(await scan()).toEqual(counts({ files: 3, moved: 2 }));
+    expect(await names()).toEqual(['3.tiff', '2.tiff', '4.tiff']);
+    expect((await stat(join(folder, '3.tiff'))).ino).toBe(exchanged.ino);
+    for (const [index, sizeX] of [300, 400, 500].entries())
+      expect(await admin.ok('GET', `/item/${ids[index]}/tiles`)).toMatchObject({ sizeX });
+    // Where the last one replaces a file that is nowhere else, none can follow.
+    await rename(join(folder, '3.tiff'), join(folder, '4.tiff'));
+    await rename(join(folder, '2.tiff'), join(folder, '3.tiff'));
+    expect(await scan()).toEqual(counts({ files: 2, changed: 2, missing: 1 }));
+    expect(await scan()).toEqual(counts({ files: 2, missing: 1 }));
   });
 
   it('are marked when they are gone, say so on every route, and come back', async () => {
@@ -219,7 +328,7 @@ describe('files that are served in place', () => {
     expect(await item(_id)).not.toHaveProperty('fileMissing');
   });
 
-  it('have items with sizes when they are more than are registered together, except those whose names no item may have', async () => {
+  it('have items with sizes when they are many, except those whose names no item may have', async () => {
     const names = Array.from({ length: 70 }, (_, index) => `${index}.txt`);
     for (const name of [...names, ' ', ' 7.txt']) await writeFile(join(folder, name), name);
     expect(await scan()).toEqual(counts({ files: 72, added: 71 }));
@@ -233,7 +342,7 @@ describe('files that are served in place', () => {
   });
 
   it('are opened once each, and become images with few commands to the database', async () => {
-    const names = Array.from({ length: filesTogether }, (_, index) => `${index}.together`);
+    const names = Array.from({ length: openedTogether }, (_, index) => `${index}.together`);
     for (const name of names) await writeFile(join(folder, name), name);
     const { mongoose, context } = { ...server.host.host, context: server.host.context };
     const commands: string[] = [];

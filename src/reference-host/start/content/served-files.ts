@@ -6,7 +6,14 @@ import type { Types } from 'mongoose';
 import { batches, eachInSlices } from '../../../larger-host.js';
 import type { HostContext } from '../../context.js';
 import type { CollectionDocument } from '../../tree/collection.model.js';
-import { digestOf, inodeOf, refreshFileInPlace, registerFilesInPlace, type FileInPlace } from '../../files/in-place.js';
+import {
+  digestOf,
+  hasMiddle,
+  inodeOf,
+  refreshFileInPlace,
+  registerFilesInPlace,
+  type FileInPlace,
+} from '../../files/in-place.js';
 import type { FolderDocument } from '../../tree/folder.model.js';
 import type { ItemDocument } from '../../tree/item.model.js';
 import { updateItem } from '../../tree/items.js';
@@ -34,19 +41,34 @@ export interface ServedFilesOptions {
   leftOut(path: string, reason: string): void;
 }
 
-/** Files of a folder that are made items together. Each is opened, which takes memory. */
-export const filesTogether = 32;
+/** Files of a folder that are made items together. */
+export const filesTogether = 128;
 /** Groups of them at the same time: one waits for the database while the other is opened. */
 const groupsAtOnce = 2;
 
 /** Number of files that are compared between two turns of the event loop. */
-const filesPerTurn = 500;
+const filesPerTurn = 100;
+
+/** A path at which another file is than before. */
+interface Displaced {
+  own: OwnFile;
+  /** The records of the former file. */
+  files: readonly KnownFile[];
+  /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the other file has replaced it. */
+  isMoved?: boolean;
+}
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
 export class ServedFiles {
   readonly #leftOut = new Set<string>();
   /** The folders of the last scan. */
   folders: ReadonlySet<string> = new Set();
+  /** The files of the last scan whose middle has to be compared, or read for the first time. */
+  get uncompared(): readonly Types.ObjectId[] {
+    return this.#uncompared;
+  }
+
+  #uncompared: Types.ObjectId[] = [];
 
   constructor(private readonly options: ServedFilesOptions) {}
 
@@ -63,10 +85,20 @@ export class ServedFiles {
     const seen = new Set<string>();
     const folders = new Set<string>();
     const back: Types.ObjectId[] = [];
+    const uncompared: Types.ObjectId[] = [];
+    const displaced: Displaced[] = [];
     const walk = {
       signal,
       leftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
       entered: (folder: string) => void folders.add(folder),
+    };
+    const update = async (own: OwnFile, files: readonly KnownFile[]) => {
+      for (const file of files) {
+        if (file.itemId !== null) back.push(file.itemId);
+        const isBefore = isAsBefore(file, own);
+        if (!isBefore || needsComparison(file)) uncompared.push(file._id);
+        if (!isBefore) counts.changed += await refresh(context, file);
+      }
     };
     for await (const own of ownFiles(this.options.paths, walk)) {
       if (seen.has(own.path)) continue;
@@ -77,23 +109,28 @@ export class ServedFiles {
         fresh.push(own);
         continue;
       }
-      for (const file of files) {
-        if (file.itemId !== null) back.push(file.itemId);
-        if (isAsBefore(file, own)) continue;
-        // It may have been removed again.
-        if (await refreshFileInPlace(context, file as FileInPlace).catch(() => false)) counts.changed += 1;
+      if (files.some(({ storage }) => storage.inode !== inodeOf(own.stats))) {
+        displaced.push({ own, files });
+        continue;
       }
+      await update(own, files);
+    }
+    for (const { own, files, isMoved } of await foundElsewhere(displaced, fresh)) {
+      if (isMoved) fresh.push(own);
+      else await update(own, files);
     }
     this.folders = folders;
+    this.#uncompared = uncompared;
     await setMissing(context, back, null);
     const gone = await goneFiles(known, seen, signal);
+    for (const { files, isMoved } of displaced) if (isMoved) for (const file of files) gone.add(file);
     await this.#register(context, collection, { fresh, gone, counts }, signal);
     counts.missing = gone.size;
     await setMissing(context, gone.itemIds(), new Date());
     return counts;
   }
 
-  /** Finds the items of files that were moved, and makes items of all others. */
+  /** Finds the items of files that were moved or replaced, and makes items of all others. */
   async #register(
     context: HostContext,
     collection: CollectionDocument,
@@ -112,23 +149,38 @@ export class ServedFiles {
     };
     let done = 0;
     const report = (files: number) => this.options.progress((done += files), fresh.length);
-    const byFolder = new Map<string, OwnFile[]>();
+    const others: OwnFile[] = [];
+    const renamed: Renamed[] = [];
     for (const [index, own] of fresh.entries()) {
       if (index % filesPerTurn === 0) await nextTurn();
       signal.throwIfAborted();
       const moved = await this.#attempt([own], async () => gone.take(factsOf(own)), signal);
       if (moved === undefined) report(1);
-      else if (moved === null) {
-        const key = own.folders.join('/');
-        const others = byFolder.get(key);
-        if (others === undefined) byFolder.set(key, [own]);
-        else others.push(own);
-      } else {
+      else if (moved === null) others.push(own);
+      else {
         const copies = gone.takeAt(moved.storage.path);
-        await follow(context, { moved, copies }, own, await folderOf(own.folders));
-        counts.moved += 1;
+        if (moved.storage.path === own.path) await this.#replaced(context, [moved, ...copies], counts);
+        else {
+          renamed.push(...(await follow(context, { moved, copies }, own, await folderOf(own.folders))));
+          counts.moved += 1;
+        }
         report(1);
       }
+    }
+    await nameAgain(context, renamed);
+    const byFolder = new Map<string, OwnFile[]>();
+    for (const [index, own] of others.entries()) {
+      if (index % filesPerTurn === 0) await nextTurn();
+      const replaced = gone.takeAt(own.path);
+      if (replaced.length > 0) {
+        await this.#replaced(context, replaced, counts);
+        report(1);
+        continue;
+      }
+      const key = own.folders.join('/');
+      const inFolder = byFolder.get(key);
+      if (inFolder === undefined) byFolder.set(key, [own]);
+      else inFolder.push(own);
     }
     const groups = [...byFolder.values()].flatMap((files) => [...batches(files, filesTogether)]).values();
     const work = async () => {
@@ -142,6 +194,21 @@ export class ServedFiles {
     await Promise.all(Array.from({ length: groupsAtOnce }, work));
   }
 
+  #uncompare(files: readonly { _id: Types.ObjectId }[]): void {
+    for (const { _id } of files) this.#uncompared.push(_id);
+  }
+
+  /** Updates the items of a path at which another file was found. */
+  async #replaced(context: HostContext, files: readonly KnownFile[], counts: ScanCounts): Promise<void> {
+    for (const file of files) counts.changed += await refresh(context, file);
+    this.#uncompare(files);
+    await setMissing(
+      context,
+      files.flatMap(({ itemId }) => itemId ?? []),
+      null,
+    );
+  }
+
   /** Makes items of files of one folder. @returns how many */
   async #add(context: HostContext, files: readonly OwnFile[], folderOf: (names: readonly string[]) => Promise<FolderDocument>) {
     const { creatorId } = this.options;
@@ -149,12 +216,14 @@ export class ServedFiles {
     const registered = await registerFilesInPlace(
       context,
       folder,
-      files.map(({ path, name, isTree }) => ({ path, itemName: name, isTree, creatorId })),
+      files.map(({ path, name, isTree, stats }) => ({ path, itemName: name, isTree, stats, creatorId })),
     );
     for (const [index, each] of registered.entries()) {
       if (each.status === 'rejected') this.#leaveOutFor(each.reason, [files[index]!]);
     }
-    return registered.filter(({ status }) => status === 'fulfilled').length;
+    const made = registered.flatMap((each) => (each.status === 'fulfilled' ? [each.value.file] : []));
+    this.#uncompare(made.filter(({ size = 0 }) => hasMiddle(size)));
+    return made.length;
   }
 
   /** Does work on files, and leaves these out if it fails because of them: `undefined`. */
@@ -196,6 +265,37 @@ async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFil
   return known;
 }
 
+/** Updates the record of a file. @returns 1 if its content has changed; 0 also if it was removed again */
+async function refresh(context: HostContext, file: KnownFile): Promise<0 | 1> {
+  return (await refreshFileInPlace(context, file as FileInPlace).catch(() => false)) ? 1 : 0;
+}
+
+/** Whether the middle of a file has not been read yet, or has to be compared. */
+function needsComparison({ size = 0, storage }: KnownFile): boolean {
+  return hasMiddle(size) && (storage.contents === undefined || storage.touched !== undefined);
+}
+
+/** Finds which former files were moved to another path whose items, if it had any, are moved as well. */
+async function foundElsewhere(displaced: Displaced[], fresh: readonly OwnFile[]): Promise<Displaced[]> {
+  const keyOf = ({ stats }: OwnFile) => `${inodeOf(stats)} ${stats.size} ${stats.mtime.getTime()}`;
+  const former = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
+  const taking = new Set([...fresh, ...displaced.map(({ own }) => own)].map(keyOf));
+  const byFormer = new Map(displaced.flatMap((each) => each.files.map((file) => [former(file), each] as const)));
+  for (const each of displaced) each.isMoved = true;
+  // Where a file has replaced one that is nowhere, its former path takes no other items either.
+  const unchecked = [...displaced];
+  for (let count = 0; unchecked.length > 0; count += 1) {
+    if (count % filesPerTurn === 0) await nextTurn();
+    const each = unchecked.pop()!;
+    if (each.isMoved !== true || each.files.some((file) => taking.has(former(file)))) continue;
+    each.isMoved = false;
+    taking.delete(keyOf(each.own));
+    const dependent = byFormer.get(keyOf(each.own));
+    if (dependent !== undefined) unchecked.push(dependent);
+  }
+  return displaced;
+}
+
 function isAsBefore({ size, storage }: KnownFile, { stats }: OwnFile): boolean {
   return size === stats.size && storage.modified?.getTime() === stats.mtime.getTime() && storage.inode === inodeOf(stats);
 }
@@ -225,13 +325,31 @@ function factsOf({ path, stats }: OwnFile) {
   return { inode: inodeOf(stats), size: stats.size, modified: stats.mtime, digest: () => digestOf(path) };
 }
 
-/** Gives the item of a moved file its new path, folder and name. If somebody has renamed the item, it keeps its name. */
+/** An item that was named after its file, which was renamed. */
+interface Renamed {
+  itemId: Types.ObjectId;
+  name: string;
+}
+
+/** Tries names again that other items had when they were given, because files may have exchanged their names. */
+async function nameAgain(context: HostContext, renamed: readonly Renamed[]): Promise<void> {
+  for (const { itemId, name } of renamed) {
+    const item = await context.models.item.findById(itemId).lean<ItemDocument>();
+    if (item !== null && item.name !== name) await updateItem(context, item, { name });
+  }
+}
+
+/**
+ * Gives the item of a moved file its new path, folder and name. If somebody has renamed the item, it keeps its name.
+ *
+ * @returns the item, if its name was taken
+ */
 async function follow(
   context: HostContext,
   { moved, copies }: { moved: KnownFile; copies: readonly KnownFile[] },
   own: OwnFile,
   folder: FolderDocument,
-): Promise<void> {
+): Promise<Renamed[]> {
   const { models, events } = context;
   const formerName = moved.storage.isTree === true ? dirname(moved.storage.path) : moved.storage.path;
   const place = { 'storage.path': own.path, 'storage.inode': inodeOf(own.stats) };
@@ -250,12 +368,13 @@ async function follow(
     )
     .lean();
   const item = moved.itemId === null ? null : await models.item.findById(moved.itemId).lean<ItemDocument>();
-  if (file === null || item === null) return;
+  if (file === null || item === null) return [];
   const isNamedAsFile = formerName.endsWith(`/${item.name}`);
-  await updateItem(context, item, { folder, ...(isNamedAsFile && { name: own.name }) });
+  const updated = await updateItem(context, item, { folder, ...(isNamedAsFile && { name: own.name }) });
   const itemIds = [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])];
   await models.item.updateMany({ _id: { $in: itemIds } }, { $unset: { fileMissing: 1 } });
   await events.emit('file.saved', { file: { ...file }, created: false });
+  return isNamedAsFile && updated.name !== own.name ? [{ itemId: item._id, name: own.name }] : [];
 }
 
 /** Marks items whose file is missing, or removes the mark. */

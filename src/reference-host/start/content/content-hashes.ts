@@ -1,0 +1,129 @@
+import { createHash, webcrypto } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Types } from 'mongoose';
+import { batches } from '../../../larger-host.js';
+import type { HostContext } from '../../context.js';
+import type { FileInPlace } from '../../files/in-place.js';
+import { announceReplaced } from '../../files/replaced-files.js';
+
+/** Number of bytes that are read and hashed together. */
+const pieceBytes = 4 * 2 ** 20;
+/** After reading a piece, it pauses this many times as long, because others use the disk and the processors too. */
+const idleShare = 3;
+const filesAtOnce = 100;
+
+/** Dependencies of {@link ContentHashes}. */
+export interface ContentHashesOptions {
+  /** Uses the host that runs at the time. */
+  use<T>(work: (context: HostContext) => Promise<T>): Promise<T>;
+  /** Called with the number of files that were found to be changed. */
+  found(changed: number): void;
+  /** Called if files could not be compared. They are compared after a later scan. */
+  failed(error: unknown): void;
+  signal: AbortSignal;
+}
+
+/**
+ * Reads whole files in the background: once each, and again when their time has changed although their length, start and end have not.
+ * So a file that was only touched is told apart from one in whose middle other bytes are.
+ */
+export class ContentHashes {
+  #next: readonly Types.ObjectId[] = [];
+  #running: Promise<void> | null = null;
+
+  constructor(private readonly options: ContentHashesOptions) {}
+
+  /** Compares these files, after those that are being compared. They replace earlier ones that wait. */
+  compare(ids: readonly Types.ObjectId[]): void {
+    this.#next = ids;
+    this.#running ??= this.#compareAll().finally(() => {
+      this.#running = null;
+    });
+  }
+
+  /** Waits until all files have been compared. */
+  async idle(): Promise<void> {
+    while (this.#running !== null) await this.#running;
+  }
+
+  async #compareAll(): Promise<void> {
+    const { signal, use, found, failed } = this.options;
+    let changed = 0;
+    try {
+      while (this.#next.length > 0) {
+        const ids = this.#next;
+        this.#next = [];
+        for (const some of batches(ids, filesAtOnce)) {
+          const query = { _id: { $in: [...some] }, 'storage.kind': 'in-place' as const };
+          const files = await use(({ models }) => models.file.find(query).lean<FileInPlace[]>());
+          for (const file of files) {
+            signal.throwIfAborted();
+            const contents = await contentsOf(file, signal);
+            if (contents !== null && (await use((context) => store(context, file, contents)))) changed += 1;
+          }
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) failed(error);
+    }
+    if (changed > 0) found(changed);
+  }
+}
+
+/** A hash of all bytes of a file; `null` if it is no longer as it was recorded, or cannot be read. Then a scan finds that. */
+async function contentsOf({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
+  try {
+    const handle = await open(path, 'r');
+    try {
+      const isSame = async () => {
+        const found = await handle.stat();
+        return found.size === size && found.mtime.getTime() === modified?.getTime();
+      };
+      if (!(await isSame())) return null;
+      const whole = createHash('sha256');
+      const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(pieceBytes, size ?? 0)));
+      for (let position = 0; ;) {
+        const begun = performance.now();
+        const count = await fill(handle, buffer, position);
+        if (count === 0) break;
+        position += count;
+        // It is computed in a thread, so the event loop is not occupied.
+        whole.update(new Uint8Array(await webcrypto.subtle.digest('SHA-256', buffer.subarray(0, count))));
+        await pause(idleShare * (performance.now() - begun), undefined, { ref: false, signal });
+      }
+      return (await isSame()) ? whole.digest('base64url') : null;
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    signal.throwIfAborted();
+    return null;
+  }
+}
+
+/** Reads until the buffer is full or the file ends, because the pieces must always be the same. @returns the number of bytes. */
+async function fill(handle: FileHandle, buffer: Buffer, position: number): Promise<number> {
+  let filled = 0;
+  for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
+    count = (await handle.read(buffer, filled, buffer.length - filled, position + filled)).bytesRead;
+  }
+  return filled;
+}
+
+/** Stores the hash of a file, and notes that the file has changed if it has. @returns whether it has */
+async function store(context: HostContext, file: FileInPlace, contents: string): Promise<boolean> {
+  const { contents: former, touched, modified } = file.storage;
+  const isChanged = former !== undefined && former !== contents;
+  const at = touched ?? new Date();
+  const updated = await context.models.file
+    .findOneAndUpdate(
+      { _id: file._id, size: file.size, 'storage.modified': modified },
+      { $set: { 'storage.contents': contents, ...(isChanged && { updated: at }) }, $unset: { 'storage.touched': 1 } },
+      { returnDocument: 'after' },
+    )
+    .lean<FileInPlace>();
+  if (!isChanged || updated === null) return false;
+  await announceReplaced(context, updated, { formerSize: file.size ?? 0, at });
+  return true;
+}
