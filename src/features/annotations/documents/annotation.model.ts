@@ -239,7 +239,10 @@ export class AnnotationModel {
 
   /** Notes on the annotations of an item that the content of its file has changed since. */
   async noteChangedFile(itemId: string, at: Date): Promise<void> {
-    await this.#annotations.updateMany({ itemId, created: { $lte: at } }, { $set: { fileChanged: at }, $inc: { accessStamp: 1 } });
+    await this.#annotations.updateMany(
+      { itemId, created: { $lte: at } },
+      { $set: { fileChanged: at }, $inc: { accessStamp: 1 } },
+    );
   }
 
   /** Hides the annotations of hidden items, or shows them again. */
