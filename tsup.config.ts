@@ -93,6 +93,7 @@ export const packageBuild = {
     'openslide-process': 'src/tilesource/sources/openslide/openslide-process.ts',
     'codec-thread': 'src/tilesource/codecs/threads/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
+    'geojson-thread': 'src/features/annotations/documents/geojson-thread.ts',
     'table-thread': 'src/features/annotations/table/table-thread.ts',
     'table-import-thread': 'src/features/annotations/table-import/import-thread.ts',
     'text-thread': 'src/features/configuration/text-thread.ts',

@@ -8,13 +8,16 @@ export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
 /** Sizes of the large images of overlays, each looked up once. */
 export class KnownOverlaySizes {
   readonly #field: string;
-  readonly #known = new Map<string, OverlaySize | null>();
+  readonly #known: Map<string, OverlaySize | null>;
 
+  /** @param known sizes that need no lookup. */
   constructor(
     brand: string,
     private readonly overlaySizes: OverlaySizes,
+    known: Iterable<[itemId: string, size: OverlaySize | null]> = [],
   ) {
     this.#field = itemField(brand);
+    this.#known = new Map(known);
   }
 
   /** Whether the size of an element's image must be looked up first. */

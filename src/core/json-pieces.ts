@@ -58,6 +58,13 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, 
   if (piece !== '') yield piece;
 }
 
+/** All of {@link jsonPieces}, in UTF-8. */
+export async function jsonBytes(value: unknown): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of jsonPieces(value)) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces);
+}
+
 /** The JSON text in parts that are small enough to be written at once. */
 function* partsOf(value: unknown): Generator<string, void, undefined> {
   if (Array.isArray(value) && !isSmall(value)) {

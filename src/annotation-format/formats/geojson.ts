@@ -1,5 +1,4 @@
 import { boundingBox, overlayCorners, type OverlaySize } from '../bounding-box.js';
-import type { KnownOverlaySizes } from '../overlay-sizes.js';
 import type { Coordinate } from '../schema/common.js';
 import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
 import { boxCorners, closedRing, meanPosition, samePosition, type Geometry } from './geometry.js';
@@ -27,18 +26,24 @@ export interface FeaturePart {
   of: string;
 }
 
-/** Options of {@link geoJsonText}. */
-export interface GeoJsonOptions {
-  /** Sizes of the large images that image and pixelmap elements show, looked up for each such element. Default: unknown. */
-  overlaySizes?: KnownOverlaySizes;
+/** How elements become features. */
+export interface FeatureOptions {
+  /** Size of the large image that an image or pixelmap element shows. Default: unknown. */
+  sizeOf?: (element: AnnotationElement) => OverlaySize | null;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
   /**
    * The feature that an element is a part of, given the element's own feature. Consecutive parts become one feature. Default: none.
    */
   partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
-  /** Writes a feature, or a part of one; a long one can be split into pieces. Default: `JSON.stringify`. */
-  stringify?: (value: unknown) => string | AsyncIterable<string>;
+}
+
+/** How far the text of a FeatureCollection is written. */
+export interface WrittenFeatures {
+  /** Whether no feature has been written yet. */
+  isEmpty: boolean;
+  /** The feature whose parts are being written. */
+  open: OpenFeature | null;
 }
 
 function flat(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
@@ -142,57 +147,51 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
   return { type: 'Feature', geometry, properties };
 }
 
-/** Approximate length of a piece of text, in characters. */
-const pieceLength = 65_536;
+/** The text of a FeatureCollection before its features. */
+export const collectionStart = '{"type":"FeatureCollection","features":[';
 
 /**
- * An annotation as the text of a FeatureCollection, piece by piece; name, description and so on are in the properties of the first
- * feature.
+ * The text of the features of some elements, after those that have been written.
  *
- * @param elements in their order; one is in memory at a time.
+ * @param head name, description and so on of the annotation, which are in the properties of the first feature.
  */
-export async function* geoJsonText(
+export function featuresText(
+  elements: readonly AnnotationElement[],
+  { isEmpty, open }: WrittenFeatures,
   head: AnnotationHead,
-  elements: Iterable<AnnotationElement> | AsyncIterable<AnnotationElement>,
-  { overlaySizes, writeFeature = elementToFeature, partOf = () => null, stringify = JSON.stringify }: GeoJsonOptions = {},
-): AsyncGenerator<string, void, undefined> {
-  let text = '{"type":"FeatureCollection","features":[';
-  let isFirst = true;
-  let open: OpenFeature | null = null;
-  for await (const element of elements) {
-    if (overlaySizes?.isMissing(element) === true) await overlaySizes.load(element);
-    const feature = writeFeature(element, overlaySizes?.of(element) ?? null);
-    if (isFirst) feature.properties.annotation = headOf(head);
+  { sizeOf = () => null, writeFeature = elementToFeature, partOf = () => null }: FeatureOptions = {},
+): { text: string; written: WrittenFeatures } {
+  let text = '';
+  for (const element of elements) {
+    const feature = writeFeature(element, sizeOf(element));
+    if (isEmpty) feature.properties.annotation = headOf(head);
     const part = partOf(element, feature);
     const isNext: boolean = open !== null && part !== null && part.of === open.part.of && part.part > open.part.part;
     if (open !== null && !isNext) text += endOf(open);
-    if (!isFirst) text += ',';
-    isFirst = false;
+    if (!isEmpty) text += ',';
+    isEmpty = false;
+    const { coordinates, ...geometry } = feature.geometry;
     if (part === null) open = null;
     else {
       if (!isNext) text += `{"type":"Feature","geometry":{"type":${JSON.stringify(part.type)},"coordinates":[`;
-      open = { feature: isNext ? open!.feature : feature, part, ids: isNext ? open!.ids : [] };
+      // The coordinates have been written when the next part comes.
+      open = isNext ? { ...open!, part } : { feature: { ...feature, geometry }, part, ids: [] };
       open.ids.push(element.id ?? null);
     }
-    const written = stringify(part === null ? feature : feature.geometry.coordinates);
-    if (typeof written === 'string') text += written;
-    else {
-      yield text;
-      yield* written;
-      text = '';
-    }
-    if (text.length < pieceLength) continue;
-    yield text;
-    text = '';
+    text += JSON.stringify(part === null ? feature : coordinates);
   }
-  if (open !== null) text += endOf(open);
-  yield `${text}]}`;
+  return { text, written: { isEmpty, open } };
+}
+
+/** The text of a FeatureCollection after its features. */
+export function collectionEnd({ open }: WrittenFeatures): string {
+  return `${open === null ? '' : endOf(open)}]}`;
 }
 
 /** A feature made from several elements whose coordinates are being written. */
 interface OpenFeature {
-  /** The feature of the first part, which contains everything that the parts share. */
-  feature: Feature;
+  /** The feature of the first part, which contains everything that the parts share, without coordinates. */
+  feature: Omit<Feature, 'geometry'> & { geometry: Omit<Geometry, 'coordinates'> };
   /** The latest part. */
   part: FeaturePart;
   ids: (string | null)[];
@@ -201,7 +200,7 @@ interface OpenFeature {
 /** The text after the coordinates. */
 function endOf({ feature, ids }: OpenFeature): string {
   const { type: _type, geometry, properties, ...rest } = feature;
-  const { type: _kind, coordinates: _coordinates, ...further } = geometry;
+  const { type: _kind, ...further } = geometry;
   const members = (value: object) =>
     Object.entries(value).map(([name, member]) => `,${JSON.stringify(name)}:${JSON.stringify(member)}`);
   return `]${members(further).join('')}}${members({ ...rest, properties: { ...properties, elementIds: ids } }).join('')}}`;

@@ -7,6 +7,7 @@ import { AnnotationPermissions } from './access/permissions.js';
 import { AnnotationBodies } from './documents/body.js';
 import { AnnotationCleanup } from './history/cleanup.js';
 import { AnnotationEdits } from './documents/edits.js';
+import { GeoJsonExport } from './documents/geojson-export.js';
 import { AnnotationHistory } from './history/history.js';
 import { ManyAnnotations } from './documents/bulk-changes.js';
 import { AnnotationLists } from './documents/lists/lists.js';
@@ -32,6 +33,7 @@ export interface AnnotationServices {
   cleanup: AnnotationCleanup;
   overlayImages: OverlayImages;
   tableImports: TableImports;
+  geoJson: GeoJsonExport;
   /** Name of the host's brand, which is part of the name of the item field of overlays. */
   brand: string;
 }
@@ -81,6 +83,7 @@ export function createAnnotationServices(
     cleanup: new AnnotationCleanup(options),
     overlayImages,
     tableImports: new TableImports({ store, edits, lifecycle, brand, temporaryDirectory, maxBytes: maxTableBytes }),
+    geoJson: new GeoJsonExport(store, brand),
     brand,
   };
 }

@@ -71,6 +71,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       maxTableBytes: fileSettings.max_annotation_input_file_length,
     });
     onClose(() => annotations.tableImports.close());
+    onClose(() => annotations.geoJson.close());
     onClose(async () => {
       annotations.many.close();
       await annotations.cleanup.close();

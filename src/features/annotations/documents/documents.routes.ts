@@ -1,10 +1,6 @@
+import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
 import { parseElementQuery } from '../../../annotation-format/element-query.js';
-import { elementToFeature, geoJsonText } from '../../../annotation-format/formats/geojson.js';
-import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
-import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import { schemaFor } from '../../../annotation-format/schema/document.js';
-import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
-import type { ScannedElement } from '../elements/element-store.js';
 import { NotFoundError, UnknownIdError } from '../../../errors.js';
 import { answerConditional } from '../../../http/conditional.js';
 import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/schemas.js';
@@ -12,7 +8,6 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { createAnnotations, creationRoute } from './creation.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
-import { isLong, jsonPieces } from '../../../core/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, tableName, targetItem } from '../parameters.js';
@@ -130,16 +125,6 @@ const get = defineRoute({
   },
 });
 
-async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGenerator<AnnotationElement> {
-  for await (const { element } of scanned) yield element;
-}
-
-/** Writers of features for each format. */
-const featureWriters = {
-  geojson: { writeFeature: elementToFeature },
-  qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
-};
-
 const format = defineRoute({
   method: 'get',
   path: '/annotation/:id/:format',
@@ -152,7 +137,7 @@ const format = defineRoute({
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
   authorize: mayRead,
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, store, reading, overlayImages } = annotations;
+    const { permissions, geoJson, reading, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
     // The tag depends on the images of overlays, because the file of such an image can be replaced by one of another size.
     const shown = await overlayImages.readable(annotation.elements.references, caller);
@@ -160,13 +145,11 @@ const format = defineRoute({
     const replyHeaders = annotationHeaders(tag);
     const known = answerConditional(headers, tag, replyHeaders);
     if (known !== null) return known;
-    const size = async (itemId: string) => (shown.has(itemId) ? overlayImages.size(itemId) : null);
-    const writing = {
-      overlaySizes: new KnownOverlaySizes(annotations.brand, size),
-      ...featureWriters[params.format],
-      stringify: (value: unknown) => (isLong(value) ? jsonPieces(value) : JSON.stringify(value)),
+    const write = async () => {
+      const sizes: [string, OverlaySize | null][] = [];
+      for (const itemId of shown.keys()) sizes.push([itemId, await overlayImages.size(itemId)]);
+      return geoJson.write(annotation, params.format, sizes, signal);
     };
-    const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
     const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);
     return Reply.stream(chunks, 'application/json', { headers: replyHeaders });
   },

@@ -27,19 +27,28 @@ const inColumns: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', '
 
 function propertiesOf(element: AnnotationElement, { type }: Geometry): string | null {
   const properties: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(element)) if (!inColumns.has(name)) properties[name] = value;
-  const { label, rotation, holes } = properties;
-  if (label !== undefined) {
-    const { value: _text, ...style } = label as object & { value: unknown };
-    if (Object.keys(style).length === 0) delete properties.label;
-    else properties.label = style;
+  let isEmpty = true;
+  for (const name in element) {
+    const value = (element as unknown as Record<string, unknown>)[name];
+    if (inColumns.has(name) || isImplied(name, value, type)) continue;
+    const kept = name === 'label' ? styleOf(value as Record<string, unknown>) : value;
+    if (kept === null) continue;
+    properties[name] = kept;
+    isEmpty = false;
   }
-  if (rotation !== 0) delete properties.rotation;
-  if (type === 'Polygon') {
-    delete properties.closed;
-    if ((holes as unknown[] | undefined)?.length !== 0) delete properties.holes;
-  }
-  return Object.keys(properties).length === 0 ? null : JSON.stringify(properties);
+  return isEmpty ? null : JSON.stringify(properties);
+}
+
+/** Whether the shape or another column has a member. */
+function isImplied(name: string, value: unknown, type: Geometry['type']): boolean {
+  if (name === 'rotation') return value !== 0;
+  if (type !== 'Polygon') return false;
+  return name === 'closed' || (name === 'holes' && (value as unknown[]).length > 0);
+}
+
+/** A label without its text; `null` if there is nothing else. */
+function styleOf({ value: _text, ...style }: Record<string, unknown>): Record<string, unknown> | null {
+  return Object.keys(style).length === 0 ? null : style;
 }
 
 function outlineOf(element: AnnotationElement): Geometry | null {
@@ -80,12 +89,20 @@ type Nested = number[] | Nested[];
 /** The geometry without z where that is 0 everywhere. */
 function flat(geometry: Geometry): Parameters<typeof geojsonToWkb>[0] {
   const coordinates = geometry.coordinates as Nested;
-  const isFlat = (part: Nested): boolean =>
-    typeof part[0] === 'number' ? part[2] === 0 : (part as Nested[]).every((inner) => isFlat(inner));
-  const cut = (part: Nested): Nested =>
-    typeof part[0] === 'number' ? (part as number[]).slice(0, 2) : (part as Nested[]).map((inner) => cut(inner));
   // Cutting the numbers of positions keeps the nesting that belongs to the type.
   return { type: geometry.type, coordinates: isFlat(coordinates) ? cut(coordinates) : coordinates } as never;
+}
+
+function isPosition(part: Nested): part is number[] {
+  return typeof part[0] === 'number';
+}
+
+function isFlat(part: Nested): boolean {
+  return isPosition(part) ? part[2] === 0 : part.every(isFlat);
+}
+
+function cut(part: Nested): Nested {
+  return isPosition(part) ? [part[0]!, part[1]!] : part.map(cut);
 }
 
 function numbersOf(element: AnnotationElement): Shape['numbers'] {

@@ -159,6 +159,27 @@ describe('formats of annotations', () => {
     expect(changed[2]).not.toHaveProperty('id');
   });
 
+  it('writes a feature of very many parts as one, with the facts of a long annotation', async () => {
+    const polygons = Array.from({ length: 3000 }, (_, i) => [
+      Array.from({ length: 20 }, (_point, at) => [i * 10 + at, i + (at % 19) ** 2]).map((position, at, all) =>
+        at === 19 ? all[0]! : position,
+      ),
+    ]);
+    const geometry = { type: 'MultiPolygon', coordinates: polygons };
+    const feature = { type: 'Feature', id: 'a', geometry, properties: { objectType: 'annotation', name: 'many' } };
+    const made = await at.annotate({ type: 'FeatureCollection', features: [feature, { ...feature, id: 'b' }] });
+    const attributes = { long: 'x'.repeat(100_000) };
+    await at.admin.ok('PUT', `/annotation/${made._id}`, { json: { name: 'n', attributes } });
+    const { features } = (await get(made._id, 'qupath')).body as unknown as Collection;
+    expect(features.map(({ geometry: { type, coordinates } }) => [type, coordinates.length])).toEqual([
+      ['MultiPolygon', 3000],
+      ['MultiPolygon', 3000],
+    ]);
+    expect(features[1]!.geometry.coordinates).toEqual(polygons);
+    expect(features[0]!.properties.annotation).toEqual({ name: 'n', attributes });
+    expect(features[1]!.properties).not.toHaveProperty('annotation');
+  });
+
   it.each<[string, unknown, RegExp]>([
     ['a feature that is null', { type: 'FeatureCollection', features: [null] }, /GeoJSON feature 0: must be an object, not null/],
     [

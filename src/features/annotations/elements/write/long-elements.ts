@@ -5,7 +5,7 @@ import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-si
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
 import { programOf } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
-import { jsonPieces } from '../../../../core/json-pieces.js';
+import { jsonBytes } from '../../../../core/json-pieces.js';
 import { invalidJson } from './json-text.js';
 import type { FeatureElements, LongElement, LongFunctions, Refusal } from './long-thread.js';
 
@@ -31,7 +31,7 @@ export class LongElements {
    * @throws the error that `raise` makes if it is not valid; the signal's reason.
    */
   async check(element: unknown, { name, newId, sizes, raise = schemaError, signal }: CheckOptions): Promise<LongElement> {
-    const text = element instanceof Uint8Array ? element : await jsonText(element);
+    const text = element instanceof Uint8Array ? element : await jsonBytes(element);
     const checked = await this.#threads.run(
       'check',
       { text, brand: this.brand, name, newId },
@@ -80,11 +80,4 @@ function malformed({ refused, isMalformed }: Refusal): BadParameterError | null 
 /** Moves long texts to a separate buffer, which a thread takes over; copying them would block the event loop. */
 function handedOver({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
   return { transfer: buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [] };
-}
-
-/** The JSON text of a value of any size. */
-async function jsonText(value: unknown): Promise<Uint8Array> {
-  const pieces: Buffer[] = [];
-  for await (const piece of jsonPieces(value)) pieces.push(Buffer.from(piece));
-  return Buffer.concat(pieces);
 }

@@ -1,0 +1,64 @@
+import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
+import { collectionEnd, collectionStart, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
+import { programOf } from '../../../core/concurrency/program.js';
+import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import { jsonBytes } from '../../../core/json-pieces.js';
+import type { ElementStore } from '../elements/element-store.js';
+import { allElements } from '../streams.js';
+import type { AnnotationRecord } from './annotation-record.js';
+import { features, type FeatureFunctions, type FeaturesInput } from './geojson-thread.js';
+
+const timeoutMs = 60_000;
+const memoryMiB = 2048;
+/** Texts of elements up to this length are written at once, in about a millisecond. */
+const shortBytes = 32 * 1024;
+
+/** Annotations as GeoJSON, made in threads. */
+export class GeoJsonExport {
+  readonly #threads = new ThreadPool<FeatureFunctions>({
+    program: programOf(import.meta.url, { source: './geojson-thread.ts', built: 'geojson-thread' }),
+    name: 'exports',
+    maxThreads: 2,
+    timeoutMs,
+    memoryMiB,
+    waiting: 256,
+  });
+
+  constructor(
+    private readonly store: ElementStore,
+    private readonly brand: string,
+  ) {}
+
+  /** The text of a FeatureCollection, in pieces. @param sizes of the images of overlays. */
+  async *write(
+    annotation: AnnotationRecord,
+    format: FeaturesInput['format'],
+    sizes: [itemId: string, size: OverlaySize | null][],
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const { chunks } = await this.store.read(annotation.elements, allElements, { signal });
+    let head: Uint8Array | null = await jsonBytes(annotation.head);
+    let written: WrittenFeatures = { isEmpty: true, open: null };
+    yield Buffer.from(collectionStart);
+    for await (const chunk of chunks) {
+      const input = { elements: chunk, format, head, written, brand: this.brand, sizes };
+      const isShort = chunk.length + (head?.length ?? 0) <= shortBytes;
+      const made = isShort ? features(input) : await this.#inThread(input, signal);
+      ({ written } = made);
+      head = null;
+      yield made.text;
+    }
+    yield Buffer.from(collectionEnd(written));
+  }
+
+  #inThread(input: FeaturesInput, signal: AbortSignal): Promise<{ text: Uint8Array; written: WrittenFeatures }> {
+    // Each chunk has a buffer that nobody else uses.
+    const transfer = [input.elements.buffer as ArrayBuffer];
+    return this.#threads.run('features', input, { what: 'The annotation', signal, transfer });
+  }
+
+  /** Stops the threads. */
+  close(): Promise<void> {
+    return this.#threads.close();
+  }
+}

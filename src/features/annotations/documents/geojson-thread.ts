@@ -1,0 +1,55 @@
+import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
+import { elementToFeature, featuresText, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
+import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
+import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
+import type { AnnotationElement, AnnotationHead } from '../../../annotation-format/schema/document.js';
+import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
+
+/** Elements to be written as features. */
+export interface FeaturesInput {
+  /** JSON texts of elements, joined by commas; a comma may come first. */
+  elements: Uint8Array;
+  format: 'geojson' | 'qupath';
+  /** JSON text of the annotation without its elements; `null` if the first feature, which has it, is written. */
+  head: Uint8Array | null;
+  written: WrittenFeatures;
+  brand: string;
+  /** Sizes of the images of overlays, by item id. */
+  sizes: [itemId: string, size: OverlaySize | null][];
+}
+
+/** Ways to write features, by format. */
+const writers = {
+  geojson: { writeFeature: elementToFeature },
+  qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
+};
+const comma = ','.charCodeAt(0);
+
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+}
+
+/** The text of elements as features. */
+export function features(input: FeaturesInput): { text: Uint8Array; written: WrittenFeatures } {
+  // Stored elements and annotations have been checked, so the casts are safe.
+  const elements = JSON.parse(`[${textOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0))}]`) as AnnotationElement[];
+  const head = input.head === null ? {} : (JSON.parse(textOf(input.head)) as AnnotationHead);
+  const known = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
+  const options = { ...writers[input.format], sizeOf: (element: AnnotationElement) => known.of(element) };
+  const { text, written } = featuresText(elements, input.written, head, options);
+  // Bytes that are moved must fill their buffer.
+  const bytes = Buffer.from(text);
+  return { text: bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes), written };
+}
+
+const functions = {
+  features: (input: FeaturesInput) => {
+    const made = features(input);
+    return moved(made, made.text);
+  },
+};
+
+/** The functions of the thread. */
+export type FeatureFunctions = typeof functions;
+
+export default threadFunctions(functions);
