@@ -23,6 +23,7 @@ import { settingsFeature } from './features/settings/feature.js';
 import { zarrFeature } from './features/zarr/feature.js';
 import type { Host, WorkerHost } from './host.js';
 import { requireHost } from './core/host/check-host.js';
+import type { VerifyToken } from './http/serving/request-tokens.js';
 import { serveRoutes } from './http/serving/serve.js';
 import type { InstallOptions, Installation } from './installation.js';
 
@@ -101,7 +102,8 @@ async function openAll(
   // Jobs end before anything that they use is closed.
   features.onClose(() => runner.close());
   startSweeper(core, { sweeps: features.sweeps, fullAtStart: app !== null }, features.onClose);
-  const routes = await serveRoutes(features.routes, { core, app, observe }, features.onClose);
+  const authenticate: VerifyToken = (token, address) => links.holder(token, address) ?? core.callers.authenticate(token);
+  const routes = await serveRoutes(features.routes, { core, app, authenticate, observe }, features.onClose);
   const annotationMetadataSearch = annotating.metadataSearch;
   const close = () => features.close();
   return {

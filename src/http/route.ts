@@ -110,6 +110,11 @@ export interface RouteDefinition<
    * headers take precedence; with `always` they do not, for addresses that contain all the rights they need.
    */
   anyOrigin?: boolean | 'always';
+  /**
+   * Whether holders of a link to the page of an image can call it. Their token is refused by all other routes. The documents that
+   * the route reads must be checked by `Items.load` or `AnnotationPermissions`.
+   */
+  forLinks?: boolean;
   /** Whether parameters can be repeated. The handler reads them from `url`; declared ones have their first value. */
   repeatable?: boolean;
   params?: P;

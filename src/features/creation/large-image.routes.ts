@@ -17,6 +17,7 @@ const get = defineRoute({
   summary: "Get the metadata of an item's large image: size, tiles, levels, scale, frames.",
   access: 'public',
   scope: scopes.read,
+  forLinks: true,
   params: itemPath,
   query: { projection: renderParameters.projection },
   returns: { schema: largeImageSchema },
@@ -32,6 +33,7 @@ const getItem = defineRoute({
   description: 'For viewers, since not every server has a route for items.',
   access: 'public',
   scope: scopes.read,
+  forLinks: true,
   params: itemPath,
   returns: {
     schema: objectOf({ _id: idText, name: anyText, folderId: idText, updated: dateText }),

@@ -5,6 +5,7 @@ import { callerName } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { ItemFile } from '../../core/host/folder-contents.js';
 import type { HostRecords } from '../../core/host/host-records.js';
+import { limitsOf } from '../../core/host/link-holder.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import { LargeImageError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
@@ -96,6 +97,8 @@ export class Images {
 
   /** Whether the caller can see the label, macro and other associated images of an item that they can read. */
   async showsAssociated(item: ItemRecord, caller: Caller | null): Promise<boolean> {
+    const limits = limitsOf(caller);
+    if (limits !== null) return limits.associated;
     const needed = await this.options.settings.get('large_image.associated_images');
     if (needed !== 'WRITE' && needed !== 'ADMIN') return true;
     try {

@@ -6,6 +6,7 @@ import { LevelDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
 import { batches } from '../../core/database/id-batches.js';
 import type { HostRecords } from '../../core/host/host-records.js';
+import { limitsOf } from '../../core/host/link-holder.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
 /** Maximum number of items in the cache, each with its callers. */
@@ -40,6 +41,8 @@ export class Items {
    * @throws UnknownIdError if there is no such item, AccessDeniedError if the caller lacks the level.
    */
   async load(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
+    const limits = limitsOf(caller);
+    if (limits !== null && (limits.itemId !== id || level > 0)) throw denied(level, 'item', id, null);
     const who = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
     let verdicts = this.#verdicts.get(id);
     if (verdicts === undefined) {

@@ -15,7 +15,7 @@ import { Links } from './links.js';
  * `links.item(grant, itemId)` (or `links.folder`) in their `authorize`. `grant.caller` then takes the place of the caller of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
-  async open({ core: { host, own, events, logger }, settings, items, images }, onClose) {
+  async open({ core: { host, own, events, logger, records }, settings, items, images }, onClose) {
     const model = new LinkModel(own);
     await model.createIndexes();
     const links = new Links({ model, auth: host.auth, items, images, settings, logger });
@@ -25,6 +25,6 @@ export const linksFeature: Feature<{ core: Core; settings: Settings; items: Item
     onClose(events.on('access.changed', () => links.forget()));
     // The maker of a link may have been disabled.
     onClose(events.on('token.revoked', () => links.forget()));
-    return { offers: { links }, routes: bindRoutes(linkRoutes, { links, items }), sweep: () => links.sweep() };
+    return { offers: { links }, routes: bindRoutes(linkRoutes, { links, items, records }), sweep: () => links.sweep() };
   },
 };

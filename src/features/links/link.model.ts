@@ -15,6 +15,8 @@ export interface LinkDocument {
   opens: LinkKind[];
   /** Whether the link also opens label, macro and other associated images. */
   associated: boolean;
+  /** Whether the page that the link opens shows annotations and comments. */
+  annotations: boolean;
   makerId: string;
   created: Date;
   /** `null` if the link does not expire. */
@@ -23,7 +25,7 @@ export interface LinkDocument {
 }
 
 /** The members of a link that can be changed. */
-export type LinkChange = Partial<Pick<LinkDocument, 'name' | 'opens' | 'associated' | 'expires'>>;
+export type LinkChange = Partial<Pick<LinkDocument, 'name' | 'opens' | 'associated' | 'annotations' | 'expires'>>;
 
 /** Maximum number of links that a list shows. */
 const maxListed = 1000;
@@ -41,6 +43,7 @@ export class LinkModel {
       name: { type: String, default: '' },
       opens: { type: [String], required: true },
       associated: { type: Boolean, required: true },
+      annotations: { type: Boolean, default: true },
       makerId: { type: String, required: true },
       created: { type: Date, required: true },
       expires: { type: Date, default: null },

@@ -2,23 +2,32 @@ import { callerFor } from '../../http/authentication.js';
 import { id, required } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../http/route.js';
-import { anyText, component, dateText, idText, listOf, objectOf, orNull, truth } from '../../http/schemas.js';
+import { anyObject, anyText, component, dateText, idText, listOf, objectOf, orNull, truth } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { InvalidError, LargeImageError } from '../../errors.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import { limitsOf } from '../../core/host/link-holder.js';
 import type { Caller } from '../../host.js';
 import type { Items } from '../items/items.js';
 import type { LinkDocument } from './link.model.js';
 import { linkKinds, type LinkSubject } from './link-kinds.js';
-import type { Links, NewLink } from './links.js';
+import { noLink, pageTokenPrefix, type Links, type NewLink } from './links.js';
 
-const defineRoute = routeDefiner<{ links: Links; items: Items }>();
+const defineRoute = routeDefiner<{ links: Links; items: Items; records: HostRecords }>();
 
 const kindSchema = { type: 'string', enum: linkKinds } as const;
 
 const wanted = {
   name: { ...anyText, description: 'Purpose or recipient of the link. At most 200 characters.' },
-  opens: { ...listOf(kindSchema), description: 'Interfaces that the link opens; by default all that this server has.' },
+  opens: {
+    ...listOf(kindSchema),
+    description: 'Interfaces that the link opens; by default all that this server has, except `view`, the page of the image.',
+  },
   associated: { ...truth, description: 'Whether the link also opens label, macro and other associated images. Default false.' },
+  annotations: {
+    ...truth,
+    description: 'Whether the page that the link opens shows annotations and comments. Default true.',
+  },
   expires: {
     ...orNull(dateText),
     description: 'When the link ends; by default in seven days. `null`: never, if the setting `links_without_end` allows it.',
@@ -34,6 +43,7 @@ const linkMembers = {
   prefix: { ...anyText, description: 'First characters of the token.' },
   opens: listOf(kindSchema),
   associated: truth,
+  annotations: truth,
   makerId: idText,
   created: dateText,
   expires: orNull(dateText),
@@ -48,7 +58,7 @@ const newLinkSchema = component(
 );
 
 function shown({ digest: _digest, ...link }: LinkDocument) {
-  const { _id, subject, name, prefix, opens, associated, makerId, created, expires, lastUsed } = link;
+  const { _id, subject, name, prefix, opens, associated, annotations = true, makerId, created, expires, lastUsed } = link;
   return {
     _id,
     subject: { type: subject.type, id: subject.id },
@@ -56,6 +66,7 @@ function shown({ digest: _digest, ...link }: LinkDocument) {
     prefix,
     opens,
     associated,
+    annotations,
     makerId,
     created,
     expires,
@@ -73,15 +84,16 @@ function readWanted(body: Readonly<Record<string, unknown>>): Omit<NewLink, 'sub
     const known = Object.keys(wanted).join(', ');
     throw new InvalidError(`Links have no member ${JSON.stringify(other.slice(0, 40))}. They have ${known}.`, other.slice(0, 40));
   }
-  const { name, opens, associated, expires } = body;
+  const { name, opens, associated, annotations, expires } = body;
   const refuse = (field: string, rule: string): never => {
     throw new InvalidError(`${field} must be ${rule}.`, field);
   };
   if (name !== undefined && typeof name !== 'string') return refuse('name', 'text');
   if (associated !== undefined && typeof associated !== 'boolean') return refuse('associated', 'true or false');
+  if (annotations !== undefined && typeof annotations !== 'boolean') return refuse('annotations', 'true or false');
   const isKinds = opens === undefined || (Array.isArray(opens) && opens.every((kind) => typeof kind === 'string'));
   if (!isKinds) return refuse('opens', `a list of ${linkKinds.join(', ')}`);
-  const read = { name, associated, opens: opens as readonly string[] | undefined };
+  const read = { name, associated, annotations, opens: opens as readonly string[] | undefined };
   if (expires === undefined || expires === null) return { ...read, expires };
   const date = typeof expires === 'string' ? new Date(expires) : new Date(NaN);
   return Number.isNaN(date.getTime()) ? refuse('expires', 'a date and time in ISO 8601, or null') : { ...read, expires: date };
@@ -214,6 +226,41 @@ const get = defineRoute({
   handle: ({ granted: link }) => shown(link),
 });
 
+const opened = defineRoute({
+  method: 'get',
+  path: '/link/view',
+  forLinks: true,
+  summary: 'Get what a link to the page of an image shows: the item with its metadata, and what else the page may read.',
+  description: `For requests whose token is \`${pageTokenPrefix}\` and the token of the link.`,
+  access: 'public',
+  scope: scopes.read,
+  returns: {
+    schema: component(
+      'OpenedLink',
+      objectOf({
+        item: objectOf({ _id: idText, name: anyText, folderId: idText, updated: dateText, meta: anyObject }),
+        annotations: truth,
+        associated: truth,
+        expires: orNull(dateText),
+      }),
+    ),
+  },
+  errors: ['login-required', 'too-often'],
+  async handle({ caller }, { items, records }) {
+    const limits = limitsOf(caller);
+    if (limits === null) throw noLink();
+    const item = await items.load(limits.itemId, 0, caller);
+    const { id: _id, name, folderId, changed } = item;
+    const meta = records.itemFields.get(item, 'meta') ?? {};
+    return {
+      item: { _id, name, folderId, updated: new Date(changed), meta },
+      annotations: limits.annotations,
+      associated: limits.associated,
+      expires: caller?.expires ?? null,
+    };
+  },
+});
+
 const change = defineRoute({
   ...managing,
   method: 'put',
@@ -238,4 +285,4 @@ const revoke = defineRoute({
 });
 
 /** Routes that make and manage links. */
-export const linkRoutes = [ofItem, toItem, ofFolder, toFolder, get, change, revoke];
+export const linkRoutes = [ofItem, toItem, ofFolder, toFolder, opened, get, change, revoke];

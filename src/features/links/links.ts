@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
+import type { LinkHolder } from '../../core/host/link-holder.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../errors.js';
 import type { Caller, HostAuth, HostLogger } from '../../host.js';
@@ -29,6 +30,8 @@ const keptEndedMs = 30 * dayMs;
 /** The last use of a link is stored at most this often, in milliseconds. */
 const touchEveryMs = 60_000;
 const maxKnown = 10_000;
+/** Tokens in headers are those of links if they begin with this. */
+export const pageTokenPrefix = 'view-link.';
 
 /** A link found by its token, with the rights that it gives. */
 export interface LinkGrant {
@@ -41,9 +44,11 @@ export interface LinkGrant {
 export interface NewLink {
   subject: LinkSubject;
   name?: string | undefined;
-  /** Default: everything that this server can open. */
+  /** Default: everything that this server can open, except the page. */
   opens?: readonly string[] | undefined;
   associated?: boolean | undefined;
+  /** Whether the page shows annotations and comments. Default true. */
+  annotations?: boolean | undefined;
   /** `null` for a link that does not end. Default: in seven days. */
   expires?: Date | null | undefined;
 }
@@ -96,6 +101,24 @@ export class Links {
   }
 
   /**
+   * The holder of a link to the page of an image, found by a token in a header of a request; `null` for tokens of other kinds. The image and
+   * the rights of the maker are checked each time, mostly in caches.
+   *
+   * @throws LargeImageError as {@link Links.grant} does, and `login-required` if the link's maker can no longer read the image.
+   */
+  holder(sent: string, address: string): Promise<LinkHolder> | null {
+    return sent.startsWith(pageTokenPrefix) ? this.#holder(sent.slice(pageTokenPrefix.length), address) : null;
+  }
+
+  async #holder(token: string, address: string): Promise<LinkHolder> {
+    const grant = await this.grant(token, 'view', { address });
+    const { subject, annotations, associated } = grant.link;
+    const item = await this.item(grant, subject.type === 'item' ? subject.id : '');
+    const only = { itemId: item.id, annotations, associated: associated && (await this.showsAssociated(grant, item)) };
+    return { ...grant.caller, only };
+  }
+
+  /**
    * The item, if the link opens it and its maker can still read the item and all parts of its image.
    *
    * @throws LargeImageError `login-required` in all other cases, so that clients do not mistake a refusal for missing data.
@@ -123,7 +146,7 @@ export class Links {
   /** Makes a link. @returns the link, and its token, which is not stored. */
   async make({ subject, ...wanted }: NewLink, maker: Caller & { id: string }): Promise<{ link: LinkDocument; token: string }> {
     this.requireMakers();
-    const change = await this.#checked({
+    const change = await this.#checked(subject, {
       opens: this.kinds,
       expires: new Date(Date.now() + defaultLifetimeMs),
       ...defined(wanted),
@@ -136,6 +159,7 @@ export class Links {
     const link = await this.options.model.insert({
       name: '',
       associated: false,
+      annotations: true,
       ...(change as Required<Pick<LinkChange, 'opens' | 'expires'>>),
       digest: digestOf(token),
       prefix: token.slice(0, prefixLength),
@@ -175,9 +199,9 @@ export class Links {
     }
   }
 
-  async change({ _id, digest }: LinkDocument, wanted: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
+  async change({ _id, digest, subject }: LinkDocument, wanted: Omit<NewLink, 'subject'>): Promise<LinkDocument> {
     const id = _id.toHexString();
-    const changed = await this.options.model.change(id, await this.#checked(defined(wanted)));
+    const changed = await this.options.model.change(id, await this.#checked(subject, defined(wanted)));
     this.#known.delete(digest);
     if (changed === null) throw new UnknownIdError('link', id);
     return changed;
@@ -257,7 +281,8 @@ export class Links {
   }
 
   /** @throws InvalidError for a value that links cannot have. */
-  async #checked({ name, opens, expires, associated }: Omit<NewLink, 'subject'>): Promise<LinkChange> {
+  async #checked(subject: LinkSubject, wanted: Omit<NewLink, 'subject'>): Promise<LinkChange> {
+    const { name, opens, expires, associated, annotations } = wanted;
     if (name !== undefined && name.length > maxName)
       throw new InvalidError(`name must have at most ${maxName} characters.`, 'name');
     const unknown = opens?.find((kind) => !linkKinds.includes(kind as LinkKind));
@@ -265,6 +290,9 @@ export class Links {
       throw new InvalidError(`Links cannot open ${JSON.stringify(unknown)}. They open ${linkKinds.join(', ')}.`, 'opens');
     }
     if (opens?.length === 0) throw new InvalidError(`opens must name at least one of ${linkKinds.join(', ')}.`, 'opens');
+    if (subject.type === 'folder' && opens?.includes('view') === true) {
+      throw new InvalidError('Only links to items can open the page of an image (view).', 'opens');
+    }
     if (expires === null && (await this.options.settings.get('large_image.links_without_end')) !== true) {
       throw new InvalidError('Links must have an end here (setting large_image.links_without_end).', 'expires');
     }
@@ -272,7 +300,7 @@ export class Links {
     if (!(lifetime > 0 && lifetime <= maxLifetimeMs)) {
       throw new InvalidError('expires must be in the future, and within ten years.', 'expires');
     }
-    return defined({ name, associated, expires, opens: opens && [...new Set(opens as readonly LinkKind[])] });
+    return defined({ name, associated, annotations, expires, opens: opens && [...new Set(opens as readonly LinkKind[])] });
   }
 }
 
@@ -284,7 +312,7 @@ function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-function noLink(cause?: unknown): LargeImageError {
+export function noLink(cause?: unknown): LargeImageError {
   return new LargeImageError(
     'login-required',
     'This link is not valid, or no longer valid.',

@@ -36,6 +36,7 @@ const imagePath = {
 const list = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images',
+  forLinks: true,
   summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
   description: 'The list is empty for callers without permission to see them.',
   params: itemPath,
@@ -50,6 +51,7 @@ const list = defineRoute({
 const get = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/images/:image',
+  forLinks: true,
   summary: 'Get a picture that belongs to the image, in a box of at most this size.',
   description: 'The answer is empty when there is no picture of this name.',
   cookie: true,

@@ -49,6 +49,7 @@ const defaultSide = 2048;
 const histogram = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/histogram',
+  forLinks: true,
   summary: 'Get a histogram of the samples of each band.',
   description:
     'Counts stored samples; in large regions only some of them. With `resample` 1 to 3 the region is first scaled to its size.',
@@ -139,6 +140,7 @@ function requireShort(frames: number, entry: CachedEntry): void {
 const bands = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/bands',
+  forLinks: true,
   summary: 'Get the meaning of the bands of the image, with their minimum, maximum and mean.',
   query: { frame },
   returns: { schema: bandsSchema },

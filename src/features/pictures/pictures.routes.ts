@@ -18,6 +18,7 @@ import { pictureHeaders, pictureTypes, shared } from './picture-route.js';
 const thumbnail = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/thumbnail',
+  forLinks: true,
   summary: 'Get the whole image in a box of at most this size; 256 by 256 by default.',
   query: {
     ...routeParameters('width', 'height', 'fill'),
@@ -41,6 +42,7 @@ const thumbnail = defineRoute({
 const region = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/region',
+  forLinks: true,
   summary: 'Get a rectangle of the image at a size or scale.',
   description:
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size, ' +
@@ -65,6 +67,7 @@ const region = defineRoute({
 const pixel = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/pixel',
+  forLinks: true,
   summary: 'Get the samples of one pixel, and how it is displayed.',
   query: {
     left: number({ description: 'Distance from the left edge.' }),

@@ -97,6 +97,7 @@ const shared = {
 const zxy = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/zxy/:z/:x/:y',
+  forLinks: true,
   summary: 'Get a tile of the image.',
   description:
     'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
@@ -108,6 +109,7 @@ const zxy = defineRoute({
 const fzxy = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/fzxy/:frame/:z/:x/:y',
+  forLinks: true,
   summary: 'Get a tile of one frame of the image.',
   params: { ...itemPath, frame: required(integerText({ description: 'Plane, from 0.', minimum: 0 })), ...tilePath },
   query: tileQuery,

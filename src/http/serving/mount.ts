@@ -3,7 +3,8 @@ import { beginInTurn } from '../../core/concurrency/slices.js';
 import { underRequestId } from '../../core/request-id.js';
 import { harmlessLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
-import type { HostLogger } from '../../host.js';
+import type { Caller, HostLogger } from '../../host.js';
+import { limitsOf } from '../../core/host/link-holder.js';
 import { ParsedRequest } from './parsed-request.js';
 import { admit, isAnonymous } from '../authentication.js';
 import { OpenRequests } from './open-requests.js';
@@ -215,6 +216,7 @@ class Answering<C> {
     const found = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
     for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
     const verified = found?.caller ?? null;
+    this.#requireOpen(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
@@ -223,11 +225,17 @@ class Answering<C> {
     return new ParsedRequest({ params, query, sent, sender, found, request, response }, verified, caller);
   }
 
+  /** @throws LargeImageError if the caller holds a link, and the route is not one of those that the page of an image needs. */
+  #requireOpen(verified: Caller | null): void {
+    if (limitsOf(verified) === null || this.route.forLinks === true) return;
+    throw new LargeImageError('login-required', 'This link opens nothing but the page of its image.');
+  }
+
   /** @throws LargeImageError if the caller has lost access. */
   async #check(asked: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = asked;
-    const now = token === null ? null : await options.authenticate(token);
+    const now = token === null ? null : await options.authenticate(token, asked.address);
     const admitted = admit(now, route.access, route.scope);
     if (now?.id !== verified?.id || now?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
       throw new LargeImageError('login-required', 'The token is no longer valid.');

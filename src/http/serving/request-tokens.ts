@@ -19,14 +19,16 @@ export interface VerifiedToken {
   caller: Caller | null;
 }
 
-/** Returns the owner of a token, or `null` if the token is not valid. */
-export type VerifyToken = (token: string) => Promise<Caller | null> | Caller | null;
+/** Returns the owner of a token that came from a network address, or `null` if the token is not valid. */
+export type VerifyToken = (token: string, address: string) => Promise<Caller | null> | Caller | null;
 
 /** The request as strategies see it. Passport adds members to it, so it is not the host's request. */
 interface TokenRequest {
   headers: IncomingMessage['headers'];
   /** Query and form parameters. */
   query: Readonly<Record<string, unknown>>;
+  /** Network address of the client. */
+  ip?: string | undefined;
 }
 
 type Done = (error: unknown, verified?: VerifiedToken) => void;
@@ -42,11 +44,14 @@ export class RequestTokens {
     // Node.js lists headers by their names in lower case.
     const header = headerName.toLowerCase();
     const given = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
-    const settle = (token: string, fromCookie: boolean, done: Done): void => settleToken(verify, token, fromCookie, done);
-    this.#passport.use('given', new FoundTokenStrategy(given, (token, done) => settle(token, false, done)));
-    this.#passport.use('bearer', new BearerStrategy((token, done) => settle(token, false, done)));
+    const settling =
+      (fromCookie: boolean) =>
+      ({ ip = '' }: TokenRequest, token: string, done: Done): void =>
+        settleToken((sent) => verify(sent, ip), token, fromCookie, done);
+    this.#passport.use('given', new FoundTokenStrategy(given, settling(false)));
+    this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, settling(false) as never));
     const cookie = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
-    this.#passport.use('cookie', new FoundTokenStrategy(cookie, (token, done) => settle(token, true, done)));
+    this.#passport.use('cookie', new FoundTokenStrategy(cookie, settling(true)));
   }
 
   /**
@@ -56,12 +61,12 @@ export class RequestTokens {
    * @throws BadParameterError if there are two tokens in the places that RFC 6750 allows.
    */
   find(
-    { headers }: IncomingMessage,
+    { headers, ip }: Pick<IncomingMessage, 'headers'> & { ip?: string | undefined },
     sent: Readonly<Record<string, string>>,
     { cookieAllowed }: { cookieAllowed: boolean },
   ): Promise<VerifiedToken | null> {
     const names = cookieAllowed ? ['given', 'bearer', 'cookie'] : ['given', 'bearer'];
-    const request: TokenRequest = { headers, query: sent };
+    const request: TokenRequest = { headers, query: sent, ip };
     return new Promise((resolve, reject) => {
       const authenticate = this.#passport.authenticate(
         names,
@@ -82,7 +87,7 @@ export class RequestTokens {
 class FoundTokenStrategy extends Strategy {
   constructor(
     private readonly tokenOf: (request: TokenRequest) => string | null | undefined,
-    private readonly verify: (token: string, done: Done) => void,
+    private readonly verify: (request: TokenRequest, token: string, done: Done) => void,
   ) {
     super();
   }
@@ -93,12 +98,12 @@ class FoundTokenStrategy extends Strategy {
       this.fail();
       return;
     }
-    this.verify(token, (error, verified) => (error ? this.error(error) : this.success(verified!)));
+    this.verify(request, token, (error, verified) => (error ? this.error(error) : this.success(verified!)));
   }
 }
 
 /** Verifies the token that a strategy has found. An invalid token is a result too, after which no other strategy is tried. */
-function settleToken(verify: VerifyToken, token: string, fromCookie: boolean, done: Done): void {
+function settleToken(verify: (token: string) => ReturnType<VerifyToken>, token: string, fromCookie: boolean, done: Done): void {
   const settle = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
   try {
     const caller = verify(token);

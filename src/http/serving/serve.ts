@@ -6,6 +6,7 @@ import { describeRoutes } from '../describe/describe.routes.js';
 import { ApiDocuments } from '../describe/documents.js';
 import { bindRoutes, type BoundRoute, type RouteOutline } from '../route.js';
 import { mountRoutes, type RequestObserver } from './mount.js';
+import type { VerifyToken } from './request-tokens.js';
 import { mountAt } from './slot.js';
 
 /**
@@ -19,10 +20,11 @@ import { mountAt } from './slot.js';
 export async function serveRoutes(
   bound: readonly BoundRoute[],
   {
-    core: { host, brand, callers, logger },
+    core: { host, brand, logger },
     app,
+    authenticate,
     observe,
-  }: { core: Core; app: Host['app'] | null; observe: RequestObserver | undefined },
+  }: { core: Core; app: Host['app'] | null; authenticate: VerifyToken; observe: RequestObserver | undefined },
   onClose: OnClose,
 ): Promise<RouteOutline[]> {
   const described: RouteOutline[] = [];
@@ -35,7 +37,7 @@ export async function serveRoutes(
   described.push(...routes, ...(host.routes ?? []));
   const router = mountRoutes(routes, {
     context: undefined,
-    authenticate: (token) => callers.authenticate(token),
+    authenticate,
     tokenLocations: { cookieName, headerName },
     logger,
     observe,

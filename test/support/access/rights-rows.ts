@@ -307,6 +307,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /item/:itemId/link': read('item', { scope: 'core.data.read', sending: broken }),
   'GET /folder/:folderId/link': read('folder'),
   'POST /folder/:folderId/link': read('folder', { scope: 'core.data.read', sending: broken }),
+  'GET /link/view': open({ admitted: [401] }),
   'GET /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }) }),
   'PUT /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }), sending: broken }),
   'DELETE /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }) }),

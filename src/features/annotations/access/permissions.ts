@@ -4,6 +4,7 @@ import { requireUser } from '../../../http/require-user.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
 import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
+import { limitsOf } from '../../../core/host/link-holder.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Items } from '../../items/items.js';
 
@@ -47,6 +48,7 @@ export class AnnotationPermissions {
 
   /** `_accessLevel` as clients expect it. A signed-in stranger gets -1 on a public annotation, although they may read it. */
   async shownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
+    if (limitsOf(caller) !== null) return 0;
     if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
     return this.#granted(annotation, caller);
   }
@@ -65,7 +67,9 @@ export class AnnotationPermissions {
 
   /** @throws AccessDeniedError */
   async require(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
-    if ((await this.level(annotation, caller)) >= level) return;
+    const limits = limitsOf(caller);
+    const isOpen = limits === null || (limits.annotations && limits.itemId === annotation.itemId && level === 0);
+    if (isOpen && (await this.level(annotation, caller)) >= level) return;
     throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
 
@@ -74,10 +78,12 @@ export class AnnotationPermissions {
     caller: Caller | null,
     level: Level,
     options: { byListOnly?: boolean } = {},
-  ): Promise<Pick<AnnotationFilter, 'permitted'>> {
-    if (caller?.admin === true) return {};
+  ): Promise<Pick<AnnotationFilter, 'permitted' | 'onlyOf'>> {
+    const limits = limitsOf(caller);
+    const within = limits && { onlyOf: limits.annotations && level === 0 ? limits.itemId : null };
+    if (caller?.admin === true) return { ...within };
     const userId = caller?.id ?? null;
-    return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options } };
+    return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options }, ...within };
   }
 
   /** Ids of the caller's groups. */

@@ -177,13 +177,14 @@ export function* eachWord(text: string): Generator<string> {
 
 /** The query of MongoDB for a filter. */
 export function toQuery(filter: AnnotationFilter): QueryFilter<StoredAnnotation> {
-  const { active = true, itemIds, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
+  const { active = true, itemIds, onlyOf, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
   const query: QueryFilter<StoredAnnotation> = {};
   if (active !== null) {
     query._active = active;
     query.hidden = null;
   }
   if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
+  if (onlyOf !== undefined) query.$and = [onlyOf === null ? { _id: { $in: [] } } : { itemId: onlyOf }];
   if (creatorId !== undefined) query.creatorId = creatorId;
   if (name !== undefined) query.name = name;
   if (versionBelow !== undefined) query._version = { $lt: versionBelow };

@@ -49,6 +49,8 @@ export interface AnnotationFilter {
   /** By default only active ones (true); `null`: active and deleted ones, also of hidden items. */
   active?: boolean | null;
   itemIds?: readonly string[];
+  /** Only annotations of this item, whatever `itemIds` are; `null` for none. */
+  onlyOf?: string | null;
   creatorId?: string;
   name?: string;
   /** Only annotations whose current version is below this number. */

@@ -95,6 +95,7 @@ const describedOnly = Object.fromEntries(
 const get = defineRoute({
   method: 'get',
   path: '/annotation/:id',
+  forLinks: true,
   summary: 'Get an annotation with its elements, or those in a region, or only their centers.',
   access: 'public',
   scope: scopes.read,

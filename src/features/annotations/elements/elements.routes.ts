@@ -106,6 +106,7 @@ function idsIn(elements: readonly unknown[]): string[] {
 const get = defineRoute({
   method: 'get',
   path: '/annotation/:id/elements/:elementId',
+  forLinks: true,
   summary: 'Get one element of an annotation.',
   access: 'public',
   scope: scopes.read,

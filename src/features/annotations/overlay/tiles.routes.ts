@@ -127,6 +127,7 @@ function tileRequest(
 const png = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles/zxy/:z/:x/:y',
+  forLinks: true,
   summary: 'Get a picture of the elements of an annotation over a tile of its image.',
   description:
     'PNG with transparent background, with the size and position of the tile of the item. Shapes of less than four pixels are shown as density: the share of each pixel that they cover, by color.',
@@ -147,6 +148,7 @@ const png = defineRoute({
 const vector = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles/mvt/:z/:x/:y',
+  forLinks: true,
   summary: 'Get the elements of an annotation over a tile of its image as a Mapbox vector tile.',
   description:
     'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes of less than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
@@ -197,6 +199,7 @@ const coloringSchema = {
 const description = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles',
+  forLinks: true,
   summary: 'Get levels and sizes of the tiles of an annotation, and the colors and counts of its groups.',
   params: annotationPath,
   query: coloringQuery,

@@ -108,6 +108,7 @@ const describe = defineRoute({
   ...reading,
   method: 'get',
   path: '/annotation/:id/table',
+  forLinks: true,
   summary: 'Describe the table of the elements of an annotation: its columns with their types, ranges, quantiles and categories.',
   returns: { schema: tableSchema },
   handle: (input, context) =>
@@ -121,6 +122,7 @@ const rows = defineRoute({
   ...reading,
   method: 'get',
   path: '/annotation/:id/table/rows',
+  forLinks: true,
   summary: 'Get rows of the table of an annotation: one page, filtered and in the order of a column.',
   query: {
     filter,
@@ -153,6 +155,7 @@ const histogram = defineRoute({
   ...reading,
   method: 'get',
   path: '/annotation/:id/table/histogram',
+  forLinks: true,
   summary: 'Count the elements of an annotation in bins of one or two columns, by category.',
   query: {
     filter,
@@ -205,6 +208,7 @@ const summary = defineRoute({
   ...reading,
   method: 'get',
   path: '/annotation/:id/table/summary',
+  forLinks: true,
   summary: 'Get counts, means and standard deviations of columns of an annotation, by category.',
   query: {
     filter,

@@ -25,6 +25,7 @@ async function requireItem(items: Items, id: string, caller: Caller | null): Pro
 const find = defineRoute({
   method: 'get',
   path: '/annotation',
+  forLinks: true,
   summary: 'List annotations that you can read, without elements.',
   access: 'public',
   scope: scopes.read,
@@ -72,6 +73,7 @@ const deleted = defineRoute({
 const events = defineRoute({
   method: 'get',
   path: '/annotation/events',
+  forLinks: true,
   summary: 'Changes of the annotations of an item as server-sent events.',
   description:
     'Each event is `data: {"total": …, "version": …, "writable": …, "administered": …}`: how many annotations of the item you can read, the ' +

@@ -1,0 +1,24 @@
+import type { Caller } from '../../host.js';
+
+/** What the holder of a link to an image may read, besides the image itself. */
+export interface LinkLimits {
+  itemId: string;
+  /** Whether they may read its annotations and comments. */
+  annotations: boolean;
+  /** Whether they may see its label, macro and other associated images. */
+  associated: boolean;
+}
+
+/**
+ * Somebody without an account who opens the page of one image by a link. They have the rights of the link's maker, but only to read
+ * this image. Only routes that are declared for them (`forLinks`) accept them, and the checks of permissions on items and annotations
+ * compare with `only`.
+ */
+export interface LinkHolder extends Caller {
+  only: LinkLimits;
+}
+
+/** What the holder of a link may read; `null` for all other callers. */
+export function limitsOf(caller: Caller | null): LinkLimits | null {
+  return (caller as Partial<LinkHolder> | null)?.only ?? null;
+}
