@@ -11,10 +11,19 @@ let apiRoot = '/api/v1';
  */
 let given: string | null | undefined;
 
-/** Sets the server and the token for all requests. Called for elements on other pages. */
-export function useServer(server: { apiRoot: string; token?: string | null }) {
+/** Whether the token is that of a link to the page of one image. */
+let fromLink = false;
+
+/** Sets the server and the token for all requests. Called for elements on other pages, and on the page that a link opens. */
+export function useServer(server: { apiRoot: string; token?: string | null; isLink?: boolean }) {
   apiRoot = server.apiRoot.replace(/\/$/, '');
   given = server.token;
+  fromLink = server.isLink ?? false;
+}
+
+/** Whether somebody without an account has opened this page by a link. They can only look at the image. */
+export function isLinked() {
+  return fromLink;
 }
 
 /** Names the server in what the browser stores: the address of its API. */

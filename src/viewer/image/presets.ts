@@ -1,10 +1,11 @@
-import { request } from '../api.js';
+import { isLinked, request } from '../api.js';
 import type { ImageItem } from '../browse/model.js';
 import { applyPreset, presetsOf, styleOf, type Channel, type Preset } from './channels.js';
 
 /** Loads the presets of an image with channels, and the one that is selected at first by the folder's configuration, if any. */
 export async function loadPresets(item: ImageItem, known: Channel[], signal: AbortSignal) {
-  if (known.length === 0) return { presets: [], firstShown: known };
+  // Links do not open the presets, and addresses with a link name the channels.
+  if (known.length === 0 || isLinked()) return { presets: [], firstShown: known };
   // If one of these is missing, or the user may not read it, there are fewer presets.
   const [settings, kept, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),

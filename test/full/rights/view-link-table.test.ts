@@ -33,6 +33,7 @@ const open = [
   'GET /item/:itemId/tiles/thumbnail',
   'GET /item/:itemId/tiles/zxy/:z/:x/:y',
   'GET /link/view',
+  'POST /annotation/:id/table/ids',
 ];
 
 let server: TestHost;

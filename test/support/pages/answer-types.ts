@@ -103,6 +103,8 @@ const asked: ReadonlySet<string> = new Set([
   'DELETE large_image/thumbnails',
   'DELETE large_image/tiles/incomplete',
   'GET large_image/tiles/refused',
+  'GET folder/{folderId}/link',
+  'GET link/view',
   'DELETE link/{linkId}',
   'POST resource/paths',
   'GET resource/search',

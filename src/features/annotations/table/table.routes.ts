@@ -240,6 +240,7 @@ function summedColumns(names: ColumnNames, listed: readonly unknown[] | undefine
 const ids = defineRoute({
   method: 'post',
   path: '/annotation/:id/table/ids',
+  forLinks: true,
   summary: 'Get the ids of the elements of an annotation that a filter takes.',
   description: `Changes nothing. The body is {filter, limit}: a filter, and how many ids to send at most, up to ${maxIds}.`,
   access: 'public',

@@ -1,3 +1,4 @@
+import { isLinked } from '../../api.js';
 import { actions, button, debounced, errorNotice, fill, h, newestOnly, tell } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { commonTexts } from '../../texts.js';
@@ -109,7 +110,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     filters.element,
     message,
     h('div.object-views', ...Object.values(views)),
-    h('div.object-scope.row.wrap', scope.element, actions(...downloads, copying)),
+    h('div.object-scope.row.wrap', scope.element, actions(...(isLinked() ? [] : downloads), copying)),
   );
   element.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') onClose();

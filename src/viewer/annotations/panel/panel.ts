@@ -2,7 +2,7 @@ import { actions, button, errorNotice, fill, h, linkButton, messageOf, tell, typ
 import { ask } from '../../forms.js';
 import { formatCount } from '../../format.js';
 import { askToRemove, nameFields } from '../../browse/create-dialog.js';
-import { token } from '../../api.js';
+import { isLinked, token } from '../../api.js';
 import { currentUser } from '../../session.js';
 import { browseTexts, commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
@@ -164,7 +164,7 @@ export class AnnotationPanel {
   async #load() {
     const { item, signal } = this.options;
     try {
-      const asked = token() === null ? false : mayAnnotate(item.folderId, signal);
+      const asked = token() === null || isLinked() ? false : mayAnnotate(item.folderId, signal);
       const [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
       if (signal.aborted) return;
       this.#records = records;
@@ -263,7 +263,7 @@ export class AnnotationPanel {
         h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
         counted,
         count > 0 && table,
-        download,
+        !isLinked() && download,
         mayEdit && pencil,
       ),
       unsaved,
