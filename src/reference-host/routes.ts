@@ -9,6 +9,7 @@ import { membershipRoutes } from './groups/membership.routes.js';
 import { itemRoutes } from './tree/item.routes.js';
 import { notificationRoutes } from './notifications/notification.routes.js';
 import { resourceRoutes } from './resources/resource.routes.js';
+import { sharedRoutes } from './access/shared.routes.js';
 import { signInRoutes } from './accounts/sign-in/sign-in.routes.js';
 import { systemRoutes } from './system/system.routes.js';
 import { tokenRoutes } from './accounts/tokens/token.routes.js';
@@ -33,6 +34,7 @@ export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
   ...uploadRoutes,
   ...fileRoutes,
   ...resourceRoutes,
+  ...sharedRoutes,
   ...trashRoutes,
   ...notificationRoutes,
   ...systemRoutes,

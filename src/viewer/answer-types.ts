@@ -525,6 +525,7 @@ export interface components {
             prefix: string;
             opens: ("zarr" | "dicomweb" | "view")[];
             associated: boolean;
+            annotations: boolean;
             makerId: string;
             /** Format: date-time */
             created: string;
@@ -547,6 +548,7 @@ export interface components {
             prefix: string;
             opens: ("zarr" | "dicomweb" | "view")[];
             associated: boolean;
+            annotations: boolean;
             makerId: string;
             /** Format: date-time */
             created: string;
@@ -555,6 +557,22 @@ export interface components {
             /** Format: date-time */
             lastUsed: string | null;
             token: string;
+        };
+        OpenedLink: {
+            item: {
+                _id: string;
+                name: string;
+                folderId: string;
+                /** Format: date-time */
+                updated: string;
+                meta: {
+                    [key: string]: unknown;
+                };
+            };
+            annotations: boolean;
+            associated: boolean;
+            /** Format: date-time */
+            expires: string | null;
         };
         Pixel: {
             value?: (number | null)[];
@@ -934,6 +952,7 @@ export interface components {
             "DELETE file/upload/{id}": components["schemas"]["Message"];
             "GET folder": components["schemas"]["Folder"][];
             "POST folder": components["schemas"]["Folder"];
+            "GET folder/{folderId}/link": components["schemas"]["Link"][];
             "PUT folder/{id}": components["schemas"]["Folder"];
             "GET folder/{id}": components["schemas"]["Folder"];
             "GET folder/{id}/access": components["schemas"]["AccessList"];
@@ -1114,6 +1133,7 @@ export interface components {
                 name: string;
                 reason: string;
             }[];
+            "GET link/view": components["schemas"]["OpenedLink"];
             "DELETE link/{linkId}": null;
             "GET resource/extent": components["schemas"]["Extent"];
             "POST resource/paths": {
@@ -1131,6 +1151,7 @@ export interface components {
             } & {
                 [key: string]: (components["schemas"]["Resource"] | components["schemas"]["Group"])[];
             }) | null[];
+            "GET resource/shared": (components["schemas"]["Collection"] | components["schemas"]["Folder"])[];
             "POST resource/trash": null;
             "GET system/check": {
                 /** Format: date-time */

@@ -1,6 +1,6 @@
 import { adminView } from './admin/admin-view.js';
 import { resumeEdits, unsavedChanges } from './annotations/edits.js';
-import { ApiError, isRefused, mayPass, useServer, whenTrue } from './api.js';
+import { ApiError, isLinked, isRefused, mayPass, useServer, whenTrue } from './api.js';
 import { annotationTexts } from './annotation-texts.js';
 import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
@@ -22,7 +22,9 @@ import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
 import { itemView } from './views/item.js';
+import { linkedView } from './views/linked.js';
 import { searchView } from './views/search.js';
+import { sharedView } from './views/shared.js';
 import { trashView } from './views/trash.js';
 import { accountTexts, commonTexts } from './texts.js';
 
@@ -32,6 +34,8 @@ const views: Record<string, (route: Route, context: ViewContext) => Promise<View
   folder: containerView,
   user: containerView,
   item: itemView,
+  view: linkedView,
+  shared: sharedView,
   'sign-in': accountView,
   register: accountView,
   search: searchView,
@@ -39,7 +43,13 @@ const views: Record<string, (route: Route, context: ViewContext) => Promise<View
   admin: adminView,
 };
 
-useServer({ apiRoot: new URL(document.documentElement.dataset.apiRoot ?? 'api/v1', document.baseURI).pathname });
+/** The token of a link that opens one image, if the address contains one. */
+const linkToken = linkTokenIn(parseRoute());
+
+useServer({
+  apiRoot: new URL(document.documentElement.dataset.apiRoot ?? 'api/v1', document.baseURI).pathname,
+  ...(linkToken !== null && { token: `view-link.${linkToken}`, isLink: true }),
+});
 
 const main = document.getElementById('main') as HTMLElement;
 const sessionNotice = h('div.session-notice.row.wrap', { hidden: true });
@@ -47,6 +57,10 @@ main.before(sessionNotice);
 const productName = document.title;
 
 let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
+
+function linkTokenIn({ name, id }: Route) {
+  return name === 'view' ? id : null;
+}
 
 /** Whether the user has opened a dialog, or is choosing or typing something. */
 function isInUse() {
@@ -141,10 +155,10 @@ async function whomToAsk(error: ApiError) {
 }
 
 function waysOut(error: unknown) {
-  const links: HTMLElement[] = [h('a.button', { href: '#' }, accountTexts.allCollections)];
+  const links: HTMLElement[] = isLinked() ? [] : [h('a.button', { href: '#' }, accountTexts.allCollections)];
   if (error instanceof ApiError && (error.status === 0 || error.status >= 500))
     links.unshift(button(commonTexts.tryAgain, () => void show({ focus: false, rebuild: true })));
-  if (currentUser() === null) links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
+  if (currentUser() === null && !isLinked()) links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
   return [h('p.actions.wrap', ...links)];
 }
 
@@ -214,10 +228,14 @@ skip.addEventListener('click', (event) => {
   main.focus();
 });
 document.querySelector('.brand')?.setAttribute('aria-label', accountTexts.brand(productName));
-addEventListener('hashchange', () => void show({ focus: true, rebuild: false }));
+addEventListener('hashchange', () => {
+  // The page has either a session or a link, for as long as it is open.
+  if (linkTokenIn(parseRoute()) !== linkToken) location.reload();
+  else void show({ focus: true, rebuild: false });
+});
 offerHelp(document);
 addEventListener('keydown', (event) => {
-  if (event.key !== '/' || (event.target as HTMLElement).closest?.('input, textarea, select, dialog')) return;
+  if (event.key !== '/' || isLinked() || (event.target as HTMLElement).closest?.('input, textarea, select, dialog')) return;
   event.preventDefault();
   goTo(routeHash('search'));
 });
@@ -248,7 +266,11 @@ async function useLink() {
   });
 }
 
-try {
+async function start() {
+  if (isLinked()) {
+    document.querySelector('.app-header')?.remove();
+    return show({ focus: false, rebuild: true });
+  }
   await resumeSession();
   await useLink();
   onSession(() => void show({ focus: false, rebuild: true }).then(sayResumed));
@@ -256,7 +278,11 @@ try {
   showAccount();
   await show({ focus: false, rebuild: true });
   restoreScroll();
-  await sayResumed();
+  return sayResumed();
+}
+
+try {
+  await start();
 } catch (error) {
   reportOutage(error);
 }

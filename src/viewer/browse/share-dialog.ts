@@ -13,7 +13,7 @@ const annotateFlag = 'large_image_create_annotations';
 
 const levels: Record<string, number> = { see: 0, annotate: 0, change: 1, administer: 2 };
 
-function levelOf({ level, flags }: Grant) {
+export function levelOf({ level, flags }: Grant) {
   if (level === 0) return flags.includes(annotateFlag) ? 'annotate' : 'see';
   return level === 1 ? 'change' : 'administer';
 }

@@ -4,7 +4,7 @@ import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
 import { lightControls } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
-import { channelsOf } from './channels.js';
+import { channelsOf, writeChannels } from './channels.js';
 import { frameControls } from './frame-controls.js';
 import { saveView } from './save-view.js';
 import { scaleRow, stageButtons } from './overlays.js';
@@ -110,6 +110,8 @@ export async function openImage(options: ImageOptions) {
   return {
     stage,
     annotations: annotations.panel,
+    /** The channels as addresses have them, even if they are those that are shown first here; `null` without channels. */
+    channels: () => writeChannels(view.channels) || null,
     frameControls: controls?.element ?? null,
     /** The panel for channels, or for brightness and contrast. */
     look:

@@ -8,6 +8,7 @@ import { append, button, fill, h, icon } from '../dom.js';
 import { ask } from '../forms.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, type User } from '../session.js';
+import { sharingTexts } from '../sharing-texts.js';
 import { accountTexts, browseTexts } from '../texts.js';
 
 /** The start page with all collections that the user can see. */
@@ -23,7 +24,8 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   const row = (doc: Place) =>
     placeRow('collection', doc, { note: doc.description, box: chosen.box({ type: 'collection', doc, level: doc._accessLevel }) });
   const create = button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' });
-  const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), user?.admin && create);
+  const shared = user && h('a.button', { href: routeHash('shared') }, icon('people'), sharingTexts.withMe);
+  const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), shared, user?.admin && create);
   const content =
     total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
   append(element, [heading, content, page.links(total), chosen.bar]);

@@ -5,6 +5,7 @@ import { editDialog } from '../browse/edit-dialog.js';
 import { neighbourLinks } from '../browse/neighbours.js';
 import { listAddress } from '../browse/order.js';
 import { imageState, isSame, type Item } from '../browse/model.js';
+import { shareImage } from '../browse/share-image.js';
 import { moveToTrash } from '../browse/trash.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
@@ -16,6 +17,7 @@ import type { ViewQuery } from '../image/view-address.js';
 import { openIn } from '../image/open-in.js';
 import { imagePanels } from '../image/panels.js';
 import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
+import { currentUser } from '../session.js';
 import { browseTexts, commonTexts, imageTexts, openInTexts } from '../texts.js';
 
 /** The page of an item: a zoomable image with its metadata, or the files of other items. */
@@ -75,6 +77,9 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     fill(panel, ...imagePanels(image, metadata), h('div.associated-place'), ...about, technical);
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+    const shared = () => ({ ...seen, channels: image.channels(), hide: null });
+    if (currentUser() !== null)
+      buttons.prepend(wideButton('people', commonTexts.share, () => shareImage({ item, folder, view: shared })));
     buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
     buttons.prepend(compared.button);
     // Annotations are those of one image.

@@ -153,6 +153,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /resource/trash': resources(1, { fresh: true }),
   // Nothing of these is in the trash.
   'POST /resource/restore': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
+  'GET /resource/shared': open(),
   'GET /trash': open(),
   'DELETE /trash': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
   'PUT /resource/move': resources(2),

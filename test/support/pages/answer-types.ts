@@ -109,6 +109,7 @@ const asked: ReadonlySet<string> = new Set([
   'POST resource/paths',
   'GET resource/search',
   'GET resource/extent',
+  'GET resource/shared',
   'POST resource/trash',
   'POST resource/restore',
   'GET trash',

@@ -1,0 +1,52 @@
+import type { Types } from 'mongoose';
+import { batches, eachInSlices } from '../../larger-host.js';
+import type { HostContext } from '../context.js';
+import type { CollectionDocument } from '../tree/collection.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { Principal } from './access.js';
+
+/** A document that was shared with a user, in the order of a list. */
+export interface SharedEntry {
+  type: 'collection' | 'folder';
+  id: Types.ObjectId;
+}
+
+type FolderPlace = Pick<FolderDocument, '_id' | 'parentId'>;
+
+/**
+ * The collections and folders that others have given a user, by the user's own entry in the list of permissions or that of a group.
+ * Folders inside one that is listed are left out. What everybody can see does not count as shared.
+ */
+export async function sharedWith({ models }: HostContext, { id, groups }: Principal): Promise<SharedEntry[]> {
+  if (id === null) return [];
+  const given = { $or: [{ 'access.users.id': id }, { 'access.groups.id': { $in: groups } }], creatorId: { $ne: id } };
+  const order = { naturalName: 1, _id: 1 } as const;
+  const collections = await models.collection.find(given, { _id: 1 }).sort(order).lean();
+  const ofOthers = { ...given, baseParentId: { $ne: id } };
+  const folders: FolderPlace[] = [];
+  for await (const folder of eachInSlices<FolderPlace>(models.folder.find(ofOthers, { parentId: 1 }).sort(order).lean()))
+    folders.push(folder);
+  const listed = new Set([...collections, ...folders].map(({ _id }) => _id.toHexString()));
+  return [
+    ...collections.map(({ _id }) => ({ type: 'collection' as const, id: _id })),
+    ...folders
+      .filter(({ parentId }) => !listed.has(parentId.toHexString()))
+      .map(({ _id }) => ({ type: 'folder' as const, id: _id })),
+  ];
+}
+
+/** The documents of some entries, in their order. Those that were removed in the meantime are left out. */
+export async function sharedDocuments({ models }: HostContext, entries: readonly SharedEntry[]) {
+  const idsOf = (wanted: SharedEntry['type']) => entries.flatMap(({ type, id }) => (type === wanted ? [id] : []));
+  const found = new Map<string, { type: 'collection'; doc: CollectionDocument } | { type: 'folder'; doc: FolderDocument }>();
+  for (const some of batches(idsOf('collection'))) {
+    const query = models.collection.find({ _id: { $in: [...some] } }).lean();
+    for await (const doc of eachInSlices<CollectionDocument>(query))
+      found.set(doc._id.toHexString(), { type: 'collection', doc });
+  }
+  for (const some of batches(idsOf('folder'))) {
+    const query = models.folder.find({ _id: { $in: [...some] } }).lean();
+    for await (const doc of eachInSlices<FolderDocument>(query)) found.set(doc._id.toHexString(), { type: 'folder', doc });
+  }
+  return entries.flatMap(({ id }) => found.get(id.toHexString()) ?? []);
+}

@@ -1,0 +1,130 @@
+import { outcome, table } from '../admin/parts.js';
+import type { Documents } from '../answers.js';
+import { list as listOf, request } from '../api.js';
+import { button, fill, h, icon, plainDialog, tell, type Child } from '../dom.js';
+import { checkbox, choice, field } from '../forms.js';
+import { formatDate } from '../format.js';
+import type { ViewQuery } from '../image/view-address.js';
+import { routeHash } from '../router.js';
+import { sharingTexts as texts } from '../sharing-texts.js';
+import { browseTexts, openInTexts } from '../texts.js';
+import type { Folder, Item } from './model.js';
+import { levelOf, share } from './share-dialog.js';
+
+type Link = Documents['Link'];
+
+const dayMs = 86_400_000;
+
+/** A dialog that makes links to the page of an image, leads to the permissions of its folder, and shows who may see the image. */
+export function shareImage({ item, folder, view }: { item: Item; folder: Folder; view: () => Partial<ViewQuery> }) {
+  const path = `item/${item._id}/link` as const;
+  const said = outcome();
+  const result = h('div.stack.column');
+  const links = h('ul.column', { 'aria-label': texts.links });
+  const around = h('div.stack.column');
+  const who = h('div.stack.column');
+  const ends = Object.fromEntries([7, 30, 365].map((days) => [days, texts.days(days)]));
+  const days = choice(ends, '7', { name: 'days' });
+  const annotations = checkbox(texts.annotations, { name: 'annotations', checked: true });
+  const associated = checkbox(texts.associated, { name: 'associated' });
+  const dialog = plainDialog(
+    texts.title(item.name),
+    h('p', texts.about),
+    field(texts.end, days),
+    annotations.element,
+    associated.element,
+    said.button(texts.make, make, { kind: 'primary' }),
+    said.element,
+    result,
+    links,
+    around,
+    h('h3', texts.whoMay),
+    who,
+  );
+  dialog.classList.add('wide');
+  void showLinks().catch(said.bad);
+  void showFolder().catch(said.bad);
+
+  async function make() {
+    const expires = new Date(Date.now() + Number(days.value) * dayMs).toISOString();
+    const json = {
+      name: texts.linkName,
+      opens: ['view'],
+      annotations: annotations.input.checked,
+      associated: associated.input.checked,
+      expires,
+    };
+    const { token } = await request('POST', path, { json });
+    const address = new URL(location.href);
+    address.hash = routeHash('view', token, view());
+    const input = h('input', { readonly: true, value: address.href, 'aria-label': texts.address });
+    const copy = button(texts.copy, () => void copyText(address.href, input), { picture: 'link' });
+    fill(result, h('p', texts.made(formatDate(expires))), h('div.column', input, copy));
+    input.select();
+    await showLinks();
+  }
+
+  async function showLinks() {
+    const [own, ofFolder] = await Promise.all([request('GET', path), request('GET', `folder/${folder._id}/link`)]);
+    const isCurrent = ({ expires }: Link) => expires === null || new Date(expires) > new Date();
+    const rows = own.filter((link) => isCurrent(link) && link.opens.includes('view')).map(linkRow);
+    fill(links, ...(rows.length > 0 ? rows : [h('li.quiet-text', texts.noLinks)]));
+    await showWho([...own, ...ofFolder].filter(isCurrent));
+  }
+
+  function linkRow(link: Link) {
+    const end = link.expires === null ? openInTexts.noEnd : openInTexts.endsAt(formatDate(link.expires));
+    const used = link.lastUsed === null ? openInTexts.neverUsed : openInTexts.usedAt(formatDate(link.lastUsed));
+    const words = [`${link.prefix}…`, end, used].join(' · ');
+    const revoke = said.button(openInTexts.revoke, () => revokeLink(link), { name: openInTexts.revokeNamed(link.prefix) });
+    return h('li.row.between', h('span.break', icon('link'), ` ${words}`), revoke);
+  }
+
+  async function revokeLink({ _id }: Link) {
+    await request('DELETE', `link/${_id}`);
+    fill(result);
+    said.good(openInTexts.revoked);
+    await showLinks();
+  }
+
+  async function showFolder() {
+    const { total } = await listOf('item', { query: { folderId: folder._id, limit: 1 } });
+    const toFolder = () => {
+      dialog.close();
+      share({ type: 'folder', doc: folder }, async () => {});
+    };
+    const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { picture: 'people' });
+    fill(around, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
+  }
+
+  async function showWho(current: readonly Link[]) {
+    const { see, administer } = browseTexts.levels;
+    const rows: Child[][] = [];
+    if (folder.public) rows.push([texts.everybody, see, texts.byPublic]);
+    const mayManage = folder._accessLevel >= 2;
+    if (mayManage) {
+      const { users, groups } = await request('GET', `folder/${folder._id}/access`);
+      for (const grant of users) {
+        const name = grant.login ? `${grant.name} (${grant.login})` : (grant.name ?? grant.id);
+        rows.push([name, browseTexts.levels[levelOf(grant)], texts.byFolder]);
+      }
+      for (const grant of groups) rows.push([grant.name ?? grant.id, browseTexts.levels[levelOf(grant)], texts.byGroup]);
+    }
+    for (const { name, prefix, expires } of current) {
+      const end = expires === null ? null : formatDate(expires);
+      rows.push([texts.holders, see, texts.byLink(name || `${prefix}…`, end)]);
+    }
+    rows.push([texts.administrators, administer, texts.bySite]);
+    fill(who, table([texts.who, texts.may, texts.because], rows, texts.whoMay), !mayManage && h('p.quiet-text', texts.onlySome));
+  }
+}
+
+async function copyText(text: string, input: HTMLInputElement) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(openInTexts.copied);
+  } catch {
+    // Browsers allow this only on secure pages. The address is selected, so that the keys for copying work.
+    input.select();
+  }
+}
