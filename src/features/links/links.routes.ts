@@ -58,7 +58,7 @@ const newLinkSchema = component(
 );
 
 function shown({ digest: _digest, ...link }: LinkDocument) {
-  const { _id, subject, name, prefix, opens, associated, annotations = true, makerId, created, expires, lastUsed } = link;
+  const { _id, subject, name, prefix, opens, associated, annotations, makerId, created, expires, lastUsed } = link;
   return {
     _id,
     subject: { type: subject.type, id: subject.id },
