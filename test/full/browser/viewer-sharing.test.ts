@@ -90,7 +90,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
       ['Administrators of this server', 'Can manage', 'They can do everything'],
     ]);
     expect(await violationsOf(page)).toEqual([]);
-    await dialog().getByRole('button', { name: 'Change the permissions of the folder' }).click();
+    await dialog().getByRole('button', { name: 'Permissions of the folder' }).click();
     await page.getByRole('dialog', { name: 'Share “Private”' }).waitFor();
   });
 
@@ -145,7 +145,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await readers.goto(`${testHost.url}/#item/${item}`);
     await readers.getByRole('button', { name: 'Share', exact: true }).click();
     await readers.getByText('The other permissions are shown to those who can manage the folder.').waitFor();
-    expect(await readers.getByRole('button', { name: 'Change the permissions of the folder' }).count()).toBe(0);
+    expect(await readers.getByRole('button', { name: 'Permissions of the folder' }).count()).toBe(0);
     await own.close();
   });
 
