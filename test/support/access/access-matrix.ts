@@ -324,7 +324,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'POST /item/:itemId/link': { kind: 'userRead', scope: 'core.data.write', alone: 401 },
   'GET /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.read' },
   'POST /folder/:folderId/link': { kind: 'userRead', scope: 'core.data.write', alone: 401 },
-  'GET /link/view': { ...link, scope: 'core.data.read' },
+  'GET /link/view': { ...link, scope: 'core.data.read', admitted: 401 },
   'GET /link/:linkId': { kind: 'user', scope: 'core.data.read', params: noLink, admitted: 400 },
   'PUT /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
   'DELETE /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
