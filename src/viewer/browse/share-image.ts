@@ -91,7 +91,7 @@ export function shareImage({ item, folder, view }: { item: Item; folder: Folder;
     const { total } = await listOf('item', { query: { folderId: folder._id, limit: 1 } });
     const toFolder = () => {
       dialog.close();
-      share({ type: 'folder', doc: folder }, async () => {});
+      share({ type: 'folder', doc: folder, level: folder._accessLevel }, async () => {});
     };
     const change = folder._accessLevel >= 2 && button(texts.openFolder, toFolder, { picture: 'people' });
     fill(around, h('p', texts.folder(folder.name, Math.max(total - 1, 0))), change && h('div.actions', change));
