@@ -147,7 +147,7 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
     framedelta: framedelta == null ? 0 : integer(framedelta, 'framedelta'),
     min: parseBound(entry.min),
     max: parseBound(entry.max),
-    palette: oneOf(String(entry.invert ?? false), ['true', 'false'], 'invert') === 'true' ? colors.toReversed() : colors,
+    palette: isInverted(entry.invert) ? colors.toReversed() : colors,
     plain: palette === null && !isAlpha,
     discrete: oneOf(entry.scheme ?? 'linear', ['linear', 'discrete'], 'scheme') === 'discrete',
     nodata: typeof entry.nodata === 'number' ? entry.nodata : null,
@@ -155,6 +155,12 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
     clamp: entry.clamp !== false && entry.clamp !== 'false',
     gamma: parseGamma(entry.gamma ?? 1),
   };
+}
+
+function isInverted(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === 'false') return false;
+  if (value === true || value === 'true') return true;
+  throw new BadValueError(`Invalid invert ${JSON.stringify(value)} in style. Allowed values: true, false.`);
 }
 
 function parseGamma(value: unknown): number {
