@@ -101,8 +101,13 @@ function readPalette(content: Buffer): Palette | null {
   if (content.length < 3 + columns + count * columns * bytes) {
     throw new TileSourceError('Truncated or corrupt JPEG 2000 file: its palette is shorter than its entries.');
   }
+  // Colors of less than 8 bits are scaled to a byte, as samples are.
+  const white = 2 ** bits - 1;
+  const scaled = (value: number) => (bits < 8 ? Math.round((Math.min(value, white) * 255) / white) : value);
   const entries = Array.from({ length: count }, (_, entry) =>
-    Array.from({ length: columns }, (_column, i) => content.readUIntBE(3 + columns + (entry * columns + i) * bytes, bytes)),
+    Array.from({ length: columns }, (_column, i) =>
+      scaled(content.readUIntBE(3 + columns + (entry * columns + i) * bytes, bytes)),
+    ),
   );
   return { entries, bits };
 }

@@ -24,6 +24,7 @@ import { createRaster, type Raster } from '../../raster.js';
 import type { Directory } from './file/directory.js';
 import { readGeoTiff, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './tiff-layout.js';
+import { requireWholePicture } from './decoding/old-jpeg.js';
 import { orient, shownRegionOf, storedRegionOf, swapsSides } from './decoding/orientation.js';
 import type { ChunkTable } from './chunk-table.js';
 import { extend, readRegion, storedChunk, type ChunkReader } from './region.js';
@@ -118,9 +119,14 @@ class TiffTileSource implements TileSource {
     return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
   }
 
-  /** Decodes a small part of a file whose tiles are made only later. @throws TileSourceError if its first and last strips are corrupt. */
+  /**
+   * Checks what the tags do not tell, and decodes a small part of a file whose tiles are made only later.
+   *
+   * @throws TileSourceError if the file has no whole picture, or its first and last strips are corrupt.
+   */
   async check(signal: AbortSignal | undefined): Promise<void> {
     const { base, largeStrips } = this.#structure;
+    if (base.interchange !== null) await requireWholePicture(this.#file, base.interchange);
     if (!largeStrips) return;
     const chunks = this.#chunks(signal);
     const row = { left: 0, top: 0, width: base.width, height: 1 };

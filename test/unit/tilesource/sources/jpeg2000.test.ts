@@ -164,14 +164,25 @@ describe('JPEG 2000 files written by the tests', () => {
     await indexed.close();
   });
 
+  it.each([1, 2, 4, 7, 8])('scale colors of %i bits in a palette to a byte', async (bits) => {
+    const white = 2 ** bits - 1;
+    const file = await indexedFile(64, bits, (index) => [index & white, white - (index & white), white]);
+    const indexed = await jpeg2000Source.open(memoryInput(file, 'palette.jp2'));
+    const expected = [...pattern(64, 64, 1)].flatMap((index) =>
+      [index & white, white - (index & white), white].map((value) => Math.round((value * 255) / white)),
+    );
+    expect(await wholeLevel(indexed)).toEqual(expected);
+    await indexed.close();
+  });
+
   const paletteOf = (index: number) => [index, 255 - index, (index * 37) % 256];
 
   /** A gray code stream whose boxes say that its samples are indexes. */
-  async function indexedFile(width = side): Promise<Buffer> {
-    const colors = Array.from({ length: 256 }, (_, index) => paletteOf(index)).flat();
+  async function indexedFile(width = side, bits = 8, colorOf = paletteOf): Promise<Buffer> {
+    const colors = Array.from({ length: 256 }, (_, index) => colorOf(index)).flat();
     const mapping = [0, 1, 2].flatMap((column) => [0, 0, 1, column]);
     return jp2Of(await tileOf(0, 1, { width }), [
-      { type: 'pclr', content: Buffer.from([1, 0, 3, 7, 7, 7, ...colors]) },
+      { type: 'pclr', content: Buffer.from([1, 0, 3, bits - 1, bits - 1, bits - 1, ...colors]) },
       { type: 'cmap', content: Buffer.from(mapping) },
     ]);
   }

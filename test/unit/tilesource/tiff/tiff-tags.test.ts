@@ -88,6 +88,29 @@ describe('a tag without a meaning is ignored', () => {
     expect(await wholeLevel(await open(Buffer.concat([file, jpeg])))).toEqual([...expected]);
   });
 
+  it.each([
+    ['with its pixels in a strip', (jpeg: Buffer) => jpeg.subarray(0, scanOf(jpeg))],
+    ['without a scan', (jpeg: Buffer) => jpeg.subarray(0, jpeg.indexOf(Buffer.from([0xff, 0xda])))],
+  ])('old-style JPEG %s is refused when it is opened', async (_what, headerOf) => {
+    const jpeg = await sharp(Buffer.from(gray), { raw: { width: side, height: side, channels: 1 } })
+      .jpeg()
+      .toBuffer();
+    const header = headerOf(jpeg);
+    const tags = { ...strips, 259: { short: [6] }, 513: { long: [0] }, 514: { long: [header.length] } };
+    const file = writeTiff([{ tags, chunks: [jpeg.subarray(scanOf(jpeg))] }]);
+    file.writeUInt32LE(file.length, file.indexOf(Buffer.from([1, 2, 4, 0, 1, 0, 0, 0])) + 8);
+    await expect(open(Buffer.concat([file, header]))).rejects.toMatchObject({
+      code: 'tile-source',
+      message: expect.stringContaining('old-style JPEG (compression 6) with its pixels in strips, as Wang Imaging writes it'),
+    });
+  });
+
+  /** Position of the compressed pixels of a JPEG. */
+  function scanOf(jpeg: Buffer): number {
+    const header = jpeg.indexOf(Buffer.from([0xff, 0xda]));
+    return header + 2 + jpeg.readUInt16BE(header + 2);
+  }
+
   /** YCbCr, and the RGB that libtiff makes of it. */
   it.each<[string, Record<number, TagValue>, number[], number[]]>([
     ['by the defaults', {}, [113, 64, 138], [127, 128, 0]],

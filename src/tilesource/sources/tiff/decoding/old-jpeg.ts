@@ -1,0 +1,38 @@
+import { TileSourceError } from '../../../../errors.js';
+import type { TiffBytes } from '../file/tiff-bytes.js';
+
+/** Headers of pictures are shorter, unless they have large comments or profiles. */
+const longestHeader = 65_536;
+const startOfScan = 0xda;
+
+/**
+ * Checks that old-style JPEG is a whole picture. Wang Imaging, for example, wrote only its header there, and its pixels into the strips.
+ *
+ * @throws TileSourceError if there are no pixels
+ */
+export async function requireWholePicture(
+  file: TiffBytes,
+  { offset, length }: { offset: number; length: number },
+): Promise<void> {
+  const end = Math.min(length, file.size - offset);
+  if (end < 4) return;
+  const bytes = await file.exactly(offset, Math.min(end, longestHeader), 'the picture of old-style JPEG');
+  for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff;) {
+    // Markers can follow fill bytes.
+    if (bytes[at + 1] === 0xff) {
+      at += 1;
+      continue;
+    }
+    const next = at + 2 + bytes[at + 2]! * 256 + bytes[at + 3]!;
+    if (bytes[at + 1] === startOfScan) {
+      if (next + 2 < end) return;
+      break;
+    }
+    at = next;
+    if (at > bytes.length && bytes.length < end) return;
+  }
+  if (bytes[0] !== 0xff) return;
+  throw new TileSourceError(
+    'Cannot read this TIFF image: old-style JPEG (compression 6) with its pixels in strips, as Wang Imaging writes it, is not supported.',
+  );
+}
