@@ -135,7 +135,7 @@ function rescansOf(hosting: Hosting, runningHost: () => RunningHost | null): Res
         signal,
       })
     : null;
-  return new Rescans({ ...scanOf(use, hosting, hashes), found, failed, signal });
+  return new Rescans({ ...scanOf(use, hosting, hashes), paths: hosting.options.paths, found, failed, signal });
 }
 
 /** The line of the banner with the address that opens the page signed in; none if others could open it too. */

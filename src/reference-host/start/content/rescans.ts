@@ -1,4 +1,5 @@
 import { watch, type FSWatcher } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import pLimit from 'p-limit';
 import type { ScanCounts } from './served-files.js';
 
@@ -14,6 +15,7 @@ const maxWatched = 4000;
 export class Rescans {
   readonly #inOrder = pLimit(1);
   readonly #watchers = new Map<string, FSWatcher>();
+  readonly #above: FSWatcher[] = [];
   #waiting: Promise<ScanCounts> | null = null;
   #settling: NodeJS.Timeout | null = null;
   #next: NodeJS.Timeout | null = null;
@@ -23,6 +25,8 @@ export class Rescans {
       scan(): Promise<ScanCounts>;
       /** Folders to watch, after a scan. */
       folders(): ReadonlySet<string>;
+      /** Paths that are served, whose coming and going is noticed. A folder does not say that it has been moved itself. */
+      paths: readonly string[];
       /** Called with the result of a scan that was not requested. */
       found(counts: ScanCounts): void;
       /** Called with the error of a scan that was not requested. */
@@ -46,7 +50,23 @@ export class Rescans {
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#end(), { once: true });
     this.#watch();
+    this.#watchAbove();
     this.#schedule(everyMs);
+  }
+
+  /** Watches the folders that contain the served paths, for changes of these paths only. */
+  #watchAbove(): void {
+    for (const path of this.options.paths) {
+      try {
+        const watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
+          if (name === null || name === basename(path)) this.#changed();
+        });
+        watcher.on('error', () => watcher.close());
+        this.#above.push(watcher);
+      } catch {
+        // The files are checked every minute all the same.
+      }
+    }
   }
 
   async #look(): Promise<void> {
@@ -108,7 +128,7 @@ export class Rescans {
 
   #end(): void {
     for (const timer of [this.#settling, this.#next]) if (timer !== null) clearTimeout(timer);
-    for (const watcher of this.#watchers.values()) watcher.close();
+    for (const watcher of [...this.#watchers.values(), ...this.#above]) watcher.close();
     this.#watchers.clear();
   }
 }
