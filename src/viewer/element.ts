@@ -65,7 +65,7 @@ export class LargeImageViewer extends BrowserElement {
   declare token: string | null;
   /** Name of a cookie that scripts can read and that contains the token, if `token` is not set. */
   declare cookie: string | null;
-  /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
+  /** The view, as in addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…&coloring=…`. */
   declare view: string;
   /** `light` or `dark`; `null` means the theme of the user's system. */
   declare theme: string | null;

@@ -1,4 +1,5 @@
 import { messageOf, tell } from '../dom.js';
+import { writeColorings, type Coloring } from './coloring/coloring.js';
 import { followKeys } from './keys.js';
 import { aim } from './drawing/aim.js';
 import { isArea } from './drawing/shapes.js';
@@ -36,13 +37,15 @@ export function showAnnotations(options: {
   container: HTMLElement;
   /** ids of hidden annotations */
   hide: string[];
+  /** colors and filters by the id of their annotation */
+  colorings: ReadonlyMap<string, Coloring>;
   /** called when the hidden annotations change */
   onHide: () => void;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
   signal: AbortSignal;
 }) {
-  const { item, metadata, stage, drawing, container, hide, onHide, onRefused, signal } = options;
+  const { item, metadata, stage, drawing, container, hide, colorings, onHide, onRefused, signal } = options;
   let hovered: Element | null = null;
   const report = (message: string) => panel.say(message);
   const work = new Work({
@@ -84,6 +87,7 @@ export function showAnnotations(options: {
     metadata,
     small: new SmallAnnotations(item._id, signal),
     hide,
+    colorings,
     onHide,
     redraw: () => redraw(),
     onMore: () => redrawMore(),
@@ -99,12 +103,17 @@ export function showAnnotations(options: {
     goTo: ({ x, y }) => stage.goTo({ ...stage.place(), x, y }),
     onMarks: () => redrawLive(),
     onMade: () => panel.reload(),
+    onFilter(id, filter) {
+      const sheet = sheets.get(id);
+      if (sheet) sheets.show(id, { coloring: { ...sheet.display.coloring, filter } });
+      panel.refreshColoring(id);
+    },
   });
   const pictures = new OverlayPictures({ signal, onLoad: () => redraw(), onProblem: report });
   const { redraw, redrawMore, redrawLive } = drawingLayer(stage, drawing, {
     overlays: () => sheets.visible.flatMap((sheet) => sheet.overlays()),
     picture: (element) => pictures.of(element),
-    shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.elements(box), opacity: sheet.display.opacity })),
+    shapes: (box) => sheets.visible.map((sheet) => ({ elements: sheet.painted(box), opacity: sheet.display.opacity })),
     labelled: () => sheets.visible.flatMap((sheet) => sheet.labelled()),
     covers: (box) => sheets.covers(box),
     live: () => (work.visible ? tools.live : []),
@@ -126,7 +135,10 @@ export function showAnnotations(options: {
       void work.editor?.learnGroups();
       return (id) => sheets.get(id)?.visible ?? false;
     },
-    onShow: (id, changes) => sheets.show(id, changes),
+    onShow: (id, changes) => {
+      sheets.show(id, changes);
+      if (changes.coloring) objects.showFilter(id);
+    },
     finishDrawing: () => tools.finish(),
     onEdit: edit,
     onTable: (id, mayCreate) => objects.toggle(id, mayCreate),
@@ -144,6 +156,12 @@ export function showAnnotations(options: {
   return {
     panel: panel.element,
     hidden: () => sheets.hidden,
+    coloring: () => writeColorings(sheets.colorings),
+    /** Shows these colors and filters, and no others. */
+    color(next: ReadonlyMap<string, Coloring>) {
+      sheets.color(next);
+      panel.refresh();
+    },
     /** Must be called after the address was updated with the hidden annotations. */
     tell: () => sheets.tell(),
     /** Hides exactly these annotations, and those that the user has hidden after the address was entered. */

@@ -1,3 +1,5 @@
+import { plain, type Coloring } from './coloring/coloring.js';
+
 /** The user's choices for the display of an annotation. */
 export interface Display {
   /** missing if the user has not chosen */
@@ -6,13 +8,14 @@ export interface Display {
   opacity: number;
   /** hidden groups; `null` for shapes without a group */
   hidden: Set<string | null>;
+  coloring: Coloring;
 }
 
 const displays: Map<string, Display> = new Map();
 
 /** The display of an annotation. It is kept while the page is open, so that hidden annotations stay hidden. */
 export function displayOf(annotationId: string) {
-  const display = displays.get(annotationId) ?? { opacity: 1, hidden: new Set() };
+  const display = displays.get(annotationId) ?? { opacity: 1, hidden: new Set(), coloring: plain };
   displays.set(annotationId, display);
   return display;
 }

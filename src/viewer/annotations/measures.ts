@@ -1,5 +1,5 @@
 import { formatCount, formatLength, significant } from '../format.js';
-import { cornersOf, rotated } from './drawing/shapes.js';
+import { cornersOf, isArea, remembered, rotated } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../annotation-texts.js';
@@ -36,6 +36,58 @@ export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMeta
     [annotationTexts.area, isScaled ? formatArea(area) : `${formatCount(Math.round(area))} px²`],
     [annotationTexts.perimeter, lengthText],
   ];
+}
+
+/** Area, length or perimeter, and centroid in full-resolution pixels, by the rules of the server's tables. */
+export const sizeOf = remembered(measure);
+
+function measure(element: Element): Record<'area' | 'length' | 'x' | 'y', number> {
+  const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0 } = element;
+  const [x, y] = center;
+  if (type === 'point') return { area: 0, length: 0, x, y };
+  if (type === 'circle') return { area: Math.PI * radius ** 2, length: 2 * Math.PI * radius, x, y };
+  const rings = ringsOf(element).map((ring) => ring.map(([left = 0, top = 0]) => [left, top] as const));
+  const hasArea = isArea(element) || type === 'rectanglegrid';
+  const length = rings.reduce((sum, ring) => sum + lengthOf(ring, hasArea), 0);
+  if (!element.points) return { area: (type === 'ellipse' ? Math.PI / 4 : 1) * width * height, length, x, y };
+  const parts = rings.map((ring, index) => ({ ...momentsOf(ring), sign: index === 0 ? 1 : -1 }));
+  const total = (key: 'area' | 'x' | 'y') => parts.reduce((sum, part) => sum + part.sign * part[key], 0);
+  const area = hasArea ? total('area') : 0;
+  if (area > 0) return { area, length, x: total('x') / area, y: total('y') / area };
+  return { area, length, ...middleOfLines(rings, hasArea) };
+}
+
+/** Area of a ring, and its centroid multiplied by the area. */
+function momentsOf(ring: readonly (readonly [number, number])[]) {
+  const [originX, originY] = ring[0] ?? [0, 0];
+  let [twice, momentX, momentY] = [0, 0, 0];
+  for (const [index, [x, y]] of ring.entries()) {
+    const [fromX, fromY] = ring.at(index - 1) ?? [x, y];
+    const cross = (fromX - originX) * (y - originY) - (x - originX) * (fromY - originY);
+    twice += cross;
+    momentX += (fromX + x - 2 * originX) * cross;
+    momentY += (fromY + y - 2 * originY) * cross;
+  }
+  const area = Math.abs(twice) / 2;
+  const sign = Math.sign(twice);
+  return { area, x: originX * area + (sign * momentX) / 6, y: originY * area + (sign * momentY) / 6 };
+}
+
+/** The mean position on lines. */
+function middleOfLines(rings: readonly (readonly (readonly [number, number])[])[], isClosed: boolean) {
+  const [first = [0, 0] as const] = rings[0] ?? [];
+  const sum = { length: 0, x: 0, y: 0 };
+  for (const ring of rings) {
+    for (const [index, [x, y]] of ring.entries()) {
+      if (index === 0 && !isClosed) continue;
+      const [fromX, fromY] = ring.at(index - 1) ?? [x, y];
+      const length = Math.hypot(x - fromX, y - fromY);
+      sum.length += length;
+      sum.x += length * ((x + fromX) / 2);
+      sum.y += length * ((y + fromY) / 2);
+    }
+  }
+  return sum.length > 0 ? { x: sum.x / sum.length, y: sum.y / sum.length } : { x: first[0], y: first[1] };
 }
 
 function lengthOf(ring: readonly (readonly [number, number])[], isClosed: boolean) {

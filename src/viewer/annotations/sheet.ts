@@ -1,5 +1,8 @@
 import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
+import { coloringQuery } from './coloring/coloring.js';
+import { nameOfPainting, Painting } from './coloring/painting.js';
+import { legendOf } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
@@ -66,6 +69,11 @@ export class Sheet {
   #closed = false;
   #shown = 'none';
   #reach = new Reach();
+  /** The filter and the colors of shapes, when the server has sent them. */
+  #painting: Painting | null = null;
+  /** What has been requested as `#painting`. */
+  #wantsPainting = '';
+  #newPainting = new AbortController();
   record: AnnotationRecord;
   readonly edits: Edits;
   readonly display: Display;
@@ -104,7 +112,44 @@ export class Sheet {
 
   *#drawn(elements: Iterable<Element>) {
     const { hidden } = this.display;
-    for (const element of elements) if (!hidden.has(element.group ?? null) && !isOverlay(element)) yield element;
+    const painting = this.#painting;
+    for (const element of elements) {
+      const isShown = !hidden.has(element.group ?? null) && !isOverlay(element);
+      if (isShown && (painting?.shows(element) ?? true)) yield element;
+    }
+  }
+
+  /** The elements that this page draws in a box of the image, in their colors. */
+  *painted(box: Box): Generator<Element, void> {
+    const painting = this.#painting;
+    for (const element of this.elements(box)) yield painting?.paint(element) ?? element;
+  }
+
+  /** Requests the colors of another coloring or another version. Until they have arrived, the former ones stay. */
+  #repaint() {
+    const { display, record, options } = this;
+    const name = nameOfPainting(record._version, display.coloring);
+    if (name === this.#wantsPainting) return;
+    this.#wantsPainting = name;
+    this.#newPainting.abort();
+    this.#newPainting = new AbortController();
+    const { signal } = this.#newPainting;
+    if (name === '') {
+      this.#painting = null;
+      options.redraw();
+      return;
+    }
+    const { coloring } = display;
+    void legendOf(record, coloring, signal).then(
+      (legend) => {
+        if (signal.aborted) return;
+        this.#painting = new Painting(coloring, legend);
+        options.redraw();
+      },
+      (error: unknown) => {
+        if (!signal.aborted) options.onError(error);
+      },
+    );
   }
 
   /** Whether the drawing equals the stored annotation. */
@@ -167,6 +212,7 @@ export class Sheet {
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
     if (this.#closed) return;
+    this.#repaint();
     const view = this.options.stage.view();
     if (!this.visible || this.record._elementCount === 0) {
       this.#stop();
@@ -197,6 +243,7 @@ export class Sheet {
   close() {
     this.#closed = true;
     this.#stop();
+    this.#newPainting.abort();
     this.#present('none');
     this.#tiles?.remove();
     this.#tiles = null;
@@ -301,7 +348,7 @@ export class Sheet {
 
   #showTiles() {
     const { record, options, display } = this;
-    const filter = groupFilter(record, display.hidden) ?? {};
+    const filter = { ...groupFilter(record, display.hidden), ...coloringQuery(display.coloring) };
     const shown = JSON.stringify([record._version, filter]);
     if (this.#tilesOf?.shown !== shown)
       this.#tilesOf = { shown, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };

@@ -1,3 +1,4 @@
+import { plain, type Coloring } from './coloring/coloring.js';
 import { displayOf, type Display } from './display.js';
 import { Sheet, type SheetOptions } from './sheet.js';
 import type { AnnotationRecord, Box } from './model.js';
@@ -5,6 +6,8 @@ import type { AnnotationRecord, Box } from './model.js';
 interface SheetsOptions extends Omit<SheetOptions, 'record'> {
   /** ids of the annotations that the address hides */
   hide: string[];
+  /** colors and filters of the address, by the id of their annotation */
+  colorings: ReadonlyMap<string, Coloring>;
   /** called when the hidden annotations change */
   onHide: () => void;
   /** called before an annotation that is no longer listed is removed */
@@ -22,6 +25,7 @@ export class Sheets {
   constructor(private readonly options: SheetsOptions) {
     this.#told = options.hide;
     for (const id of options.hide) displayOf(id).visible = false;
+    for (const [id, coloring] of options.colorings) displayOf(id).coloring = coloring;
   }
 
   get(id: string) {
@@ -73,7 +77,18 @@ export class Sheets {
 
   show(id: string, changes: Partial<Display>) {
     this.#sheets.get(id)?.show(changes);
-    if (changes.visible !== undefined) this.options.onHide();
+    if (changes.visible !== undefined || changes.coloring) this.options.onHide();
+  }
+
+  /** Colors and filters of the annotations; until they are listed, those of the address. */
+  get colorings(): Iterable<readonly [id: string, coloring: Coloring]> {
+    if (!this.#isListed) return this.options.colorings;
+    return [...this.#sheets].map(([id, { display }]) => [id, display.coloring] as const);
+  }
+
+  /** Shows these colors and filters, and no others. */
+  color(colorings: ReadonlyMap<string, Coloring>) {
+    for (const [id, sheet] of this.#sheets) sheet.show({ coloring: colorings.get(id) ?? plain });
   }
 
   /** Must be called after the address was updated with the hidden annotations. */

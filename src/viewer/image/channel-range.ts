@@ -6,6 +6,8 @@ import type { Channel } from './channels.js';
 /** The histogram of a channel, with the bounds of automatic contrast. */
 export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; thresholds: [min: number, max: number] };
 
+type Bounded = Pick<Channel, 'name' | 'min' | 'max'>;
+
 /** Size of a drawn histogram, in its own units. */
 const drawn = { width: 256, height: 48 };
 
@@ -14,7 +16,11 @@ const drawn = { width: 256, height: 48 };
  *
  * @param options `channel` gives its present state, `change` is called when the user moves a bound
  */
-export function channelRange(options: { all: Histogram; channel: () => Channel; change: (changes: Partial<Channel>) => void }) {
+export function channelRange(options: {
+  all: Histogram;
+  channel: () => Bounded;
+  change: (changes: Partial<Pick<Channel, 'min' | 'max'>>) => void;
+}) {
   const { all, channel, change } = options;
   const histogram = cropped(all, channel());
   const { name } = channel();
@@ -61,7 +67,7 @@ export function channelRange(options: { all: Histogram; channel: () => Channel; 
 }
 
 /** The interesting part of a histogram. With a few very bright samples, the others would take almost no width. */
-function cropped(histogram: Histogram, channel: Channel): Histogram {
+function cropped(histogram: Histogram, channel: Bounded): Histogram {
   const [low, high] = [channel.min ?? histogram.thresholds[0], channel.max ?? histogram.thresholds[1]];
   const most = Math.max(channel.max ?? 0, 2 * high - low);
   const end = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= most);

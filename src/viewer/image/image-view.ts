@@ -1,4 +1,5 @@
 import { showAnnotations } from '../annotations/annotations.js';
+import { readColorings } from '../annotations/coloring/coloring.js';
 import { request } from '../api.js';
 import { append, button, fill, h, messageOf } from '../dom.js';
 import { checkSession } from '../session.js';
@@ -36,7 +37,7 @@ interface ImageOptions {
 }
 
 /**
- * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id`.
+ * A zoomable image with everything on it. The address contains the view: `?frame=2&project=max:0~9&at=x,y,width&rotation=90&channels=…&hide=id&coloring=…`.
  */
 export async function openImage(options: ImageOptions) {
   const { element, item, metadata, query, onAddress, onProblem, onRetry, mayWrite = false, signal } = options;
@@ -102,6 +103,7 @@ export async function openImage(options: ImageOptions) {
     drawing,
     container: element,
     hide: readList(query.get('hide')),
+    colorings: readColorings(query.get('coloring')),
     onHide: writeAddress,
     onRefused: onRetry,
     signal,
@@ -123,6 +125,7 @@ export async function openImage(options: ImageOptions) {
       view.read(next);
       goToPlace(next, false);
       if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
+      annotations.color(readColorings(next.get('coloring')));
       showLight();
       lights.set(view.light);
       channels.set(view.channels);
@@ -163,7 +166,8 @@ export async function openImage(options: ImageOptions) {
     const { at, rotation, light } = writePlace(stage.position(), view.light, stage.rotation());
     // The address has the parameters in this order.
     const hide = annotations.hidden().join(',') || null;
-    if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide }) !== false) annotations.tell();
+    const coloring = annotations.coloring();
+    if (onAddress({ frame: index, project, at, rotation, channels: mixed, light, hide, coloring }) !== false) annotations.tell();
   }
 }
 

@@ -6,7 +6,10 @@ import type { ViewPosition } from '../stage/contract.js';
 const farthest = 100;
 
 /** The parameters of a view in an address. */
-export type ViewQuery = Record<'frame' | 'project' | 'at' | 'rotation' | 'channels' | 'light' | 'hide', string | number | null>;
+export type ViewQuery = Record<
+  'frame' | 'project' | 'at' | 'rotation' | 'channels' | 'light' | 'hide' | 'coloring',
+  string | number | null
+>;
 
 /** The parameters of a position, of brightness and contrast, and of a turn. Those of a plain view are `null`. */
 export function writePlace(position: ViewPosition | null, { brightness, contrast }: Light, rotation: number) {

@@ -83,7 +83,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     buttons.prepend(wideButton('image', openInTexts.open, () => openIn(item, metadata)));
     buttons.prepend(compared.button);
     // Annotations are those of one image.
-    buttons.before(neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null }), signal }));
+    buttons.before(neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null, coloring: null }), signal }));
     compared.update(route.query);
     let known = item;
     return {

@@ -1,6 +1,7 @@
 import { button, fill, h } from '../../dom.js';
 import { objectTexts } from '../../object-texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
+import { conditionsOf } from '../coloring/coloring.js';
 import type { Range } from './plot-ranges.js';
 import { allOf, rangeFilter, type Cell, type ObjectColumn, type ObjectFilter } from './requests.js';
 
@@ -13,15 +14,22 @@ interface Condition {
 }
 
 /** Filters of the table: a range of numbers or categories for each chosen column. */
-export function filterControls(onChange: () => void) {
+export function filterControls(first: ObjectFilter | null, onChange: () => void) {
   let columns: ObjectColumn[] = [];
+  /** A filter whose columns are not known yet. */
+  let pending: ObjectFilter | null | undefined = first;
   const conditions: Condition[] = [];
   const list = h('ul.plain-list.object-conditions');
   const add = h('select', { 'aria-label': objectTexts.addFilter, onchange: () => addNew() });
   return {
     element: h('div.object-filters.row.wrap', list, add),
     get filter(): ObjectFilter | null {
-      return allOf(...conditions.map(filterOf));
+      return pending === undefined ? allOf(...conditions.map(filterOf)) : pending;
+    },
+    /** Replaces all conditions. */
+    set(next: ObjectFilter | null) {
+      pending = next;
+      takePending();
     },
     setColumns(next: ObjectColumn[]) {
       columns = next.filter(({ type }) => type !== 'id');
@@ -30,6 +38,7 @@ export function filterControls(onChange: () => void) {
         h('option', { value: '' }, objectTexts.addFilter),
         ...columns.map(({ name }) => h('option', { value: name }, name)),
       );
+      takePending();
     },
     /** Adds or replaces ranges of columns. */
     setRanges(ranges: readonly Range[]) {
@@ -43,6 +52,17 @@ export function filterControls(onChange: () => void) {
       onChange();
     },
   };
+
+  function takePending() {
+    if (pending === undefined || columns.length === 0) return;
+    conditions.length = 0;
+    for (const { column: name, gte = null, lte = null, in: categories = [] } of conditionsOf(pending)) {
+      const column = columns.find((one) => one.name === name);
+      if (column) conditions.push({ column, low: gte, high: lte, categories });
+    }
+    pending = undefined;
+    show();
+  }
 
   function addNew() {
     const column = columns.find(({ name }) => name === add.value);

@@ -39,6 +39,10 @@ export interface ObjectsPanelOptions {
   /** called when other shapes are to be marked on the image */
   onMarks: () => void;
   onMade: () => Promise<unknown>;
+  /** the filter at first */
+  filter: ObjectFilter | null;
+  /** called when the user has changed the filter, which is also that of the image */
+  onFilter: (filter: ObjectFilter | null) => void;
   onClose: () => void;
   signal: AbortSignal;
 }
@@ -54,7 +58,14 @@ export function objectsPanel(options: ObjectsPanelOptions) {
   const message = h('div', { role: 'alert' });
   const count = h('span.quiet-text.small', { role: 'status' });
   const summary = summaryTable();
-  const filters = filterControls(debounced(() => void refresh(), 150));
+  const filters = filterControls(
+    options.filter,
+    debounced(() => {
+      if (signal.aborted) return;
+      options.onFilter(filters.filter);
+      void refresh();
+    }, 150),
+  );
   const selected = new SelectedObjects(afterSelection, () => select(new Map()));
   const rows = new ObjectRows({
     label: objectTexts.tableOf(nameOf(record)),
@@ -125,6 +136,12 @@ export function objectsPanel(options: ObjectsPanelOptions) {
     },
     /** Selects a shape that was clicked on the image, and scrolls to its row. */
     reveal,
+    /** Shows the shapes that a filter takes, which was changed elsewhere. */
+    setFilter(next: ObjectFilter | null) {
+      if (JSON.stringify(next) === JSON.stringify(filters.filter)) return;
+      filters.set(next);
+      void refresh();
+    },
     /** Shows another version. */
     update(next: AnnotationRecord) {
       if (next._version === record._version) return;

@@ -2,6 +2,7 @@ import { accent } from '../drawing/marks.js';
 import type { Painter } from '../drawing/paint.js';
 import type { AnnotationRecord, Element } from '../model.js';
 import type { Sheet } from '../sheet.js';
+import type { ObjectFilter } from './requests.js';
 import { objectsPanel, type ObjectsPanelOptions } from './objects-panel.js';
 
 /** The table of the shapes of an annotation, on the image, at most one. */
@@ -10,6 +11,8 @@ export class OpenObjects {
 
   constructor(
     private readonly parts: Pick<ObjectsPanelOptions, 'itemId' | 'view' | 'outline' | 'goTo' | 'onMarks' | 'onMade'> & {
+      /** called when other shapes are to be shown */
+      onFilter: (id: string, filter: ObjectFilter | null) => void;
       container: HTMLElement;
       sheetOf: (id: string) => Sheet | undefined;
     },
@@ -26,6 +29,8 @@ export class OpenObjects {
       ...this.parts,
       record: sheet.record,
       mayCreate,
+      filter: sheet.display.coloring.filter,
+      onFilter: (filter) => this.parts.onFilter(id, filter),
       onClose: () => this.close(),
       signal: end.signal,
     });
@@ -39,6 +44,12 @@ export class OpenObjects {
     this.#open?.panel.element.remove();
     this.#open = null;
     this.parts.onMarks();
+  }
+
+  /** Shows a filter that was changed elsewhere. */
+  showFilter(id: string) {
+    const sheet = this.parts.sheetOf(id);
+    if (sheet && this.#open?.id === id) this.#open.panel.setFilter(sheet.display.coloring.filter);
   }
 
   /** Shows the newest version. The table of an annotation that is no longer listed is closed. */

@@ -1,5 +1,6 @@
 import { actions, button, errorNotice, fill, h, linkButton } from '../../dom.js';
 import { formatCount } from '../../format.js';
+import { coloringControls } from '../coloring/controls.js';
 import { displayOf, type Display } from '../display.js';
 import { groupFilter, groupsOf, type Group } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
@@ -20,6 +21,8 @@ export function legend(
   const display = displayOf(id);
   let record: AnnotationRecord | null = null;
   let groups: Group[] = [];
+  /** The colors of groups, if shapes are colored by them instead of having their own. */
+  let groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or have been requested. */
   let known = -1;
   const opacity = h('input', {
@@ -40,7 +43,18 @@ export function legend(
   );
   const place = h('div.column', h('label.bound.small', h('span', annotationTexts.opacity), opacity), filter, message, list, all);
   place.hidden = true;
-  const element = h('div.legend.small', place);
+  const coloring = coloringControls({
+    record: () => record,
+    coloring: () => display.coloring,
+    onChange: (next) => onShow({ coloring: next }),
+    onGroups(colors) {
+      if (colors === null && groupColors === null) return;
+      groupColors = colors;
+      showGroups();
+    },
+    signal,
+  });
+  const element = h('div.legend.small', place, h('div.column', ...coloring.elements));
   const fold = button('', () => open(isFolded()), { picture: 'next', kind: 'fold' });
   open(isOpen && !folded.has(id), { isChosen: false });
   return {
@@ -53,7 +67,10 @@ export function legend(
       const label = annotationTexts.legendOf(nameOf(next));
       Object.assign(fold, { ariaLabel: label, title: label });
       if (!isFolded()) void load();
+      void coloring.refresh();
     },
+    /** Shows a coloring that was chosen elsewhere. */
+    refresh: () => void coloring.refresh(),
   };
 
   function isFolded() {
@@ -101,7 +118,8 @@ export function legend(
     fill(list, ...found.slice(0, maxListed).map(row), more > 0 && h('li.quiet-text', annotationTexts.more(more)));
   }
 
-  function row({ name: group, color, count }: Group) {
+  function row({ name: group, color: own, count }: Group) {
+    const color = groupColors?.get(group) ?? own;
     const checked = !display.hidden.has(group);
     const box = h('input', { type: 'checkbox', checked, onchange: () => toggle(group, box) });
     const swatch = h('span.swatch', { 'aria-hidden': 'true', 'data-color': color });

@@ -297,6 +297,11 @@ export class AnnotationPanel {
     return known;
   }
 
+  /** Shows colors and a filter that were chosen elsewhere. */
+  refreshColoring(id: string) {
+    this.#legends.get(id)?.refresh();
+  }
+
   #edit(id: string | null) {
     this.say();
     const controls = this.options.onEdit(id);

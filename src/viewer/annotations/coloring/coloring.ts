@@ -1,0 +1,96 @@
+import { allOf, type Cell, type ObjectFilter } from '../objects/requests.js';
+
+/** How the shapes of an annotation are colored and filtered. */
+export interface Coloring {
+  /** column whose values color shapes; `null` for their own colors */
+  by: string | null;
+  /** `null` for the default of the server */
+  palette: string | null;
+  low: number | null;
+  high: number | null;
+  /** heat map of shapes that are too small to be drawn */
+  heat: 'number' | 'mean' | null;
+  filter: ObjectFilter | null;
+}
+
+export const plain: Coloring = { by: null, palette: null, low: null, high: null, heat: null, filter: null };
+
+/** Palettes of the server that the page offers. They are easy to read, and equal steps look equal. */
+export const palettes = ['viridis', 'magma', 'cividis', 'turbo', 'Blues', 'Reds', 'RdBu_r'] as const;
+
+/** Whether shapes have their own colors, and all are shown. */
+export function isPlain({ by, heat, filter }: Coloring) {
+  return by === null && heat === null && filter === null;
+}
+
+/** The parameters of the server's tiles. */
+export function coloringQuery({ by, palette, low, high, heat, filter }: Coloring): Record<string, string | number> {
+  const isScaled = by !== null || heat !== null;
+  return {
+    ...(by !== null && { colorBy: by }),
+    ...(isScaled && palette !== null && { palette }),
+    ...(isScaled && low !== null && { low }),
+    ...(isScaled && high !== null && { high }),
+    ...(heat !== null && { heat }),
+    ...(filter !== null && { filter: JSON.stringify(filter) }),
+  };
+}
+
+/** Colorings of several annotations for an address; `null` if all are plain. */
+export function writeColorings(colorings: Iterable<readonly [id: string, coloring: Coloring]>): string | null {
+  const written = [...colorings].filter(([, coloring]) => !isPlain(coloring));
+  if (written.length === 0) return null;
+  const short = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => value !== null));
+  return JSON.stringify(Object.fromEntries(written.map(([id, coloring]) => [id, short(coloring)])));
+}
+
+/** Reads colorings from an address. Parts that are not understood are left out. */
+export function readColorings(text: string | null): Map<string, Coloring> {
+  const found: Map<string, Coloring> = new Map();
+  for (const [id, given] of Object.entries(membersOf(parsed(text)))) {
+    const { by, palette, low, high, heat, filter } = membersOf(given);
+    found.set(id, {
+      by: typeof by === 'string' ? by : null,
+      palette: typeof palette === 'string' ? palette : null,
+      low: typeof low === 'number' ? low : null,
+      high: typeof high === 'number' ? high : null,
+      heat: heat === 'number' || heat === 'mean' ? heat : null,
+      filter: readFilter(filter),
+    });
+  }
+  return found;
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? '{}');
+  } catch {
+    return {};
+  }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** Reads ranges and categories, which is all that the filters of the table can be. */
+function readFilter(value: unknown): ObjectFilter | null {
+  const { and } = membersOf(value);
+  if (Array.isArray(and)) return allOf(...and.map(readFilter));
+  const { column, gte, lte, in: listed } = membersOf(value);
+  if (typeof column !== 'string') return null;
+  const isCell = (cell: unknown): cell is Cell => cell === null || ['string', 'number', 'boolean'].includes(typeof cell);
+  const condition = {
+    column,
+    ...(typeof gte === 'number' && { gte }),
+    ...(typeof lte === 'number' && { lte }),
+    ...(Array.isArray(listed) && { in: listed.filter(isCell) }),
+  };
+  return Object.keys(condition).length > 1 ? condition : null;
+}
+
+/** The conditions of columns in a filter. */
+export function conditionsOf(filter: ObjectFilter | null) {
+  const parts = filter === null ? [] : 'and' in filter ? filter.and : [filter];
+  return parts.flatMap((part) => ('column' in part ? [part] : []));
+}

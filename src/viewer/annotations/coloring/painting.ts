@@ -1,0 +1,63 @@
+import type { Element } from '../model.js';
+import { coloringQuery, isPlain, type Coloring } from './coloring.js';
+import type { ColoringLegend } from './requests.js';
+import { takes, valueOf } from './values.js';
+
+/** The filter and the colors of shapes that this page draws, which are those of the server's tiles. */
+export class Painting {
+  readonly #colors: Map<unknown, string>;
+  /** Copies of shapes in other colors. */
+  readonly #painted: WeakMap<Element, Element> = new WeakMap();
+
+  constructor(
+    readonly coloring: Coloring,
+    readonly legend: ColoringLegend,
+  ) {
+    this.#colors = new Map(legend.categories?.map(({ value, color }) => [value, color]));
+  }
+
+  shows(element: Element) {
+    return takes(this.coloring.filter, element, this.legend.columns);
+  }
+
+  /** A shape in its color. Without colors, it is the same shape. */
+  paint(element: Element): Element {
+    if (this.coloring.by === null) return element;
+    const known = this.#painted.get(element);
+    if (known) return known;
+    const color = this.#colorOf(element);
+    const made = color === undefined ? element : inColor(element, color);
+    this.#painted.set(element, made);
+    return made;
+  }
+
+  /** The color as `#rrggbb`; `undefined` for a category that the server does not have yet. */
+  #colorOf(element: Element): string | undefined {
+    const { scale, columns } = this.legend;
+    const value = valueOf(element, this.coloring.by ?? '', columns);
+    if (!scale) return this.#colors.get(value);
+    if (typeof value !== 'number') return scale.none;
+    const share = Math.min(1, Math.max(0, (value - scale.low) / (scale.high - scale.low)));
+    return scale.colors[Math.round(share * (scale.colors.length - 1))];
+  }
+}
+
+/** A shape with the red, green and blue of a color. Its fill and line stay as opaque as they are. */
+function inColor(element: Element, color: string): Element {
+  const { fillColor, lineColor } = element;
+  return { ...element, lineColor: withAlpha(color, lineColor), ...(fillColor && { fillColor: withAlpha(color, fillColor) }) };
+}
+
+function withAlpha(color: string, former: string = ''): string {
+  const digits = /^#(?:[\da-f]{3}([\da-f])|[\da-f]{6}([\da-f]{2}))$/i.exec(former);
+  if (digits) return `${color}${digits[1] ? digits[1].repeat(2) : digits[2]}`;
+  const alpha = /^rgba\((?:[^,]*,){3}\s*([\d.]+)/.exec(former)?.[1];
+  if (alpha === undefined) return color;
+  const hex = Math.round(Math.min(1, Number(alpha)) * 255).toString(16);
+  return `${color}${hex.padStart(2, '0')}`;
+}
+
+/** A name for a coloring and the version of an annotation, to see whether one is current. */
+export function nameOfPainting(version: number, coloring: Coloring) {
+  return isPlain(coloring) ? '' : JSON.stringify([version, coloringQuery(coloring)]);
+}

@@ -1,0 +1,15 @@
+import type { Answer } from '../../answers.js';
+import { request } from '../../api.js';
+import type { AnnotationRecord } from '../model.js';
+import { coloringQuery, type Coloring } from './coloring.js';
+
+/** What the colors of a coloring mean. */
+export type ColoringLegend = NonNullable<Answer<'GET annotation/{id}/tiles'>['coloring']>;
+
+/** Asks the server for the colors of a coloring that is not plain. */
+export async function legendOf(record: AnnotationRecord, coloring: Coloring, signal: AbortSignal): Promise<ColoringLegend> {
+  const query = { ...coloringQuery(coloring), _: record._version };
+  const { coloring: legend } = await request('GET', `annotation/${record._id}/tiles`, { query, signal });
+  if (!legend) throw new Error('The server has sent no colors.');
+  return legend;
+}

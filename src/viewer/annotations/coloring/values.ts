@@ -1,0 +1,81 @@
+import { boxOf } from '../drawing/shapes.js';
+import { sizeOf } from '../measures.js';
+import type { Element } from '../model.js';
+import type { Cell, ObjectFilter } from '../objects/requests.js';
+
+/** Types of the columns of a table, by name. */
+export type ColumnTypes = Readonly<Record<string, string>>;
+
+/** Texts that are longer are no values, as on the server. */
+const maxText = 1024;
+
+/** Ending of the second column of a name with numbers and others, which has the numbers. */
+const numberEnding = '#number';
+
+/** The value of a shape in a column of the table; `null` if it has none. The rules are those of the server. */
+export function valueOf(element: Element, column: string, types: ColumnTypes): Cell {
+  const type = types[column];
+  if (!column.startsWith('/')) return baseValue(element, column);
+  const found = pointed(element.user, column) ?? (type === 'number' ? pointed(element.user, withoutEnding(column)) : null);
+  if (type === 'number') return typeof found === 'number' && Number.isFinite(found) ? found : null;
+  if (type === 'boolean') return typeof found === 'boolean' ? found : null;
+  const isCell =
+    typeof found === 'number' || typeof found === 'boolean' || (typeof found === 'string' && found.length <= maxText);
+  return isCell ? String(found) : null;
+}
+
+function withoutEnding(column: string) {
+  return column.endsWith(numberEnding) ? column.slice(0, -numberEnding.length) : column;
+}
+
+/** The value at a JSON pointer. */
+function pointed(user: unknown, pointer: string): unknown {
+  const names = pointer.slice(1).split('/');
+  return names.reduce<unknown>((value, name) => {
+    const key = name.replaceAll('~1', '/').replaceAll('~0', '~');
+    return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+      ? (value as Record<string, unknown>)[key]
+      : undefined;
+  }, user);
+}
+
+function baseValue(element: Element, column: string): Cell {
+  const { left, top, right, bottom } = boxOf(element);
+  switch (column) {
+    case 'id':
+    case 'type':
+      return element[column];
+    case 'group':
+      return element.group ?? null;
+    case 'label':
+      return element.label?.value ?? null;
+    case 'area':
+    case 'length':
+    case 'x':
+    case 'y':
+      return sizeOf(element)[column];
+    case 'xmin':
+      return left;
+    case 'ymin':
+      return top;
+    case 'xmax':
+      return right;
+    case 'ymax':
+      return bottom;
+    default:
+      return null;
+  }
+}
+
+/** Whether a filter takes a shape. */
+export function takes(filter: ObjectFilter | null, element: Element, types: ColumnTypes): boolean {
+  if (filter === null) return true;
+  if ('and' in filter) return filter.and.every((part) => takes(part, element, types));
+  // The filters of the table have no regions.
+  if ('region' in filter) return true;
+  const { column, gte = -Infinity, lte = Infinity, in: listed } = filter;
+  const value = valueOf(element, column, types);
+  const isRange = filter.gte !== undefined || filter.lte !== undefined;
+  if (isRange && !(typeof value === 'number' && value >= gte && value <= lte)) return false;
+  return listed === undefined || (value !== null && listed.includes(value));
+}
