@@ -58,6 +58,7 @@ export const annotationTexts = {
   label: 'Label',
   locked: 'QuPath has locked this shape, so its outline cannot be changed.',
   merge: 'Merge',
+  moreFields: (count: number) => plural(count, 'more field'),
   mergeApart: 'Shapes that do not touch each other cannot be merged.',
   noneSplit: 'Draw the line across a shape, from outside to outside.',
   pickedNone: 'No shape has its center inside this outline.',

@@ -1,11 +1,11 @@
 import { button, fill, h } from '../dom.js';
-import { factList } from '../image/facts.js';
+import { factList, valueTree } from '../image/facts.js';
 import { measuresOf } from './measures.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { shortened } from '../format.js';
+import { shortened, significant } from '../format.js';
 
 /** Largest lengths of shown texts. Longer ones would cover the image. */
 const maxText = { term: 60, value: 300 };
@@ -28,7 +28,10 @@ export function shapeCard(metadata: ImageMetadata) {
     close.hidden = pinned === null;
     if (next === shown || next === null) return;
     shown = next;
-    fill(content, factList(factsOf(next)));
+    const { rows, rest } = fieldsOf(next.user ?? {});
+    const count = Object.keys(rest).length;
+    const folded = count > 0 && h('details', h('summary', annotationTexts.moreFields(count)), valueTree(rest));
+    fill(content, factList(factsOf(next, rows)), folded);
   }
 
   function pin(shape: Element | null) {
@@ -36,15 +39,39 @@ export function shapeCard(metadata: ImageMetadata) {
     show(null);
   }
 
-  function factsOf(shape: Element): [string, string][] {
-    const user = Object.entries(shape.user ?? {}).slice(0, maxFields);
+  function factsOf(shape: Element, fields: [string, string][]): [string, string][] {
     const facts: (readonly [string, string | null | undefined])[] = [
       [annotationTexts.group, shape.group],
       [annotationTexts.label, shape.label?.value],
       ...measuresOf(shape, metadata),
-      ...user.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const),
+      ...fields,
       [annotationTexts.type, shape.id === 'measure' ? null : annotationTexts.types[shape.closed ? 'polygon' : shape.type]],
     ];
     return facts.map(([term, value]) => [shortened(term, maxText.term), shortened(value ?? '', maxText.value)]);
   }
+}
+
+/** Digits of a measurement with fractions. */
+const digits = 6;
+
+/** Measurements and other values of `user` as rows, also those that are in an object there. The rest is nested deeper, or too much. */
+function fieldsOf(user: Record<string, unknown>) {
+  const rows: [string, string][] = [];
+  const rest: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(user)) {
+    const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const entries = isNested ? Object.entries(value).map(([inner, one]) => [`${name} / ${inner}`, one]) : [[name, value]];
+    const texts = entries.map(([label, one]) => [label, textOf(one)]);
+    const areRows = texts.every((row): row is [string, string] => row[1] !== null);
+    if (areRows && rows.length + texts.length <= maxFields) rows.push(...texts);
+    else rest[name] = value;
+  }
+  return { rows, rest };
+}
+
+/** A value as text; `null` if it has parts. */
+function textOf(value: unknown): string | null {
+  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : significant(value, digits);
+  if (typeof value === 'object' && value !== null) return null;
+  return value === null ? '–' : `${value as string | boolean}`;
 }

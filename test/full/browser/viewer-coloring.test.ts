@@ -25,7 +25,7 @@ const elements = Array.from({ length: count }, (_, index) => ({
   fillColor: '#ff0000',
   lineColor: '#ff0000',
   group: index % 3 === 0 ? 'tumor' : 'stroma',
-  user: { score: index },
+  user: { score: index, nucleus: { mean: 0.1 + 0.2 }, parts: [[1, 2]] },
 }));
 
 /** Squares around the middle of the image. */
@@ -165,11 +165,33 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
     await legend().getByLabel('Shapes too small to draw').selectOption({ label: 'Heat map of their number' });
     await until('colors of groups are gone', async () => (await legend().getByLabel('Color by').inputValue()) === '');
     await legend().getByText('Shapes per million pixels').waitFor();
-    expect(coloringOf()).toEqual({ heat: 'number' });
+    expect(coloringOf()).toEqual({ palette: 'magma', heat: 'number' });
     await open(1800);
     await legend().getByLabel('Shapes too small to draw').selectOption({ label: 'Density' });
     await colorsAre('shapes have their own colors again', [red, red, red, red]);
     expect(coloringOf()).toBe(null);
+    expect(complaints).toEqual([]);
+  });
+
+  it('have a card with measurements as rows, in which the rest is folded', async () => {
+    await open(300);
+    const box = (await page.locator('.drawing').boundingBox())!;
+    const card = page.locator('.shape-card');
+    await until('a click on a shape opens its card', async () => {
+      const at = new URLSearchParams(page.url().split('?')[1]).get('at')!.split(',').map(Number);
+      const scale = box.width / at[2]!;
+      const [x, y] = around[2]!.center;
+      await page.mouse.click(box.x + box.width / 2 + (x! - at[0]!) * scale, box.y + box.height / 2 + (y! - at[1]!) * scale);
+      return card.isVisible();
+    });
+    const text = await card.innerText();
+    expect(text).toMatch(/score\s+5050/);
+    expect(text).toMatch(/nucleus \/ mean\s+0\.3(\s|$)/);
+    expect(text).not.toMatch(/[{}[\]"]/);
+    await card.getByText('1 more field').click();
+    await card.getByText('parts').click();
+    await card.getByRole('button', { name: 'Close' }).click();
+    await open(1800);
     expect(complaints).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ import { isPlain, palettes, type Coloring } from './coloring.js';
 import { legendOf, type ColoringLegend } from './requests.js';
 
 /** Bins of the histogram of a measurement. */
-const bins = 128;
+const bins = 256;
 /** Categories that are listed. */
 const maxListed = 100;
 /** Colors of the bar that shows a palette. */

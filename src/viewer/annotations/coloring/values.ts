@@ -4,7 +4,7 @@ import type { Element } from '../model.js';
 import type { Cell, ObjectFilter } from '../objects/requests.js';
 
 /** Types of the columns of a table, by name. */
-export type ColumnTypes = Readonly<Record<string, string>>;
+type ColumnTypes = Readonly<Record<string, string>>;
 
 /** Texts that are longer are no values, as on the server. */
 const maxText = 1024;

@@ -21,7 +21,7 @@ const maxValueBytes = 64 * 1024 * 1024;
 const [maxTables, maxLists] = [16, 100];
 
 /** Options of {@link Colorings}. */
-export interface ColoringsOptions extends TableOffers {
+interface ColoringsOptions extends TableOffers {
   store: Pick<ElementStore, 'marks'>;
   densities: AnnotationDensities;
   drawer: Drawer;

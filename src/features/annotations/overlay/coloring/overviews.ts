@@ -29,7 +29,7 @@ export interface Extent {
 }
 
 /** What to add up. */
-export interface OverviewRequest {
+interface OverviewRequest {
   key: string;
   stored: StoredElements;
   extent: Extent;

@@ -56,7 +56,7 @@ export function countedPaint(
 }
 
 /** The box of a counted element in base-layer pixels. */
-export interface CountedBox {
+interface CountedBox {
   lowX: number;
   lowY: number;
   highX: number;
@@ -74,7 +74,7 @@ export function countedBox(kind: CountedKind, boxes: Float64Array, index: number
 }
 
 /** What of a shape covers cells. */
-export interface CountedShape {
+interface CountedShape {
   kind: CountedKind;
   isFilled: boolean;
   /** In base-layer pixels; 0 for no line. */
@@ -82,7 +82,7 @@ export interface CountedShape {
 }
 
 /** Receives a share of a cell that the fill or the line of a shape covers. */
-export type CellSink = (isLine: boolean, column: number, row: number, share: number) => void;
+type CellSink = (isLine: boolean, column: number, row: number, share: number) => void;
 
 /**
  * Finds the cells that shapes cover. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
