@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { BadParameterError } from '../../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { BoxCondition } from '../../../../annotation-format/element-query.js';
@@ -58,6 +59,8 @@ export class Coloring {
   readonly #filter: TableFilter | null;
   readonly #column: TableColumn | null;
   readonly #base: number = 0;
+  /** Stands for the column with its type, the base and the filter, which can be long. */
+  readonly #name: string;
   readonly #scale: ValueScale | null = null;
   readonly #colors: Map<Cell, number>;
   readonly #stored: StoredElements;
@@ -94,6 +97,8 @@ export class Coloring {
       this.#base = limitsOfTable(table, this.#column.source)?.low ?? 0;
       this.#scale = { base: this.#base, ...rangeOf(table, this.#column, { low, high }), colors };
     }
+    const named = JSON.stringify([this.#column, this.#base, this.#filter]);
+    this.#name = createHash('sha256').update(named).digest('hex');
   }
 
   get kind(): SumsKind {
@@ -134,7 +139,7 @@ export class Coloring {
   async #load(window: number, signal: AbortSignal): Promise<WindowColors> {
     const known = this.#values.get(window);
     if (known !== undefined) return known;
-    const asked = { window, column: this.#column, base: this.#base };
+    const asked = { window, column: this.#column, base: this.#base, name: this.#name };
     const found = await this.colorings.values(this.#stored, this.#question(signal), asked);
     return { values: found.values, colors: this.#colorsOf(found) };
   }
@@ -205,7 +210,7 @@ export class Coloring {
     const colors = kind === 'colors' ? [...this.#colors] : [];
     const shown = groups === undefined ? null : [...groups];
     const { content } = this.#stored;
-    const key = JSON.stringify([content, extent, kind, mode, shown, this.#column, this.#base, this.#filter, colors]);
+    const key = JSON.stringify([content, extent, kind, mode, shown, this.#name, colors]);
     const marks = async (window: number, until: AbortSignal) => {
       const alone = this.#stored.windows[window]!;
       const { count, detailsCount, box } = alone;

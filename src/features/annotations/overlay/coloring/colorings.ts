@@ -54,14 +54,14 @@ export class Colorings {
     return coloring;
   }
 
-  /** The values of a window, from memory if possible. */
+  /** The values of a window, from memory if possible. @param options `name` stands for the column, the base and the filter */
   async values(
     stored: StoredElements,
     question: TableQuestion,
-    { window, column, base }: { window: number; column: TableColumn | null; base: number },
+    { window, column, base, name }: { window: number; column: TableColumn | null; base: number; name: string },
   ): Promise<WindowValues> {
-    // The number of the window matters to filters of the order, and the columns contain their types.
-    const key = JSON.stringify([stored.windows[window]!.id, window, column, base, question.filter]);
+    // The number of the window matters to filters of the order.
+    const key = `${stored.windows[window]!.id}/${window}/${name}`;
     const known = this.#values.get(key);
     if (known !== undefined) return known;
     const load = async (signal: AbortSignal) => {
