@@ -10,6 +10,7 @@ import { itemRoutes } from './tree/item.routes.js';
 import { notificationRoutes } from './notifications/notification.routes.js';
 import { resourceRoutes } from './resources/resource.routes.js';
 import { sharedRoutes } from './access/shared.routes.js';
+import { stateRoutes } from './resources/states.routes.js';
 import { signInRoutes } from './accounts/sign-in/sign-in.routes.js';
 import { systemRoutes } from './system/system.routes.js';
 import { tokenRoutes } from './accounts/tokens/token.routes.js';
@@ -35,6 +36,7 @@ export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
   ...fileRoutes,
   ...resourceRoutes,
   ...sharedRoutes,
+  ...stateRoutes,
   ...trashRoutes,
   ...notificationRoutes,
   ...systemRoutes,

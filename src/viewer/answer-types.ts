@@ -1152,6 +1152,7 @@ export interface components {
                 [key: string]: (components["schemas"]["Resource"] | components["schemas"]["Group"])[];
             }) | null[];
             "GET resource/shared": (components["schemas"]["Collection"] | components["schemas"]["Folder"])[];
+            "PUT resource/state": null;
             "POST resource/trash": null;
             "GET system/check": {
                 /** Format: date-time */

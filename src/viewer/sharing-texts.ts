@@ -39,3 +39,16 @@ export const sharingTexts = {
   whoMay: 'Who may see this',
   withMe: 'Shared with me',
 };
+
+/** How far work on images is. */
+export const stateTexts = {
+  any: 'Any state',
+  filter: 'Show items in the state',
+  none: 'No state',
+  save: 'Save state',
+  saved: 'State saved.',
+  since: (login: string, date: string) => `Set by ${login}, ${date}`,
+  state: 'State',
+  stateOfMany: (count: number) => `State of ${plural(count, 'item')}`,
+  states: { todo: 'To do', review: 'In review', done: 'Done' } as Record<string, string>,
+};

@@ -5,6 +5,8 @@ import { currentUser } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { editDialog, type Entry } from './edit-dialog.js';
 import { folderPicker } from './folder-picker.js';
+import { stateDialog } from './item-state.js';
+import { stateTexts } from '../sharing-texts.js';
 import { tagsDialog } from './tags-dialog.js';
 import { share } from './share-dialog.js';
 import { moveToTrash, type Trashable } from './trash.js';
@@ -25,12 +27,14 @@ export function bulkActions(all: Entry[], context: Context): Action[] {
   const mayRemove = all.every(({ type, level }) => level >= (type === 'item' ? 1 : 2));
   const mayCopy = currentUser() !== null && all.every(({ type }) => type !== 'collection');
   const mayTag = least >= 1 && all.every(({ type }) => type !== 'collection');
+  const isAllItems = all.every(({ type }) => type === 'item');
   const mayRetry = refused.length > 0 && least >= 1;
   const copyLabel = least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy;
   const offered: (Action | false | '' | undefined)[] = [
     only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
     shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
     mayTag && { label: browseTexts.tags, picture: 'tag', run: () => tagsDialog(all, refresh) },
+    mayTag && isAllItems && { label: stateTexts.state, picture: 'pencil', run: () => stateDialog(all, refresh) },
     mayRetry && { label: commonTexts.tryAgain, picture: 'retry', run: () => tryAgain(all, context) },
     mayCopy && { label: copyLabel, picture: 'folder', run: () => void place(all, least >= 1, context) },
     mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all, context) },

@@ -6,6 +6,7 @@ import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 import { tagsOf } from './columns.js';
 import type { ListAddress } from './order.js';
+import { stateOf } from './item-state.js';
 import { imageState, itemVersion, type Item } from './model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
@@ -22,7 +23,10 @@ export function itemCard(
 ) {
   const state = imageState(item);
   const reason = state === 'no' && item.largeImageRefused;
-  const size = state === 'soon' ? browseTexts.preparingShort : [formatBytes(item.size ?? 0), ...tagsOf(item)].join(' · ');
+  const size =
+    state === 'soon'
+      ? browseTexts.preparingShort
+      : [formatBytes(item.size ?? 0), stateOf(item), ...tagsOf(item)].filter(Boolean).join(' · ');
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
   const onRefused = (why: string) => below.replaceWith(refusal(why));
   const picture = itemPicture(item, onRefused);

@@ -5,6 +5,7 @@ import { goTo, parseRoute, replaceRoute, routeHash, type Route } from '../router
 import { browseTexts } from '../texts.js';
 import { askColumns, chosenColumns, columnTitle } from './columns.js';
 import { itemCard } from './item-card.js';
+import { stateFilter } from './item-state.js';
 import { itemTable } from './item-table.js';
 import { isSame, type Folder, type Item } from './model.js';
 import { folderLists, listAddress, orderOf, type FolderLists } from './order.js';
@@ -41,10 +42,11 @@ export function itemList(options: {
   });
   filter.value = address.get('find') ?? '';
   const order = h('span');
+  const states = h('span');
   const choose = button(browseTexts.columns, () =>
     askColumns({ folderId: folder._id, items: shown.entries, shown: columns, onChosen }),
   );
-  const tools = h('div.list-tools.row.wrap', filter, order, choose);
+  const tools = h('div.list-tools.row.wrap', filter, states, order, choose);
   const heading = h('div.list-heading.row.wrap.between', count, tools);
   const body = h('div', { 'aria-live': 'polite' });
   const element = h('section', { 'aria-label': browseTexts.itemsLabel }, heading, body);
@@ -75,6 +77,11 @@ export function itemList(options: {
     await show().catch((error: unknown) => signal.aborted || fill(body, errorNotice(error)));
   }
 
+  function onFind(find: string) {
+    filter.value = find;
+    void typed();
+  }
+
   function onChosen(next: string[]) {
     columns = next;
     draw();
@@ -95,6 +102,7 @@ export function itemList(options: {
     heading.hidden = total === 0 && here.find === null;
     count.textContent = browseTexts.items(total);
     fill(order, sorting());
+    fill(states, stateFilter({ items: entries, find: here.find ?? '', onFind }));
     const nothing = here.find
       ? emptyNote('image', browseTexts.nothingFound(here.find), browseTexts.filterHint)
       : emptyNote('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint);

@@ -6,6 +6,8 @@ import { neighbourLinks } from '../browse/neighbours.js';
 import { listAddress } from '../browse/order.js';
 import { imageState, isSame, type Item } from '../browse/model.js';
 import { shareImage } from '../browse/share-image.js';
+import { statePanel } from '../browse/item-state.js';
+import { stateTexts } from '../sharing-texts.js';
 import { moveToTrash } from '../browse/trash.js';
 import { actions, errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes, formatDate } from '../format.js';
@@ -73,7 +75,8 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     const mayWrite = folder._accessLevel >= 1;
     const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, mayWrite, signal });
     const technical = technicalSection(item._id, signal);
-    let about = aboutItem(item);
+    const changing = { mayWrite, onSaved: () => view.hasChanged() };
+    let about = aboutItem(item, changing);
     fill(panel, ...imagePanels(image, metadata), h('div.associated-place'), ...about, technical);
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
@@ -86,7 +89,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     buttons.before(neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null, coloring: null }), signal }));
     compared.update(route.query);
     let known = item;
-    return {
+    const view = {
       get title() {
         return item.name;
       },
@@ -100,16 +103,17 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
         title.textContent = item.name;
         heading.firstElementChild?.replaceWith(breadcrumbs(path, item.name));
         const former = about;
-        about = aboutItem(item);
+        about = aboutItem(item, changing);
         technical.before(...about);
         for (const part of former) part.remove();
         return false;
       },
-      update(next) {
+      update(next: Route) {
         image.update(next.query);
         compared?.update(next.query);
       },
     };
+    return view;
   } catch (error) {
     if (signal.aborted) throw error;
     fill(stage, errorNotice(error));
@@ -138,11 +142,13 @@ function fileNotices({ fileMissing, fileChanged }: Item) {
 }
 
 /** Facts and metadata of an item. */
-function aboutItem(item: Item) {
+function aboutItem(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null = null) {
   const { meta = {} } = item;
   const facts = section(browseTexts.item, true, itemFacts(item));
   const metadata = Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, true, valueTree(meta))];
-  return [...fileNotices(item), facts, ...metadata];
+  const state = statePanel(item, changing);
+  const stated = state ? [section(stateTexts.state, true, state)] : [];
+  return [...fileNotices(item), facts, ...stated, ...metadata];
 }
 
 /** The reason why a file is not shown as an image, and an action. */

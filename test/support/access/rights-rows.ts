@@ -157,6 +157,9 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /trash': open(),
   'DELETE /trash': open({ sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }) } }) }),
   'PUT /resource/move': resources(2),
+  'PUT /resource/state': row('item', 1, {
+    sending: ({ item }) => ({ query: { resources: JSON.stringify({ item: [item] }), state: 'done' } }),
+  }),
   'PUT /resource/tags': resources(1),
   'POST /resource/copy': row('item', 1, {
     sending: ({ item, folder }) => ({

@@ -110,6 +110,7 @@ const asked: ReadonlySet<string> = new Set([
   'GET resource/search',
   'GET resource/extent',
   'GET resource/shared',
+  'PUT resource/state',
   'POST resource/trash',
   'POST resource/restore',
   'GET trash',

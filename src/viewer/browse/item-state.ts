@@ -1,0 +1,73 @@
+import { outcome } from '../admin/parts.js';
+import { request } from '../api.js';
+import { h, tell } from '../dom.js';
+import { ask, choice, field } from '../forms.js';
+import { formatDate } from '../format.js';
+import { stateTexts } from '../sharing-texts.js';
+import type { Entry } from './edit-dialog.js';
+import { idsByType, type Item } from './model.js';
+
+/** The beginning of the word by which the filter of a folder finds items with a state. */
+const filterPrefix = 'reviewState:';
+
+/** The state of an item in words; `null` if it has none. */
+export function stateOf({ meta }: Pick<Item, 'meta'>): string | null {
+  const state = meta?.reviewState;
+  return typeof state === 'string' ? (stateTexts.states[state] ?? state) : null;
+}
+
+async function send(resources: Record<string, string[]>, state: string) {
+  await request('PUT', 'resource/state', { form: { resources: JSON.stringify(resources), state: state || null } });
+}
+
+const options = () => ({ '': stateTexts.none, ...stateTexts.states });
+
+/** The state of an item with the user and the time; `null` for readers of an item without one. */
+export function statePanel(item: Item, changing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null) {
+  const { reviewState = '', reviewStateBy: by, reviewStateAt: at } = item.meta ?? {};
+  const current = stateOf(item);
+  const mayWrite = changing?.mayWrite ?? false;
+  if (!mayWrite && current === null) return null;
+  const said = outcome();
+  const since = typeof by === 'string' && typeof at === 'string' && current !== null && stateTexts.since(by, formatDate(at));
+  const note = since && h('p.quiet-text', since);
+  if (!mayWrite) return h('div.stack.column', h('p', current), note);
+  const select = choice(options(), String(reviewState as string), { 'aria-label': stateTexts.state });
+  select.addEventListener('change', () => void save().catch(said.bad));
+  return h('div.stack.column', select, note, said.element);
+
+  async function save() {
+    said.clear();
+    await send({ item: [item._id] }, select.value);
+    select.blur();
+    await changing?.onSaved();
+  }
+}
+
+/** A form for the state of several items. */
+export function stateDialog(entries: Entry[], onSaved: () => Promise<void>) {
+  const select = choice(options(), 'todo');
+  ask({
+    title: stateTexts.stateOfMany(entries.length),
+    content: [field(stateTexts.state, select)],
+    action: stateTexts.save,
+    async send() {
+      await send(idsByType(entries), select.value);
+      await onSaved();
+      tell(stateTexts.saved);
+    },
+  });
+}
+
+/** A list of states to filter a folder by. It is shown only where items have states. @param options `onFind` is called with the new text of the filter */
+export function stateFilter({ items, find, onFind }: { items: Item[]; find: string; onFind: (find: string) => void }) {
+  const words = find.split(/\s+/).filter((word) => word !== '');
+  const current = words.find((word) => word.startsWith(filterPrefix))?.slice(filterPrefix.length) ?? '';
+  if (current === '' && items.every((item) => stateOf(item) === null)) return null;
+  const select = choice({ '': stateTexts.any, ...stateTexts.states }, current, { 'aria-label': stateTexts.filter });
+  select.addEventListener('change', () => {
+    const others = words.filter((word) => !word.startsWith(filterPrefix));
+    onFind([...others, ...(select.value === '' ? [] : [`${filterPrefix}${select.value}`])].join(' '));
+  });
+  return select;
+}
