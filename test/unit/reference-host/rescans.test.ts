@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +27,7 @@ describe('scans of served files', () => {
         scans += 1;
         return Promise.resolve({ files: 0, added: 0, moved: 0, changed: 0, missing: 0 });
       },
-      folders: () => new Set([folder]),
+      folders: () => new Set(existsSync(folder) ? [folder] : []),
       paths: [folder],
       found: () => undefined,
       failed: (error) => expect.fail(String(error)),

@@ -383,7 +383,11 @@ export async function setMissing({ models }: HostContext, ids: readonly Types.Ob
   const marked = new Set<string>();
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
   for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
-  const wrong = ids.filter((id) => marked.has(id.toHexString()) === (since === null));
+  const wrong: Types.ObjectId[] = [];
+  for (const [index, id] of ids.entries()) {
+    if (index % filesPerTurn === 0) await nextTurn();
+    if (marked.has(id.toHexString()) === (since === null)) wrong.push(id);
+  }
   for (const some of batches(wrong)) {
     const _id = { $in: [...some] };
     if (since === null) await models.item.updateMany({ _id }, { $unset: { fileMissing: 1 } });
