@@ -10,8 +10,8 @@ export function editBar(
   isSaving: () => boolean,
 ) {
   const status = h('p.quiet-text', { role: 'status' });
-  const undo = button(annotationTexts.undo, on.undo, { picture: 'undo' });
-  const redo = button(annotationTexts.redo, on.redo, { picture: 'redo' });
+  const undo = button('', on.undo, { picture: 'undo', name: annotationTexts.undo });
+  const redo = button('', on.redo, { picture: 'redo', name: annotationTexts.redo });
   const discard = button(annotationTexts.discard, on.discard);
   const save = button(commonTexts.save, on.save, { kind: 'primary' });
   return { elements: [status, actions(undo, redo, discard, save)], show };

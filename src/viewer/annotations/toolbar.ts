@@ -46,5 +46,6 @@ export function toolbar({
 
   function setEditing(isEditing: boolean) {
     for (const { tool, button: made } of buttons) made.hidden = !isEditing && tool !== 'measure';
+    element.classList.toggle('ruler-only', !isEditing);
   }
 }

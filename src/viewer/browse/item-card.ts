@@ -30,7 +30,7 @@ export function itemCard(
   const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
   const onRefused = (why: string) => below.replaceWith(refusal(why));
   const picture = itemPicture(item, onRefused);
-  const name = h('span.card-name.clip.strong', { title: item.name }, item.name);
+  const name = h('span.card-name.break.strong', { title: item.name }, item.name);
   const link = h('a.card-link', { href: routeHash('item', item._id, { ...list }) }, picture, name, below);
   return h('li.card.surface.selectable', { 'data-item': item._id }, link, box);
 }
@@ -38,7 +38,7 @@ export function itemCard(
 /** The thumbnail of an item. @param onRefused called with the reason if the file cannot be shown as an image */
 export function itemPicture(item: Item, onRefused: (reason: string) => void = () => undefined) {
   const state = imageState(item);
-  return h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state));
+  return h('div.card-picture', placeholder(item, state === 'no' ? 'no' : 'soon'), state === 'yes' && thumbnail(item, onRefused));
 }
 
 function refusal(reason: string) {
@@ -80,7 +80,7 @@ function thumbnail(item: Item, onRefused: (reason: string) => void) {
       image.src = thumbnailUrl(item, { style: automaticStyle });
     },
     onerror: () => {
-      image.replaceWith(placeholder(item, 'no'));
+      image.parentElement?.replaceChildren(placeholder(item, 'no'));
       // The browser does not give the reason.
       void refusalOf(item).then((reason) => reason && onRefused(reason));
     },

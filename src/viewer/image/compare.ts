@@ -81,7 +81,7 @@ export function comparison(options: {
         signal: leave,
       });
       leave.throwIfAborted();
-      stage.append(h('p.stage-name.clip', item.name));
+      stage.append(h('p.stage-name.break', item.name));
       stage.querySelector('.stage-buttons')?.prepend(lock);
       fill(facts, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compare.setAttribute('aria-pressed', 'true');

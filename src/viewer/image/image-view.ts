@@ -59,6 +59,7 @@ export async function openImage(options: ImageOptions) {
     itemId: item._id,
     metadata,
     frame: () => view.firstFrame,
+    samples: () => view.samples,
     projection,
     signal,
   });

@@ -12,6 +12,9 @@ type Pixel = Documents['Pixel'];
 /** Time in milliseconds that the pointer must rest before its pixel is requested. */
 const restMs = 120;
 
+/** Maximum number of channels whose samples are shown, so that these do not cover the image. */
+const maxSamples = 8;
+
 /** Position and value of the pixel under the pointer, or in the center when the keyboard is used. */
 export function pixelReadout(options: {
   stage: Stage;
@@ -20,10 +23,12 @@ export function pixelReadout(options: {
   itemId: string;
   metadata: ImageMetadata;
   frame: () => number;
+  /** the visible channels, if there are several; bands count from 1 */
+  samples: () => { name: string; frame: number; band: number }[];
   projection: () => Projection | null;
   signal: AbortSignal;
 }) {
-  const { stage, element, itemId, metadata, frame, projection, signal } = options;
+  const { stage, element, itemId, metadata, frame, samples, projection, signal } = options;
   const position = h('span', { 'data-testid': 'position' });
   const swatch = h('span.swatch', { 'aria-hidden': 'true' });
   const value = h('span.readout-value', { 'data-testid': 'pixel' });
@@ -80,12 +85,26 @@ export function pixelReadout(options: {
     const controller = new AbortController();
     asking = controller;
     try {
-      const query = { left, top, frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null, ...projectionQuery(projection()) };
+      const shown = samples().slice(0, maxSamples);
+      const frames = [...new Set(shown.map((sample) => sample.frame))];
+      const query = {
+        left,
+        top,
+        frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null,
+        frameList: frames.length > 1 ? frames.join(',') : null,
+        ...projectionQuery(projection()),
+      };
       const answer = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
       // The answer is a list only for requests of several frames.
-      const pixel = [answer].flat()[0] ?? {};
-      value.textContent = pixelText(pixel);
-      swatch.style.backgroundColor = pixelColor(pixel);
+      const pixels = [answer].flat();
+      const named = shown.map((sample) => {
+        const found = pixels[frames.indexOf(sample.frame)]?.value?.[sample.band - 1];
+        return `${sample.name}\u00a0${found ?? '–'}`;
+      });
+      value.textContent = named.length > 0 ? named.join('  ') : pixelText(pixels[0] ?? {});
+      // Several frames have no common color here.
+      swatch.hidden = frames.length > 1;
+      swatch.style.backgroundColor = pixelColor(pixels[0] ?? {});
       output.dataset.pixel = `${left},${top}`;
     } catch (error) {
       if (!controller.signal.aborted) value.textContent = messageOf(error);

@@ -72,6 +72,16 @@ export class ViewState {
     return first ? this.frameOf(first) : this.frame;
   }
 
+  /** Where the samples of the visible channels are; empty for images that have no channels, or only one. */
+  get samples() {
+    if (this.known.length < 2) return [];
+    const shown = this.channels.filter(({ on }) => on);
+    return shown.map((channel) => {
+      const { name, source } = channel;
+      return { name, frame: this.frameOf(channel), band: 'band' in source ? source.band : 1 };
+    });
+  }
+
   /** The frames of the visible channels; `null` if these are all or none, or are no frames. */
   get someFrames() {
     const shown = this.channels.filter(({ on }) => on);

@@ -11,7 +11,7 @@ export function uploadRow(file: File, folderName: string) {
   const retry = button('', () => row.start(), { picture: 'retry', name: uploadTexts.again(file.name) });
   const element = h(
     'li.upload',
-    h('span.upload-name.clip.small.strong', { title: uploadTexts.to(file.name, folderName) }, file.name),
+    h('span.upload-name.break.small.strong', { title: uploadTexts.to(file.name, folderName) }, file.name),
     h('span.upload-buttons', retry, cancel),
     bar,
     status,

@@ -30,6 +30,12 @@ addEventListener('beforeunload', (event) => {
   if (running > 0) event.preventDefault();
 });
 
+// The list of files that all arrived has been seen when the user goes on to another page.
+addEventListener('hashchange', () => {
+  const isOver = [...rows.querySelectorAll<HTMLElement>('.upload')].every(({ dataset }) => dataset.state === 'done');
+  if (isOver && running + waiting.length === 0) closeList();
+});
+
 function closeList() {
   tray.hidden = true;
   rows.replaceChildren();

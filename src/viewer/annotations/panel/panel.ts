@@ -260,7 +260,7 @@ export class AnnotationPanel {
       h(
         'div.annotation-row.row',
         legendOfIt?.fold,
-        h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
+        h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.break', name)),
         counted,
         count > 0 && table,
         !isLinked() && download,
