@@ -1,6 +1,7 @@
 import { debounced, fill, h, linkButton } from '../dom.js';
 import { requestHistogram } from './channel-histogram.js';
 import { channelRange } from './channel-range.js';
+import { channelTone } from './channel-tone.js';
 import { applyPreset, type Channel, type Preset } from './channels.js';
 import { presetChoice } from './preset-choice.js';
 import type { Projection } from './projection.js';
@@ -93,6 +94,7 @@ export function channelPanel(options: {
       onchange: () => {
         change(index, { on: box.checked });
         range.hidden = !box.checked;
+        tone.hidden = !box.checked;
         if (box.checked && !range.hasChildNodes()) void fillRanges();
       },
     });
@@ -107,7 +109,8 @@ export function channelPanel(options: {
     only.setAttribute('aria-pressed', String(alone()));
     const guess = isGuessed && color === start[index]?.color && h('span.hint.quiet-text.small', imageTexts.guessedColor);
     const label = h('label.row.grow', box, h('span.break', name));
-    return h('li.channel', h('div.row', label, channels.length > 1 && only, picker), guess, range);
+    const tone = channelTone(channels[index] as Channel, (changes) => change(index, changes));
+    return h('li.channel', h('div.row', label, channels.length > 1 && only, picker), guess, range, tone);
   }
 
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {

@@ -1,5 +1,6 @@
 import { h } from '../dom.js';
 import { axesOf, type ImageMetadata } from './metadata.js';
+import { readTone, toneOf, toneStyle, writeTone, type Tone } from './tones.js';
 import { usualColor } from './usual-colors.js';
 import { imageTexts } from '../texts.js';
 
@@ -7,7 +8,7 @@ import { imageTexts } from '../texts.js';
  * A channel of an image that is displayed as a mixture of colors. `min` and `max` are samples; if `null`, the server chooses them so that few
  * samples are outside.
  */
-export interface Channel {
+export interface Channel extends Tone {
   name: string;
   /** `#rrggbb` */
   color: string;
@@ -73,20 +74,27 @@ export function styleOf(channels: Channel[]) {
   const [first] = channels;
   if (!first) return '';
   const shown = channels.filter(({ on }) => on);
-  const bands = (shown.length > 0 ? shown : [{ ...first, color: '#000000' }]).map(({ source, color, min, max }) => ({
-    ...source,
-    palette: color,
-    min: min ?? `min:${automaticShare}`,
-    max: max ?? `max:${automaticShare}`,
-  }));
+  const bands = (shown.length > 0 ? shown : [{ source: first.source, color: '#000000', min: null, max: null }]).map(
+    ({ source, color, min, max, ...tone }) => ({
+      ...source,
+      palette: color,
+      min: min ?? `min:${automaticShare}`,
+      max: max ?? `max:${automaticShare}`,
+      ...toneStyle(tone),
+    }),
+  );
   return JSON.stringify({ bands });
 }
 
-/** Channels that are on, as in an address: `0:ff0000,2:00ff00:120~3000`. */
+/** Channels that are on, as in an address: `0:ff0000,2:00ff00:120~3000,3:0000ff::palette=hot:gamma=0.5:invert`. */
 export function writeChannels(channels: Channel[]) {
-  const entries = channels.map(({ on, color, min, max }, index) =>
-    on ? [`${index}:${color.slice(1)}${min === null && max === null ? '' : `:${min ?? ''}~${max ?? ''}`}`] : [],
-  );
+  const entries = channels.map(({ on, color, min, max, ...channel }, index) => {
+    const tone = writeTone(channel);
+    // Browsers cut an address at `:~:`, so an automatic range in front of a tone is empty.
+    const range = min === null && max === null ? '' : `${min ?? ''}~${max ?? ''}`;
+    const parts = [index, color.slice(1), ...(range === '' && tone.length === 0 ? [] : [range]), ...tone];
+    return on ? [parts.join(':')] : [];
+  });
   return entries.flat().join(',') || 'none';
 }
 
@@ -95,7 +103,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
   const entries = new Map(text.split(',').map((entry) => [Number.parseInt(entry, 10), entry.split(':')] as const));
   if (text !== 'none' && !channels.some((_, index) => entries.has(index))) return null;
   return channels.map((known, index) => {
-    const [, color, range = '~'] = entries.get(index) ?? [];
+    const [, color, range = '~', ...tone] = entries.get(index) ?? [];
     const [min, max] = range.split('~').map((bound) => (bound === '' || Number.isNaN(Number(bound)) ? null : Number(bound)));
     return {
       ...known,
@@ -103,6 +111,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
       color: color && /^[0-9a-f]{6}$/.test(color) ? `#${color}` : known.color,
       min: min ?? null,
       max: max ?? null,
+      ...readTone(tone),
     };
   });
 }
@@ -122,6 +131,7 @@ export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
       color: hexColor(palette) ?? known.color,
       min: bound(band?.min),
       max: bound(band?.max),
+      ...toneOf(band ?? {}),
     };
   });
 }

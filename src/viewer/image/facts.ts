@@ -27,6 +27,7 @@ export function imageFacts(metadata: ImageMetadata) {
     mm_x: mmX,
     mm_y: mmY,
     magnificationComputed: isComputed,
+    pixelSizeEntered: isEntered,
     frames = [],
     levels,
     tileWidth,
@@ -37,12 +38,16 @@ export function imageFacts(metadata: ImageMetadata) {
   return factList([
     [names.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
     [names.extent, mmX && mmY ? `${formatLength(sizeX * mmX, 3)} × ${formatLength(sizeY * mmY, 3)}` : null],
-    [names.pixelSize, mmX && mmY ? `${formatLength(mmX)} × ${formatLength(mmY)}` : imageTexts.unknown],
+    [names.pixelSize, mmX && mmY ? (isEntered ? imageTexts.entered(pixel(mmX, mmY)) : pixel(mmX, mmY)) : imageTexts.unknown],
     [names.magnification, magnification ? `${significant(magnification, 3)}×` : imageTexts.unknown],
     [names.frames, frames.length > 1 ? formatCount(frames.length) : null],
     [names.levels, imageTexts.levelsOf(levels, tileWidth, tileHeight)],
     [names.samples, [metadata.bandCount && `${metadata.bandCount} ×`, metadata.dtype].filter(Boolean).join(' ')],
   ]);
+}
+
+function pixel(mmX: number, mmY: number) {
+  return `${formatLength(mmX)} × ${formatLength(mmY)}`;
 }
 
 /** A section of the side panel that can be folded. */

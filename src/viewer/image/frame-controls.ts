@@ -128,7 +128,8 @@ function axisRow(
     show(frame: number) {
       const position = positionOf(axis, frame);
       const name = axis.names[position];
-      const count = imageTexts.positionOf(position + 1, axis.range);
+      const counted = imageTexts.positionOf(position + 1, axis.range);
+      const count = axis.placeOf ? imageTexts.positionAt(counted, axis.placeOf(position)) : counted;
       input.value = String(position);
       input.setAttribute('aria-valuetext', name ? `${name}, ${count}` : count);
       value.textContent = name ? `${name} · ${count}` : count;

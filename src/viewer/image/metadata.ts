@@ -1,8 +1,9 @@
 import type { Documents } from '../answers.js';
+import { formatLength, significant } from '../format.js';
 import { imageTexts } from '../texts.js';
 
 /** The metadata about the order of frames. */
-type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels'> & Counted;
+type Axes = Pick<ImageMetadata, 'IndexRange' | 'IndexStride' | 'channels' | 'mm_z' | 'seconds_t'> & Counted;
 
 /** The frames, which are only counted here. */
 type Counted = { frames?: readonly unknown[] };
@@ -21,13 +22,15 @@ export interface Axis {
   stride: number;
   /** names of the positions; empty if they have none */
   names: readonly string[];
+  /** the distance of a position from the first one, with its unit; missing if the file does not state it */
+  placeOf?: (position: number) => string;
 }
 
 /** The order in which axes are shown; others follow. */
 const axisOrder = ['IndexC', 'IndexZ', 'IndexT', 'IndexXY'];
 
 /** The axes with more than one position; empty for an image of one frame. */
-export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channels = [] }: Axes): Axis[] {
+export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channels = [], ...steps }: Axes): Axis[] {
   if (frames.length < 2) return [];
   const keys = Object.keys(IndexRange).filter((key) => (IndexRange[key] ?? 0) > 1 && (IndexStride[key] ?? 0) > 0);
   if (keys.length === 0)
@@ -38,7 +41,15 @@ export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channel
     range: IndexRange[key] as number,
     stride: IndexStride[key] as number,
     names: key === 'IndexC' ? channels : [],
+    ...placeOf(key, steps),
   }));
+}
+
+function placeOf(key: string, { mm_z: mmZ, seconds_t: seconds }: Pick<ImageMetadata, 'mm_z' | 'seconds_t'>) {
+  if (key === 'IndexZ' && mmZ !== undefined) return { placeOf: (position: number) => formatLength(position * mmZ) };
+  if (key === 'IndexT' && seconds !== undefined)
+    return { placeOf: (position: number) => `${significant(position * seconds, 4)} s` };
+  return {};
 }
 
 function byAxisOrder(a: string, b: string) {

@@ -9,14 +9,19 @@ export const panelNames = ['frames', 'look', 'annotations', 'image'] as const;
 
 export type PanelName = (typeof panelNames)[number];
 
-/** Builds the panels next to an open image. */
-export function imagePanels(image: ImageView, metadata: ImageMetadata, names: readonly PanelName[] = panelNames) {
+/** Builds the panels next to an open image. @param entry shown below its facts */
+export function imagePanels(
+  image: ImageView,
+  metadata: ImageMetadata,
+  names: readonly PanelName[] = panelNames,
+  entry: HTMLElement | null = null,
+) {
   const { frameControls, look, annotations } = image;
   const made: Record<PanelName, () => HTMLElement | null> = {
     frames: () => frameControls && section(imageTexts.facts.frames, true, frameControls),
     look: () => section(look.title, look.title === imageTexts.channels, look.element),
     annotations: () => section(annotationTexts.annotations, true, annotations),
-    image: () => section(imageTexts.image, true, imageFacts(metadata)),
+    image: () => section(imageTexts.image, true, imageFacts(metadata), ...(entry ? [entry] : [])),
   };
   return panelNames.filter((name) => names.includes(name)).flatMap((name) => made[name]() ?? []);
 }

@@ -17,6 +17,7 @@ import { comparison } from '../image/compare.js';
 import { openImage } from '../image/image-view.js';
 import type { ViewQuery } from '../image/view-address.js';
 import { openIn } from '../image/open-in.js';
+import { pixelSizeEntry } from '../image/pixel-size.js';
 import { imagePanels } from '../image/panels.js';
 import { goTo, replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser } from '../session.js';
@@ -77,7 +78,13 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     const technical = technicalSection(item._id, signal);
     const changing = { mayWrite, onSaved: () => view.hasChanged() };
     let about = aboutItem(item, changing);
-    fill(panel, ...imagePanels(image, metadata), h('div.associated-place'), ...about, technical);
+    fill(
+      panel,
+      ...imagePanels(image, metadata, undefined, mayWrite ? pixelSizeEntry(item._id, metadata, () => void refresh()) : null),
+      h('div.associated-place'),
+      ...about,
+      technical,
+    );
     void fillAssociated(panel, item, signal);
     compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
     const shared = () => ({ ...seen, channels: image.channels(), hide: null });

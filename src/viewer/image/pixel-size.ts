@@ -1,0 +1,40 @@
+import { request } from '../api.js';
+import { h, linkButton } from '../dom.js';
+import { significant } from '../format.js';
+import { ask } from '../forms.js';
+import type { ImageMetadata } from './metadata.js';
+import { commonTexts, imageTexts } from '../texts.js';
+
+/** A button to enter the size of a pixel; `null` if the file states it. @param onSaved called when the image has another size */
+export function pixelSizeEntry(itemId: string, metadata: ImageMetadata, onSaved: () => void) {
+  const { mm_x: mmX, mm_y: mmY, pixelSizeEntered: isEntered, geospatial } = metadata;
+  if (geospatial || (mmX !== null && !isEntered)) return null;
+  return h('div', linkButton(isEntered ? imageTexts.changePixelSize : imageTexts.enterPixelSize, askForSize));
+
+  function askForSize() {
+    const micrometers = (mm: number | null) => (mm === null ? '' : significant(mm * 1000, 9));
+    const size = { type: 'number', step: 'any', min: 1e-4, max: 1e7 };
+    const remove = linkButton(imageTexts.removePixelSize, () => void drop());
+    const dialog = ask({
+      title: isEntered ? imageTexts.changePixelSize : imageTexts.enterPixelSize,
+      text: imageTexts.pixelSizeHint,
+      fields: [
+        { ...size, name: 'mm_x', label: imageTexts.pixelWidth, value: micrometers(mmX), required: true },
+        { ...size, name: 'mm_y', label: imageTexts.pixelHeight, value: micrometers(mmY) },
+      ],
+      others: isEntered ? [remove] : [],
+      action: commonTexts.save,
+      async send({ mm_x: width, mm_y: height }) {
+        const query = { mm_x: Number(width) / 1000, mm_y: height ? Number(height) / 1000 : null };
+        await request('PUT', `item/${itemId}/tiles/pixel_size`, { query });
+        onSaved();
+      },
+    });
+
+    async function drop() {
+      await request('DELETE', `item/${itemId}/tiles/pixel_size`);
+      dialog.close();
+      onSaved();
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** How the samples of a channel become colors, apart from its color and its range. */
+export interface Tone {
+  /** The name of a palette of the server that is used instead of the color. */
+  palette?: string | null;
+  /** The power to which the position of a sample in its range is raised; default 1. */
+  gamma?: number;
+  invert?: boolean;
+}
+
+/** The smallest and the largest gamma that can be chosen. */
+export const gammaRange = [0.1, 10] as const;
+/** Palettes of the server that are offered. */
+export const colorMaps = [
+  'viridis',
+  'magma',
+  'inferno',
+  'plasma',
+  'cividis',
+  'turbo',
+  'gray',
+  'hot',
+  'jet',
+  'blues',
+  'greens',
+  'reds',
+  'spectral',
+] as const;
+
+/** The members of a style; none for a plain channel. */
+export function toneStyle({ palette, gamma = 1, invert }: Tone) {
+  return { ...(palette && { palette }), ...(gamma !== 1 && { gamma }), ...(invert && { invert }) };
+}
+
+/** The parts of an address: `palette=hot`, `gamma=0.5`, `invert`. */
+export function writeTone(tone: Tone) {
+  return Object.entries(toneStyle(tone)).map(([name, value]) => (value === true ? name : `${name}=${value}`));
+}
+
+/** The tone in parts of an address. */
+export function readTone(parts: string[]): Tone {
+  return toneOf(Object.fromEntries(parts.map((part) => [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)])));
+}
+
+/** The tone in a style. Values that this page does not offer are left out. */
+export function toneOf({ palette, gamma, invert }: Record<string, unknown>): Tone {
+  const power = Number(gamma ?? 1);
+  const [least, most] = gammaRange;
+  return {
+    palette: colorMaps.find((map) => map === palette) ?? null,
+    gamma: power >= least && power <= most ? power : 1,
+    invert: invert === true || invert === 'true' || invert === 'invert',
+  };
+}
