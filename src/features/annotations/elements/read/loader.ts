@@ -247,31 +247,24 @@ export class ElementLoader {
   }
 
   /**
-   * Like {@link packs}, for packs of windows. Where most packs of a segment of the table are wanted, their columns come from the segment,
-   * which takes a fraction of the documents.
+   * Loads the columns of packs of windows. Where most packs of a segment of the table are wanted, they come from the segment, which takes a
+   * fraction of the documents.
    */
-  async packsOf(groups: readonly WindowPart[], part: 'columns' | 'both', signal?: AbortSignal): Promise<LoadedPack[]> {
+  async columnsOf(groups: readonly WindowPart[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const known = new Map<string, PackColumns>();
     for (const group of groups) await this.#readTable(group, known, signal);
     const entries = groups.flatMap(({ packs }) => packs);
-    if (known.size === 0) return this.packs(entries, part, signal);
-    const isKnown = ({ id }: PackEntry) => known.has(id);
-    const texts = part === 'both' ? this.packs(entries.filter(isKnown), 'text', signal) : [];
-    const others = this.packs(
-      entries.filter((entry) => !isKnown(entry)),
-      part,
-      signal,
-    );
-    const loaded = new Map((await Promise.all([texts, others])).flat().map((pack) => [pack.entry.id, pack]));
-    return entries.map((entry): LoadedPack => {
-      const pack = loaded.get(entry.id);
-      return { entry, columns: known.get(entry.id) ?? pack?.columns ?? null, text: pack?.text ?? null };
+    const others = entries.filter(({ id }) => !known.has(id));
+    const loaded = new Map((await this.packs(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
+    return entries.map((entry) => {
+      return { entry, columns: known.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
     });
   }
 
   /** Adds the columns of packs that are in segments of the window's table. */
   async #readTable({ window, packs }: WindowPart, columns: Map<string, PackColumns>, signal?: AbortSignal): Promise<void> {
-    if (window.table.length === 0) return;
+    // Headers are not read for nothing.
+    if (packs.length * 2 < window.packs.length) return;
     const wanted = new Set(packs.map(({ id }) => id));
     for (const parts of window.table) {
       const header = await this.tableHeader(parts);

@@ -118,7 +118,7 @@ async function packsOfWindow(
   const [window] = await loader.windows([stored.windows[summaries[0]!.window]!], signal);
   // The number of bytes does not matter, because texts are not loaded.
   const packs = summaries.map((summary) => ({ ...summary, textBytes: 0 }));
-  return loader.packsOf([{ window: window!, packs }], 'columns', signal);
+  return loader.columnsOf([{ window: window!, packs }], signal);
 }
 
 function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {

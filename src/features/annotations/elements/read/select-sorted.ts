@@ -88,8 +88,10 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     // Texts of a whole window would take too much memory.
     const atOnce = needsText ? packsPerFetch : Math.max(1, wanted.length);
     for (let start = 0; start < wanted.length; start += atOnce) {
-      const part = { window, packs: wanted.slice(start, start + atOnce) };
-      for (const pack of await loader.packsOf([part], needsText ? 'both' : 'columns', signal)) {
+      const packs = wanted.slice(start, start + atOnce);
+      for (const pack of await (needsText
+        ? loader.packs(packs, 'both', signal)
+        : loader.columnsOf([{ window, packs }], signal))) {
         const columns = columnsOf(pack);
         const index = matches.packs.length;
         const before = matches.values.length;

@@ -151,13 +151,9 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     // The packs of a small part of the image are cached, because neighboring parts are usually read next.
     const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
-    const packs = isPlace
-      ? loader.packsKept(
-          batch.windows.flatMap((window) => window.packs),
-          signal,
-        )
-      : loader.packsOf(batch.windows, eager ? 'both' : 'columns', signal);
-    return { batch, packs: await packs };
+    const entries = batch.windows.flatMap((window) => window.packs);
+    const load = () => (isPlace ? loader.packsKept(entries, signal) : loader.packs(entries, 'both', signal));
+    return { batch, packs: await (eager ? load() : loader.columnsOf(batch.windows, signal)) };
   };
   try {
     ahead = fetchNext();
