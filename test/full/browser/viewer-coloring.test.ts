@@ -75,7 +75,7 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
   async function open(width: number) {
     const query = new URLSearchParams(page.url().split('?')[1] ?? '');
     query.set('at', `${size / 2},${size / 2},${width}`);
-    await page.goto(`${testHost.url}/#item/${itemId}?${query}`);
+    await page.goto(`${testHost.url}/#item/${itemId}?${query.toString()}`);
     await legend().waitFor();
   }
 

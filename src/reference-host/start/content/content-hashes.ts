@@ -16,11 +16,11 @@ const filesAtOnce = 100;
 /** Dependencies of {@link ContentHashes}. */
 export interface ContentHashesOptions {
   /** Uses the host that runs at the time. */
-  use<T>(work: (context: HostContext) => Promise<T>): Promise<T>;
+  use: <T>(work: (context: HostContext) => Promise<T>) => Promise<T>;
   /** Called with the number of files that were found to be changed. */
-  found(changed: number): void;
+  found: (changed: number) => void;
   /** Called if files could not be compared. They are compared after a later scan. */
-  failed(error: unknown): void;
+  failed: (error: unknown) => void;
   signal: AbortSignal;
 }
 
