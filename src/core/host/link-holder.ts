@@ -3,7 +3,7 @@ import type { Caller } from '../../host.js';
 /** What the holder of a link to an image may read, besides the image itself. */
 export interface LinkLimits {
   itemId: string;
-  /** Whether they may read its annotations and comments. */
+  /** Whether they may read its annotations. */
   annotations: boolean;
   /** Whether they may see its label, macro and other associated images. */
   associated: boolean;

@@ -15,7 +15,7 @@ export interface LinkDocument {
   opens: LinkKind[];
   /** Whether the link also opens label, macro and other associated images. */
   associated: boolean;
-  /** Whether the page that the link opens shows annotations and comments. */
+  /** Whether the page that the link opens shows annotations. */
   annotations: boolean;
   makerId: string;
   created: Date;

@@ -26,7 +26,7 @@ const wanted = {
   associated: { ...truth, description: 'Whether the link also opens label, macro and other associated images. Default false.' },
   annotations: {
     ...truth,
-    description: 'Whether the page that the link opens shows annotations and comments. Default true.',
+    description: 'Whether the page that the link opens shows annotations. Default true.',
   },
   expires: {
     ...orNull(dateText),

@@ -47,7 +47,7 @@ export interface NewLink {
   /** Default: everything that this server can open, except the page. */
   opens?: readonly string[] | undefined;
   associated?: boolean | undefined;
-  /** Whether the page shows annotations and comments. Default true. */
+  /** Whether the page shows annotations. Default true. */
   annotations?: boolean | undefined;
   /** `null` for a link that does not end. Default: in seven days. */
   expires?: Date | null | undefined;
