@@ -4,6 +4,7 @@ import type { Documents } from './answers.js';
 export type User = Documents['User'];
 
 let user: User | null = null;
+let former: User | null = null;
 
 let ended = false;
 let isChecking = false;
@@ -13,6 +14,11 @@ const listeners: Set<() => void> = new Set();
 /** The signed-in user, or `null`. */
 export function currentUser() {
   return user;
+}
+
+/** The signed-in user, or the one whose session was ended by the server or in another tab. `null` after the user has signed out here. */
+export function lastUser() {
+  return user ?? former;
 }
 
 /** The name of a user to display. */
@@ -37,7 +43,10 @@ export function onSession(listener: () => void) {
 
 function become(next: User | null) {
   user = next;
-  if (next !== null) ended = false;
+  if (next !== null) {
+    former = next;
+    ended = false;
+  }
   for (const listener of listeners) listener();
 }
 
@@ -118,6 +127,7 @@ export async function signOut() {
     await request('DELETE', 'user/authentication');
   } finally {
     setToken(null);
+    former = null;
     become(null);
   }
 }

@@ -1,5 +1,6 @@
 import { keep, keptEdits, ownerOfEdits, reasonNotKept } from './kept-edits.js';
 import { loadElement, sendChanges } from './requests.js';
+import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './model.js';
 
 /** Numbers of elements that somebody else has changed too. */
@@ -235,22 +236,28 @@ function onTopOf(saved: ReadonlyMap<string, Edit>, edits: ReadonlyMap<string, Ed
   return changes;
 }
 
+/** By user and annotation. */
 const drafts: Map<string, Edits> = new Map();
+
+/** The beginning of the keys of the changes that the page shows. Others who sign in on the page do not see them, nor does anybody after the user has signed out. */
+const shownKeys = () => `${lastUser()?._id ?? ''} `;
 
 /** The unsaved changes of an annotation. They are kept even if the user leaves the image, and by the browser even if the page is closed. */
 export function editsOf(annotationId: string) {
-  let edits = drafts.get(annotationId);
+  const key = shownKeys() + annotationId;
+  let edits = drafts.get(key);
   if (!edits) {
     edits = new Edits(annotationId);
-    drafts.set(annotationId, edits);
+    drafts.set(key, edits);
   }
   return edits;
 }
 
 /** Discards the unsaved changes of an annotation. */
 export function forgetEdits(annotationId: string) {
-  drafts.get(annotationId)?.forget();
-  drafts.delete(annotationId);
+  const key = shownKeys() + annotationId;
+  drafts.get(key)?.forget();
+  drafts.delete(key);
   tellListeners();
 }
 
@@ -275,9 +282,10 @@ export function whyAtRisk(edits: Edits) {
   return edits.isAtRisk ? reasonNotKept() : null;
 }
 
-/** Number of unsaved changes of all annotations. */
+/** Number of unsaved changes that the user has made, in all annotations. */
 export function unsavedChanges() {
-  return [...drafts.values()].reduce((sum, { size }) => sum + size, 0);
+  const own = shownKeys();
+  return [...drafts].reduce((sum, [key, { size }]) => sum + (key.startsWith(own) ? size : 0), 0);
 }
 
 const listeners: Set<() => void> = new Set();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/slide.js';
 import { newFolder } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
-import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
+import { Client, startHost, type TestHost } from '../../support/hosts/reference-host.js';
 import { signIn, stageOf } from '../../support/pages/stage.js';
 import { until } from '../../support/run/until.js';
 
@@ -30,6 +30,7 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await makeSyntheticSlide(path, { size: 1024 });
     testHost = await startHost();
     admin = await testHost.register('anna');
+    await testHost.register('bert');
     folderId = await newFolder(admin, 'Slides', true);
     const folder = (await testHost.host.context.models.folder.findById(folderId).lean())!;
     const { item } = await testHost.host.registerFileInPlace({ path, folder, itemName: 'slide', creatorId: null });
@@ -91,6 +92,43 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await page.reload();
     await row().waitFor();
     expect(await row().getByText('unsaved').count()).toBe(0);
+  });
+
+  it('keeps unsaved shapes for the user who drew them when others use the page', async () => {
+    await signIn(page, testHost.url, 'anna');
+    await open(`item/${slide}`);
+    await edit();
+    await draw(-200);
+    const unsaved = () => row().getByText('1 unsaved change', { exact: true });
+    await unsaved().waitFor();
+    const ownToken = await page.evaluate<string>(`localStorage.getItem('token /api/v1')`);
+    await new Client(testHost.url, ownToken, null).ok('DELETE', '/user/authentication');
+    await button('Save').click();
+    const notice = page.locator('.session-notice');
+    await notice.getByText('1 unsaved change is kept.').waitFor();
+    const signInHere = async (login: string) => {
+      await page.locator('.app-header').getByRole('link', { name: 'Sign in' }).click();
+      await page.getByLabel('Login or e-mail').fill(login);
+      await page.getByLabel('Password').fill(`${login}.password`);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.app-header').getByText(login).waitFor();
+    };
+    await signInHere('bert');
+    // The address still names the image.
+    await row().waitFor();
+    expect(await unsaved().count()).toBe(0);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.locator('#announcer').getByText('Signed out').waitFor();
+    await signInHere('anna');
+    await page.evaluate(`location.hash = '#item/${slide}'`);
+    await unsaved().waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.locator('#announcer').getByText('Signed out').waitFor();
+    await page.evaluate(`location.hash = '#item/${slide}'`);
+    await row().waitFor();
+    expect(await unsaved().count()).toBe(0);
+    await signInHere('anna');
+    await unsaved().waitFor();
   });
 
   it('undoes Discard, and goes on undoing across saves', async () => {
