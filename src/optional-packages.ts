@@ -17,8 +17,9 @@ export function isInstalled(name: string): boolean {
 /** The command `npm install …` for packages, in the versions that this package works with. */
 export function installCommand(names: readonly string[]): string {
   const { peerDependencies } = require('express-large-image/package.json') as { peerDependencies: Record<string, string> };
-  const majorOf = (name: string) => /\d+/.exec(peerDependencies[name] ?? '')?.[0] ?? 'latest';
-  return `npm install ${names.map((name) => `${name}@${majorOf(name)}`).join(' ')}`;
+  // Minor versions of 0 differ as major versions do, so 0.12 stays.
+  const versionOf = (name: string) => /0\.\d+|\d+/.exec(peerDependencies[name] ?? '')?.[0] ?? 'latest';
+  return `npm install ${names.map((name) => `${name}@${versionOf(name)}`).join(' ')}`;
 }
 
 /** Says in an error that packages are missing, and how they are installed: `the package lerc is not installed (npm install lerc@4)`. */

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { memoryInput } from '../../support/images/memory-input.js';
+import { grayTags, writeTiff } from '../../support/writers/tiff-writer.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -101,8 +103,25 @@ async function installed(name: string, text: string): Promise<string> {
 }
 
 it.each(optional)('names %s with the command that installs it when it is missing', async (name) => {
-  const [, major] = /(\d+)/.exec(peerDependencies[name]!)!;
-  expect(await places[name]!()).toMatch(new RegExp(`npm install .*\\b${name.replace('@', '')}@${major}\\b`));
+  // A minor version of 0 is as different as a major version.
+  const [version] = /0\.\d+|\d+/.exec(peerDependencies[name]!)!;
+  expect(await places[name]!()).toMatch(
+    new RegExp(`npm install .*\\b${name.replace('@', '')}@${version.replace('.', '\\.')}\\b`),
+  );
+});
+
+it.each([
+  ['LERC', 34_887, 'lerc'],
+  ['JPEG XL', 50_002, 'jxl-oxide-wasm'],
+  ['JPEG XL of DNG', 52_546, 'jxl-oxide-wasm'],
+])('refuses a TIFF file in %s when it is opened and the package is missing', async (_, compression, name) => {
+  const { tiffSource } = await import('../../../src/tilesource/sources/tiff/tiff-source.js');
+  const tags = { ...grayTags(16, 16, 16), 259: { short: [compression] } };
+  const file = writeTiff([{ tags, chunks: [Buffer.alloc(8)] }]);
+  const message = await failure(() => tiffSource.open(memoryInput(file)));
+  expect(message).toMatch(
+    new RegExp(`^Cannot read this TIFF image: the package ${name} is not installed \\(npm install ${name}@`),
+  );
 });
 
 it('has the command in one place', () => {

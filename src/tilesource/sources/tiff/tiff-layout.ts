@@ -1,4 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
+import { isInstalled, notInstalled } from '../../../optional-packages.js';
 import type { CodecThreads } from '../../codecs/threads/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
@@ -329,6 +330,8 @@ async function readShape(directory: Directory, inherited: { sampleFormat?: numbe
   const { subsampling } = await readSubsampling(directory);
   const isSubsampled = photometric === photometrics.yCbCr && subsampling.some((factor) => factor !== 1);
   const decoding = decodingOf(compression, isSubsampled);
+  const decoder = decoding === 'jpegxl' ? 'jxl-oxide-wasm' : compression === compressions.lerc ? 'lerc' : null;
+  if (decoder !== null && !isInstalled(decoder)) refuse(notInstalled(decoder));
   // Pictures have only unsigned samples, so the tag has no meaning there.
   const isPicture = decoding === 'picture' || decoding === 'webp' || decoding === 'interchange';
   const format = isPicture ? 1 : await sameForAll(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
