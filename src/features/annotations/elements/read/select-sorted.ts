@@ -101,6 +101,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
           matches.orders[match] = number * windowPositions + (columns.positions[at] as number);
           const sorted = value(pack, columns, at);
           matches.values.push(sorted instanceof Promise ? await sorted : sorted);
+          if (needsText && isSliceOver()) await nextSlice(signal);
         }
         if (matches.values.length > before) matches.packs.push({ ...pack, text: null });
         if (isSliceOver()) await nextSlice(signal);
