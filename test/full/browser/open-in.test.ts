@@ -7,6 +7,7 @@ import * as zarrita from 'zarrita';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { pattern } from '../../support/images/pattern.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { keepToken } from '../../support/pages/stage.js';
 import type { ReadStore } from '../../support/pages/read-store.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
@@ -32,8 +33,7 @@ describe.skipIf(executablePath === null)('opening an image in other programs', (
     item = await uploadItem(admin, folder, 'A slide (1).tif', tiff);
     browser = await launchChromium(executablePath!);
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
-    const kept = `localStorage.setItem('token /api/v1', '${admin.token}')`;
-    await context.addInitScript(`if (location.protocol === 'http:') ${kept}`);
+    await keepToken(context, admin.token);
     page = await context.newPage();
     page.setDefaultTimeout(25_000);
   });

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { keepToken } from '../../support/pages/stage.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -29,7 +30,7 @@ describe.skipIf(executablePath === null)('finding images on the page', () => {
     }
     browser = await launchChromium(executablePath!);
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
-    await context.addInitScript(`if (location.protocol === 'http:') localStorage.setItem('token /api/v1', '${admin.token}')`);
+    await keepToken(context, admin.token);
     page = await context.newPage();
     page.setDefaultTimeout(300_000);
     page.on('pageerror', (error) => complaints.push(error.message));

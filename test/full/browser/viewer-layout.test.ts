@@ -3,21 +3,11 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
-import { signIn } from '../../support/pages/stage.js';
+import { areOverlapping, signIn, type Box } from '../../support/pages/stage.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
 const executablePath = chromiumPath();
-
-interface Box {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
-
-const overlap = (one: Box, other: Box) =>
-  one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
 
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -96,7 +86,7 @@ describe.skipIf(executablePath === null)('where things are on the page', () => {
       await edit();
       const [tools, stage] = [await boxOf('.annotation-tools'), await boxOf('.stage')];
       for (const other of ['.navigator', '.stage-buttons', '.stage-footer'])
-        expect(overlap(tools, await boxOf(other)), other).toBe(false);
+        expect(areOverlapping(tools, await boxOf(other)), other).toBe(false);
       expect(tools.x + tools.width).toBeLessThanOrEqual(stage.x + stage.width);
     },
   );
@@ -108,7 +98,7 @@ describe.skipIf(executablePath === null)('where things are on the page', () => {
     const ruler = await boxOf('.stage + .stage .annotation-tools');
     expect(ruler.y - stage.y).toBeLessThan(30);
     for (const other of ['.navigator', '.stage-buttons', '.stage-name'])
-      expect(overlap(ruler, await boxOf(`.stage + .stage ${other}`)), other).toBe(false);
+      expect(areOverlapping(ruler, await boxOf(`.stage + .stage ${other}`)), other).toBe(false);
   });
 
   it('closes the list of uploads on the next page when all files have arrived', async () => {

@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../../support/images/images.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
+import { keepToken } from '../../support/pages/stage.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -38,12 +39,12 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
     await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'Tumor', elements: [] } });
     browser = await launchChromium(executablePath!);
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    await context.addInitScript(`if (location.protocol === 'http:') localStorage.setItem('token /api/v1', '${admin.token}')`);
+    await keepToken(context, admin.token);
     page = await context.newPage();
     page.setDefaultTimeout(120_000);
     // Somebody who was signed in here looks at a link without their account.
     guests = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    await guests.addInitScript(`if (location.protocol === 'http:') localStorage.setItem('token /api/v1', 'old')`);
+    await keepToken(guests, 'old');
     page.on('pageerror', (error) => complaints.push(error.message));
   });
   afterAll(async () => {
@@ -132,7 +133,7 @@ describe.skipIf(executablePath === null)('sharing an image', { timeout: 300_000 
   it('lists folders that others have shared', async () => {
     const token = reader.token!;
     const own = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    await own.addInitScript(`if (location.protocol === 'http:') localStorage.setItem('token /api/v1', '${token}')`);
+    await keepToken(own, token);
     const readers = await own.newPage();
     readers.setDefaultTimeout(120_000);
     await readers.goto(`${testHost.url}/#`);

@@ -8,14 +8,8 @@ import { makeSyntheticSlide } from '../../../src/reference-host/synthetic-slide/
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
-import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
+import { areOverlapping, type Box, colorsAt, inkOf, signIn, stageOf, watchInk } from '../../support/pages/stage.js';
 import { until } from '../../support/run/until.js';
-
-type Rectangle = { x: number; y: number; width: number; height: number };
-
-function isOver(a: Rectangle, b: Rectangle) {
-  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
-}
 
 const executablePath = chromiumPath();
 /** Side of the first slide in pixels of half a micrometer; the second has half as many, twice as large. */
@@ -247,10 +241,10 @@ describe.skipIf(executablePath === null)('images that are rotated, compared, and
       const names = ['.stage-buttons', '.navigator', '.annotation-tools', '.shape-card', '.scale-row', '.readout', '.side-panel'];
       // All at one moment: the scale may still be changing its width.
       const measure = 'names.map((name) => ({ name, at: document.querySelector(name)?.getBoundingClientRect().toJSON() }))';
-      type Found = { name: string; at?: Rectangle };
+      type Found = { name: string; at?: Box };
       const found = await page.evaluate<Found[]>(`{ const names = ${JSON.stringify(names)}; ${measure} }`);
       const covers = found.flatMap(({ name, at }, index) =>
-        found.slice(index + 1).flatMap((next) => (at && next.at && isOver(at, next.at) ? [`${name} ${next.name}`] : [])),
+        found.slice(index + 1).flatMap((next) => (at && next.at && areOverlapping(at, next.at) ? [`${name} ${next.name}`] : [])),
       );
       expect(covers).toEqual([]);
     } finally {

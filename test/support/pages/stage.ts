@@ -98,3 +98,23 @@ export function colorsAt(page: Page, places: readonly Position[]): Promise<numbe
       : [0, 0, 0, 0])`,
   );
 }
+
+/** Has all pages of a context keep a token, with which they are signed in. */
+export function keepToken(context: BrowserContext, token: string | null): Promise<unknown> {
+  // Pages without an address, such as about:blank, have no storage.
+  return context.addInitScript(`if (location.protocol === 'http:') localStorage.setItem('token /api/v1', '${token}')`);
+}
+
+/** The place of an element on a page, in pixels. */
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export function areOverlapping(one: Box, other: Box): boolean {
+  return (
+    one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height
+  );
+}
