@@ -1,6 +1,6 @@
 import type { Caller } from '../../host.js';
 
-/** What the holder of a link to an image may read, besides the image itself. */
+/** The image that the holder of a link may read, and what of it. */
 export interface LinkLimits {
   itemId: string;
   /** Whether they may read its annotations. */
@@ -18,7 +18,7 @@ export interface LinkHolder extends Caller {
   only: LinkLimits;
 }
 
-/** What the holder of a link may read; `null` for all other callers. */
+/** The limits of the holder of a link; `null` for all other callers. */
 export function limitsOf(caller: Caller | null): LinkLimits | null {
   return (caller as Partial<LinkHolder> | null)?.only ?? null;
 }

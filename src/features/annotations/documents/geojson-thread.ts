@@ -3,6 +3,7 @@ import { elementToFeature, featuresText, type WrittenFeatures } from '../../../a
 import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement, AnnotationHead } from '../../../annotation-format/schema/document.js';
+import { bufferOf } from '../../../core/buffer-of.js';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 
 /** Elements to be written as features. */
@@ -25,8 +26,8 @@ const writers = {
 };
 const comma = ','.charCodeAt(0);
 
-function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+function textOf(bytes: Uint8Array): string {
+  return bufferOf(bytes).toString('utf8');
 }
 
 /** The text of elements as features. */
@@ -37,9 +38,8 @@ export function features(input: FeaturesInput): { text: Uint8Array; written: Wri
   const known = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
   const options = { ...writers[input.format], sizeOf: (element: AnnotationElement) => known.of(element) };
   const { text, written } = featuresText(elements, input.written, head, options);
-  // Bytes that are moved must fill their buffer.
-  const bytes = Buffer.from(text);
-  return { text: bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes), written };
+  // Not a `Buffer`, because bytes that are moved must fill their memory.
+  return { text: new TextEncoder().encode(text), written };
 }
 
 const functions = {

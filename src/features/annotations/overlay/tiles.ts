@@ -61,7 +61,7 @@ export interface AnnotationTilesDescription extends PyramidShape {
   densityBelow: number;
   /** Units along the width of a vector tile. */
   vectorExtent: number;
-  /** What the colors of the request mean. */
+  /** The meaning of the colors of the request. */
   coloring?: ColoringLegend;
 }
 
@@ -203,7 +203,7 @@ export class AnnotationTiles {
   }
 }
 
-/** What colorings need to know of an image. */
+/** The facts about an image that colorings need. */
 function coloringViewOf(shape: PyramidShape): Pick<ColoringView, 'extent' | 'coarsest'> {
   const { sizeX, sizeY, levels } = shape;
   return { extent: { sizeX, sizeY }, coarsest: levels - 1 };

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../../core/buffer-of.js';
 import { decodeNumbers, decodeTexts, type Text } from '../elements/packs/segment.js';
 import { idAt } from '../elements/packs/ids.js';
 import { windowPositions } from '../elements/packs/pack-index.js';
@@ -25,11 +26,6 @@ export interface TextColumn {
 export interface BlockRows {
   block: BlockInput;
   filter: TableFilter | null;
-}
-
-/** Bytes that were sent between threads, which are no longer a buffer then. */
-export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /** A part of a table, whose columns are decoded when they are needed. */

@@ -1,10 +1,11 @@
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import { bufferOf } from '../../../core/buffer-of.js';
 import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
 import { tableOfPacks } from '../elements/read/pack-table.js';
 import { arrowBatch, arrowStart } from './arrow.js';
-import { Block, bufferOf } from './block.js';
+import { Block } from './block.js';
 import type { TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
 import { parquetEnd, writeRowGroup } from './parquet.js';

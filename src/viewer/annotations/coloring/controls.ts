@@ -16,7 +16,7 @@ const maxListed = 100;
 /** Colors of the bar that shows a palette. */
 const barColors = 32;
 
-/** What colors the shapes of an annotation, and what the colors mean. */
+/** Controls for the colors and the filter of the shapes of an annotation, with a legend. */
 export function coloringControls(options: {
   record: () => AnnotationRecord | null;
   coloring: () => Coloring;

@@ -98,7 +98,7 @@ function newPlace(pointer: string): Place {
 const baseNumbers = [...idColumns, 'order', 'area', 'length', 'x', 'y', 'xmin', 'ymin', 'xmax', 'ymax', ...packColumns] as const;
 const baseTexts = ['type', 'group', 'label', appearanceColumn] as const;
 
-/** What the columns of a pack have of an element. */
+/** An element as a row of the columns of a pack. */
 export interface PackRow {
   id: string;
   box: BoundingBox;

@@ -2,6 +2,7 @@ import { BadParameterError } from '../../../../errors.js';
 import { tryParseColor } from '../../../../tilesource/color.js';
 import { interpolateColor, parsePalette } from '../../../../tilesource/style/palette.js';
 import type { Cell } from '../../table/block.js';
+import { colorNumber } from '../draw/colors.js';
 
 /** How shapes are colored and filtered, as in a request. */
 export interface ColoringRequest {
@@ -29,7 +30,7 @@ const paletteSteps = 256;
 /** Categories that can be given a color. */
 const maxColors = 1000;
 
-/** Equally spaced colors of a palette, each as red * 65,536 + green * 256 + blue. @throws BadParameterError */
+/** Equally spaced colors of a palette, as numbers. @throws BadParameterError */
 export function paletteColors(name = defaultPalette): Int32Array {
   let palette;
   try {
@@ -37,10 +38,7 @@ export function paletteColors(name = defaultPalette): Int32Array {
   } catch (cause) {
     throw new BadParameterError(`palette: there is no palette named ${JSON.stringify(name.slice(0, 200))}.`, { cause });
   }
-  return Int32Array.from({ length: paletteSteps }, (_, i) => {
-    const [red, green, blue] = interpolateColor(palette, i / (paletteSteps - 1));
-    return (Math.round(red) << 16) | (Math.round(green) << 8) | Math.round(blue);
-  });
+  return Int32Array.from({ length: paletteSteps }, (_, i) => colorNumber(interpolateColor(palette, i / (paletteSteps - 1))));
 }
 
 /** Colors by category. @throws BadParameterError */
@@ -55,13 +53,7 @@ export function categoryColors(listed: readonly unknown[] = []): Map<Cell, numbe
       if (color === null || (value !== null && typeof value !== 'string' && typeof value !== 'boolean')) {
         throw new BadParameterError(problem);
       }
-      const [red, green, blue] = color;
-      return [value, (red << 16) | (green << 8) | blue];
+      return [value, colorNumber(color)];
     }),
   );
-}
-
-/** A color as `#rrggbb`. */
-export function hexOf(color: number): string {
-  return `#${color.toString(16).padStart(6, '0')}`;
 }

@@ -11,17 +11,17 @@ import { filterColumns, parseFilter, type TableFilter } from '../../table/filter
 import { limitsOfTable, rangeOf, type TableQuestion } from '../../table/tables.js';
 import { notTaken, type WindowValues } from '../../table/values.js';
 import { countedAlways } from '../densities.js';
-import { groupColor } from '../draw/colors.js';
+import { colorNumber, groupColor, hexColor, splitColor } from '../draw/colors.js';
 import type { CellWindow } from '../draw/density/density-layer.js';
 import { defaultGain } from '../draw/density/density-gain.js';
 import { colorOfValue, noneColor, type DrawnSums, type ValueScale } from '../draw/density/draw-sums.js';
 import { croppedSums, ownColor, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
-import type { GroupFilter } from '../draw/shape.js';
-import { categoryColors, hexOf, paletteColors, type ColoringRequest } from './coloring-request.js';
+import { pointDiameter, type GroupFilter } from '../draw/shape.js';
+import { categoryColors, paletteColors, type ColoringRequest } from './coloring-request.js';
 import type { Colorings } from './colorings.js';
 import { finestLevel, type Extent, type Overview } from './overviews.js';
 
-/** What a coloring needs to know about the picture. */
+/** The facts about the picture that a coloring needs. */
 export interface ColoringView {
   extent: Extent;
   /** Level of densities of the smallest picture of the image. */
@@ -112,9 +112,9 @@ export class Coloring {
   get groupColors(): Map<string | null, [number, number, number]> | null {
     if (this.#column?.name !== 'group' || this.#filter !== null || this.kind !== 'colors') return null;
     return new Map(
-      Array.from(this.#colors, ([group, color]) => [
+      Array.from(this.#colors, ([group, color]): [string | null, [number, number, number]] => [
         group as string | null,
-        [color >> 16, (color >> 8) & 255, color & 255] as [number, number, number],
+        splitColor(color),
       ]),
     );
   }
@@ -152,8 +152,7 @@ export class Coloring {
   #colorOfCategory(value: Cell): number {
     const known = this.#colors.get(value);
     if (known !== undefined) return known;
-    const [red, green, blue] = groupColor(value === null ? null : String(value));
-    return (red << 16) | (green << 8) | blue;
+    return colorNumber(groupColor(value === null ? null : String(value)));
   }
 
   /** The color of an element: `ownColor` if it keeps its own, `null` if it is not shown. Its window must have been prepared. */
@@ -249,7 +248,7 @@ export class Coloring {
     return Math.max((this.#scale?.low ?? 0) + leastNumber, (most / 4 ** level) * 1e6);
   }
 
-  /** What the colors mean. */
+  /** The meaning of the colors. */
   async legend(signal: AbortSignal): Promise<ColoringLegend> {
     await this.prepare(-1, [], signal);
     const { names } = this.#table;
@@ -271,7 +270,11 @@ export class Coloring {
   }
 }
 
-const pointRadius = 4;
+const pointRadius = pointDiameter / 2;
+
+function hexOf(color: number): string {
+  return hexColor(splitColor(color));
+}
 
 function requireColors(column: TableColumn): TableColumn {
   if (column.type !== 'id') return column;

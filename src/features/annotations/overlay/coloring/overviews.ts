@@ -5,7 +5,7 @@ import type { StoredElements } from '../../elements/element-store.js';
 import type { DensityCrowd } from '../draw/density/density-gain.js';
 import { densityLevels } from '../draw/density/density.js';
 import { emptySums, type CellSums, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
-import type { ColorMode, GroupFilter } from '../draw/shape.js';
+import { pointDiameter, type ColorMode, type GroupFilter } from '../draw/shape.js';
 import type { Drawer } from '../drawer.js';
 
 /** Memory for overviews in bytes. One takes 5 to 90 MB, depending on the number of elements. */
@@ -13,7 +13,7 @@ const maxBytes = 128 * 1024 * 1024;
 /** Limits of the number of cells of the finest level. It has as many as there are elements. */
 const [leastCells, mostCells] = [2 ** 18, 2 ** 22];
 /** Positions around the box of all elements that discs of points cover. */
-const margin = 4;
+const margin = pointDiameter / 2;
 
 /** Sums of all elements at every level from `finest` on. */
 export interface Overview {
@@ -28,7 +28,7 @@ export interface Extent {
   sizeY: number;
 }
 
-/** What to add up. */
+/** Elements to add up, and the key of their sums. */
 interface OverviewRequest {
   key: string;
   stored: StoredElements;

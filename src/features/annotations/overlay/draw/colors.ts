@@ -35,8 +35,18 @@ function parse(text: string): PaintColor {
   return [red as number, green as number, blue as number, call[4] === undefined ? 1 : Math.min(1, Number(call[4]))];
 }
 
+/** A color without alpha as a number: red * 65,536 + green * 256 + blue. */
+export function colorNumber([red, green, blue]: readonly [red: number, green: number, blue: number, ...unknown[]]): number {
+  return (Math.round(red) << 16) | (Math.round(green) << 8) | Math.round(blue);
+}
+
+/** Red, green and blue of a color as a number. */
+export function splitColor(color: number): [red: number, green: number, blue: number] {
+  return [color >> 16, (color >> 8) & 255, color & 255];
+}
+
 /** The color as `#rrggbb`, without alpha. */
-export function hexColor([red, green, blue]: PaintColor): string {
+export function hexColor([red, green, blue]: readonly [red: number, green: number, blue: number, ...unknown[]]): string {
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
 }
 

@@ -1,7 +1,8 @@
 import { bufferOf } from '../../../../core/buffer-of.js';
 import { Canvas, type View } from './canvas.js';
 import { drawSums, pointsOfSums, type DrawnSums } from './density/draw-sums.js';
-import { ownColor, splitColor } from './density/value-sums.js';
+import { splitColor } from './colors.js';
+import { ownColor } from './density/value-sums.js';
 import { DensityLayer, DensityPoints, type CellWindow, type DensityTile } from './density/density-layer.js';
 import { firstDensityLevel } from './density/density.js';
 import { drawElement } from './draw.js';

@@ -73,7 +73,7 @@ export function countedBox(kind: CountedKind, boxes: Float64Array, index: number
   return { lowX: x - radius, lowY: y - radius, highX: x + radius, highY: y + radius };
 }
 
-/** What of a shape covers cells. */
+/** The parts of a shape that cover cells. */
 interface CountedShape {
   kind: CountedKind;
   isFilled: boolean;

@@ -1,11 +1,11 @@
 import type { Canvas } from '../canvas.js';
-import { groupColor, type PaintColor } from '../colors.js';
+import { colorNumber, groupColor, splitColor, type PaintColor } from '../colors.js';
 import type { DensityPoint } from './density-layer.js';
-import { splitColor, weightAt, type CellSums, type SumsKind } from './value-sums.js';
+import { weightAt, type CellSums, type SumsKind } from './value-sums.js';
 
 /** The colors of values. */
 export interface ValueScale {
-  /** What has been subtracted from values, so that they need few digits. */
+  /** Has been subtracted from the values, so that they need few digits. */
   base: number;
   low: number;
   high: number;
@@ -29,7 +29,7 @@ export interface DrawnSums {
 const [noneRed, noneGreen, noneBlue] = groupColor(null);
 
 /** Color of those that have none, as a number. */
-export const noneColor = (noneRed << 16) | (noneGreen << 8) | noneBlue;
+export const noneColor = colorNumber(groupColor(null));
 
 /** Color of a value from which the base has been subtracted. */
 export function colorOfValue({ base, low, high, colors }: ValueScale, value: number): number {

@@ -1,5 +1,6 @@
 import type { PackMarks } from '../../../elements/element-store.js';
-import { groupColor, type PaintColor } from '../colors.js';
+import { notTaken } from '../../../table/values.js';
+import { groupColor, splitColor, type PaintColor } from '../colors.js';
 import type { ColorMode, GroupFilter } from '../shape.js';
 import { countedBox, countedPaint, CoveredCells } from './covered-cells.js';
 import { firstDensityLevel } from './density.js';
@@ -20,30 +21,22 @@ export interface CellSums extends CellWindow {
   sums: Float32Array;
 }
 
-/** Value of an element that is not shown. Elements without a value have `NaN`. */
-const hidden = -Infinity;
-
-/** Color of an element that keeps those that it has; otherwise colors are red * 65,536 + green * 256 + blue. */
+/** Color of an element that keeps those that it has; others are as `colorNumber` makes them. */
 export const ownColor = -1;
 
-/** Elements of a pack with their values, or with colors. */
+/** Elements of a pack with their values, as in `WindowValues`, or with colors. */
 export interface ValuedMarks extends Pick<PackMarks, 'boxes' | 'appearanceIndices' | 'appearances'> {
   values: Float32Array;
   /** `null`: all have their own colors. */
   colors: Int32Array | null;
 }
 
-/** What is added up. */
+/** Elements to add up, and how. */
 export interface SumsInput {
   packs: readonly ValuedMarks[];
   kind: SumsKind;
   mode: ColorMode;
   groups: GroupFilter;
-}
-
-/** Red, green and blue of a color as a number. */
-export function splitColor(color: number): [red: number, green: number, blue: number] {
-  return [color >> 16, (color >> 8) & 255, color & 255];
 }
 
 /**
@@ -64,7 +57,7 @@ export function addSums({ packs, kind, mode, groups }: SumsInput, grids: readonl
     for (let i = 0; i < values.length; i += 1) {
       const value = values[i]!;
       const paint = paints[appearanceIndices[i]!];
-      if (value === hidden || paint === null || paint === undefined) continue;
+      if (value === notTaken || paint === null || paint === undefined) continue;
       const box = countedBox(paint.kind, boxes, i);
       const first = firstDensityLevel(Math.hypot(box.highX - box.lowX, box.highY - box.lowY));
       const grid = grids.find(({ level }) => level >= first);
