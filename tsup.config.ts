@@ -27,7 +27,7 @@ export async function copyRunTimeFiles(folder: string): Promise<void> {
   await Promise.all([writeViewer(`${folder}/viewer`), copyDatabase(), copySwaggerUi(folder)]);
 }
 
-/** The types of the element for any page, which name nothing of its parts. */
+/** The types of the element for any page, which name nothing of its parts but its texts. */
 async function describeElement(): Promise<void> {
   const words = [
     '-p',
@@ -41,7 +41,7 @@ async function describeElement(): Promise<void> {
     'false',
   ];
   await run('node_modules/.bin/tsc', [...words, '--outDir', 'dist/viewer-types']);
-  await cp('dist/viewer-types/element.d.ts', 'dist/viewer/element.d.ts');
+  for (const name of ['element.d.ts', 'languages/catalogue.d.ts']) await cp(`dist/viewer-types/${name}`, `dist/viewer/${name}`);
   await rm('dist/viewer-types', { recursive: true });
   // React users import the element together with its types for JSX.
   await cp('src/viewer/react.d.ts', 'dist/viewer/react.d.ts');

@@ -56,6 +56,8 @@ interface Asset {
 export interface ViewerFiles {
   assets: Map<string, Asset>;
   template: string;
+  /** The texts of the template by language, English first. */
+  texts: Record<string, Record<string, string>>;
 }
 
 /**
@@ -68,24 +70,33 @@ export async function readViewer(): Promise<ViewerFiles> {
   // Next to the chunk that this file is built into.
   const built = fileURLToPath(new URL('./viewer/', import.meta.url));
   const folder = existsSync(built) ? built : viewerSources;
-  const [assets, template] = await Promise.all([readAssets(folder), readFile(join(folder, 'index.html'), 'utf8')]);
+  const read = (name: string) => readFile(join(folder, name), 'utf8');
+  const [assets, template, texts] = await Promise.all([readAssets(folder), read('index.html'), read('page-texts.json')]);
   if (folder === viewerSources) {
     bundled ??= bundleViewer();
     for (const [name, bytes] of await bundled) assets.set(name, { bytes, type: contentTypes['.js']! });
   }
-  return { assets, template };
+  return { assets, template, texts: JSON.parse(texts) };
 }
 
 /** Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. */
-export function mountViewer(app: Pick<Application, 'get'>, { assets, template }: ViewerFiles, options: ViewerOptions): void {
+export function mountViewer(
+  app: Pick<Application, 'get'>,
+  { assets, template, texts }: ViewerFiles,
+  options: ViewerOptions,
+): void {
   const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
   // Relative to the address of the page, which a proxy may serve below any path.
   const fixed = { apiRoot: options.apiRoot.slice(1), assets: base.slice(1) };
+  const languages = Object.keys(texts);
 
-  app.get('/', async (_request: Request, response: Response) => {
-    const page = fillTemplate(template, { ...fixed, title: await options.title() });
+  app.get('/', async (request: Request, response: Response) => {
+    // The script of the page reads the language from the page, and loads its texts.
+    const language = request.acceptsLanguages(languages) || 'en';
+    const page = fillTemplate(template, { ...fixed, ...texts[language], language, title: await options.title() });
     response
-      .set({ ...securityHeaders, 'Cache-Control': 'no-cache' })
+      .set({ ...securityHeaders, 'Cache-Control': 'no-cache', 'Content-Language': language })
+      .vary('Accept-Language')
       .type('html')
       .send(page);
   });

@@ -66,17 +66,29 @@ export const adminTexts = {
   // Cached files
   keptFiles: 'Cached files',
   keptColumns: ['Kind', 'Files', 'Remove'],
-  keptKinds: [
-    { path: 'thumbnails', title: 'Thumbnails', what: 'thumbnails', one: 'thumbnail file' },
-    { path: 'associated_images', title: 'Associated images', what: 'associated images', one: 'associated image' },
-    { path: 'histograms', title: 'Histograms', what: 'histograms', one: 'histogram' },
-  ] as const,
+  keptKinds: {
+    thumbnails: {
+      title: 'Thumbnails',
+      delete: 'Delete thumbnails',
+      deleteAll: 'Delete all thumbnails?',
+      removed: (count: number) => `${plural(count, 'thumbnail file')} removed.`,
+    },
+    associated_images: {
+      title: 'Associated images',
+      delete: 'Delete associated images',
+      deleteAll: 'Delete all associated images?',
+      removed: (count: number) => `${plural(count, 'associated image')} removed.`,
+    },
+    histograms: {
+      title: 'Histograms',
+      delete: 'Delete histograms',
+      deleteAll: 'Delete all histograms?',
+      removed: (count: number) => `${plural(count, 'histogram')} removed.`,
+    },
+  },
   keptHint: 'Thumbnails include associated images and pictures of frames. Removed files are created again when needed.',
-  deleteAll: (what: string) => `Delete all ${what}?`,
   deleteAllText: 'They are created again when needed.',
-  deleteKind: (what: string) => `Delete ${what}`,
   refreshCounts: 'Refresh counts',
-  removed: (count: number, one: string) => `${plural(count, one)} removed.`,
 
   // Thumbnails
   atLeastOne: 'Choose at least one picture.',
@@ -91,17 +103,17 @@ export const adminTexts = {
   thumbnailJobs: 'Thumbnail jobs',
 
   // Large images
-  counters: [
-    ['totalItems', 'Items visited'],
-    ['childFoldersRecursed', 'Child folders'],
-    ['largeImagesCreated', 'Large images created'],
-    ['largeImagesNotCreated', 'Large images not created'],
-    ['largeImagesRemovedAndRecreated', 'Recreated'],
-    ['largeImagesRemovedAndNotRecreated', 'Could not be recreated'],
-    ['itemsSkipped', 'Items skipped'],
-    ['jobsCanceled', 'Jobs canceled'],
-    ['jobsFailedToCancel', 'Jobs that could not be canceled'],
-  ] as const,
+  counters: {
+    totalItems: 'Items visited',
+    childFoldersRecursed: 'Child folders',
+    largeImagesCreated: 'Large images created',
+    largeImagesNotCreated: 'Large images not created',
+    largeImagesRemovedAndRecreated: 'Recreated',
+    largeImagesRemovedAndNotRecreated: 'Could not be recreated',
+    itemsSkipped: 'Items skipped',
+    jobsCanceled: 'Jobs canceled',
+    jobsFailedToCancel: 'Jobs that could not be canceled',
+  },
   countersLabel: 'Counters',
   counterColumns: ['Counter', 'Number'],
   conversionJobs: 'Conversion jobs',
@@ -124,6 +136,7 @@ export const adminTexts = {
   newestListed: (count: number) => `Showing the newest ${count}.`,
   refused: 'Failed images',
   refusedColumns: ['File', 'Reason', 'Retry'],
+  removedIncomplete: (count: number) => `${plural(count, 'incomplete large image')} removed.`,
   removeIncomplete: 'Remove incomplete large images',
   tryNamed: (label: string, name: string) => `${label}: ${name}`,
 

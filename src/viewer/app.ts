@@ -4,6 +4,7 @@ import { ApiError, isLinked, isRefused, mayPass, useServer, whenTrue } from './a
 import { annotationTexts } from './annotation-texts.js';
 import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, tell, type Picture } from './dom.js';
 import { offerHelp } from './help.js';
+import { useChosenLanguage } from './languages/choice.js';
 import { goTo, parseRoute, replaceRoute, routeHash, setAddress, type Route, type View, type ViewContext } from './router.js';
 import { leaveScroll, restoreScroll } from './scroll.js';
 import {
@@ -222,12 +223,10 @@ async function leaveSession() {
 
 // The fragment of the address is the route, so this link cannot be left to the browser.
 const skip = document.querySelector('.skip-link') as HTMLElement;
-skip.textContent = accountTexts.skipToContent;
 skip.addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
-document.querySelector('.brand')?.setAttribute('aria-label', accountTexts.brand(productName));
 addEventListener('hashchange', () => {
   // The page has either a session or a link, for as long as it is open.
   if (linkTokenIn(parseRoute()) !== linkToken) location.reload();
@@ -267,6 +266,9 @@ async function useLink() {
 }
 
 async function start() {
+  await useChosenLanguage();
+  skip.textContent = accountTexts.skipToContent;
+  document.querySelector('.brand')?.setAttribute('aria-label', accountTexts.brand(productName));
   if (isLinked()) {
     document.querySelector('.app-header')?.remove();
     return show({ focus: false, rebuild: true });

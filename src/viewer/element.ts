@@ -2,6 +2,7 @@ import { mayPass, onRefusedToken, useServer, whenTrue } from './api.js';
 import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
 import { offerHelp } from './help.js';
 import { openImage, requestImage } from './image/image-view.js';
+import { addTranslation, currentLanguage, useLanguage, type Translation } from './languages/catalogue.js';
 import type { ViewQuery } from './image/view-address.js';
 import { imagePanels, panelNames, type PanelName } from './image/panels.js';
 import { routeHash } from './router.js';
@@ -33,7 +34,7 @@ export interface LargeImageViewerEvents {
   'session-end': Record<string, never>;
 }
 
-const attributes = ['api-root', 'item', 'token', 'cookie', 'view', 'theme', 'panels'] as const;
+const attributes = ['api-root', 'item', 'token', 'cookie', 'view', 'theme', 'panels', 'lang'] as const;
 
 type Attribute = (typeof attributes)[number];
 
@@ -44,7 +45,7 @@ const BrowserElement = globalThis.HTMLElement ?? (class {} as typeof HTMLElement
 
 /**
  * `<large-image-viewer api-root="/api/v1" item="…">`: a zoomable image with its annotations for any page. All elements of a page use the same
- * server and the same user.
+ * server, the same user and the same language.
  */
 export class LargeImageViewer extends BrowserElement {
   static readonly observedAttributes = attributes;
@@ -54,6 +55,8 @@ export class LargeImageViewer extends BrowserElement {
   #image: { stage: Stage; update: (view: URLSearchParams) => void } | null = null;
   /** The view in the last event. */
   #told = '';
+  /** The view of an image that is drawn again. */
+  #kept: { item: string | null; view: string } | null = null;
   #isAsked = false;
   #refused: string | null = null;
 
@@ -74,6 +77,8 @@ export class LargeImageViewer extends BrowserElement {
 
   static {
     for (const name of attributes) {
+      // Every element has this property.
+      if (name === 'lang') continue;
       Object.defineProperty(this.prototype, name === 'api-root' ? 'apiRoot' : name, {
         get(this: LargeImageViewer) {
           return (name === 'view' && this.#told) || (this.getAttribute(name) ?? defaults[name] ?? null);
@@ -114,6 +119,7 @@ export class LargeImageViewer extends BrowserElement {
     // The cookie with the same name may have another value.
     if ((before === value && name !== 'cookie') || !this.isConnected) return;
     if (name === 'theme') this.#dress();
+    else if (name === 'lang') this.redraw();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
     else this.#ask();
   }
@@ -136,6 +142,17 @@ export class LargeImageViewer extends BrowserElement {
     });
   }
 
+  /** That of the closest element with the attribute `lang`, which may be this one. */
+  #wantedLanguage() {
+    return this.closest('[lang]')?.getAttribute('lang') ?? document.documentElement.lang;
+  }
+
+  /** Draws the same view again, after the language has changed. */
+  redraw(): void {
+    this.#kept = { item: this.item, view: this.view };
+    this.#ask();
+  }
+
   #givenToken(): string | null {
     const name = `${this.cookie ?? ''}=`;
     const found = document.cookie.split('; ').find((pair) => pair.startsWith(name));
@@ -148,17 +165,22 @@ export class LargeImageViewer extends BrowserElement {
   }
 
   async #open(): Promise<void> {
+    const kept = this.#kept;
+    this.#kept = null;
     this.#close();
     this.#told = '';
     const leave = new AbortController();
     this.#leave = leave;
     const { signal } = leave;
+    await useLanguage(this.#wantedLanguage());
+    if (signal.aborted) return;
     const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
     const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
     const announcer = h('div.visually-hidden', { id: 'announcer', role: 'status', 'aria-live': 'polite' });
     offerHelp(this.#root, signal);
     this.#root.adoptedStyleSheets = styleSheets();
-    fill(this.#root, h('div.viewer', stage, panel), announcer);
+    // The element may have a language for which there are no texts.
+    fill(this.#root, h('div.viewer', { lang: currentLanguage() }, stage, panel), announcer);
     this.#dress();
     const { item: id } = this;
     if (id === null) return;
@@ -170,7 +192,7 @@ export class LargeImageViewer extends BrowserElement {
         element: stage,
         item,
         metadata,
-        query: new URLSearchParams(this.getAttribute('view') ?? ''),
+        query: new URLSearchParams(kept?.item === id ? kept.view : (this.getAttribute('view') ?? '')),
         onAddress: (query) => this.#seen(query),
         onProblem: (message) => this.#tell('problem', { message }),
         onRetry: () => this.#ask(),
@@ -222,9 +244,30 @@ function styleSheets() {
   return sheets;
 }
 
+const allViewers = () => document.querySelectorAll<LargeImageViewer>('large-image-viewer');
+
 onRefusedToken(() => {
-  for (const element of document.querySelectorAll<LargeImageViewer>('large-image-viewer')) element.tokenRefused();
+  for (const element of allViewers()) element.tokenRefused();
 });
+
+function redrawAll() {
+  for (const element of allViewers()) element.redraw();
+}
+
+// Applications that let the user choose a language set it here.
+if (globalThis.MutationObserver) new MutationObserver(redrawAll).observe(document.documentElement, { attributeFilter: ['lang'] });
+
+/**
+ * Adds the texts of a language, for elements whose attribute `lang`, or that of an element around them, names it. Texts that are left out
+ * stay in English.
+ *
+ * @param language a language tag, such as `fr`; it also applies to `fr-CH`
+ * @param texts by area; a function is called when the language is used for the first time
+ */
+export function translate(language: string, texts: Translation | (() => Promise<Translation>)): void {
+  addTranslation(language, texts);
+  if (globalThis.document) redrawAll();
+}
 
 const registry = globalThis.customElements as CustomElementRegistry | undefined;
 if (registry?.get('large-image-viewer') === undefined) registry?.define('large-image-viewer', LargeImageViewer);

@@ -1,3 +1,13 @@
+/** The language and region whose way of writing numbers and dates is used. */
+let locale = 'en';
+let wholeNumbers = new Intl.NumberFormat(locale);
+
+/** @param tag a tag that `Intl` supports */
+export function useLocale(tag: string) {
+  locale = tag;
+  wholeNumbers = new Intl.NumberFormat(tag);
+}
+
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
 /** A number of bytes in decimal units with three significant digits: `1.94 MB`. */
@@ -8,28 +18,38 @@ export function formatBytes(bytes: number) {
     value /= 1000;
     unit += 1;
   }
-  return `${unit === 0 ? value : significant(value, 3)} ${byteUnits[unit]}`;
+  return `${unit === 0 ? value : formatNumber(value, 3)} ${byteUnits[unit]}`;
 }
 
-/** A number with this many significant digits, without trailing zeros and never with an exponent. */
+/** A number with this many significant digits, without trailing zeros, as fields for numbers take it. */
 export function significant(value: number, digits: number) {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** A whole number with its digits grouped by thin spaces, as in `46 000`. */
+/** A number with this many significant digits for reading, without trailing zeros. */
+export function formatNumber(value: number, digits: number) {
+  const text = significant(value, digits);
+  // With an exponent, as in 1.5e-7, it is written as in programs.
+  return text.includes('e')
+    ? text
+    : Number(text).toLocaleString(locale, { maximumSignificantDigits: digits, useGrouping: false });
+}
+
+/** A whole number with its digits grouped by thin spaces in every language, as in `46 000`. */
 export function formatCount(value: number) {
-  return value.toLocaleString('en-US').replaceAll(',', '\u2009');
+  const parts = wholeNumbers.formatToParts(value);
+  return parts.map(({ type, value: text }) => (type === 'group' ? '\u2009' : text)).join('');
 }
 
 export function plural(count: number, one: string, many: string = `${one}s`) {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
-/** A date and time in the user's locale. */
+/** A date and time. */
 export function formatDate(iso: string | undefined) {
   const date = new Date(iso ?? '');
   if (Number.isNaN(date.getTime())) return '';
-  return date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  return date.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'short' });
 }
 
 /** Units of length from large to small, with millimeters per unit. */
@@ -54,7 +74,7 @@ function unitOf(mm: number) {
 export function formatLength(mm: number, digits: number = 4) {
   if (mm === 0) return '0 µm';
   const unit = unitOf(mm) as (typeof lengthUnits)[number];
-  return `${significant(mm / unit.mm, digits)} ${unit.name}`;
+  return `${formatNumber(mm / unit.mm, digits)} ${unit.name}`;
 }
 
 /**
@@ -98,7 +118,7 @@ export function scaleBar(options: {
  * @param magnification objective power at full resolution
  */
 export function formatMagnification(zoom: number, magnification: number | null) {
-  return magnification === null ? `${significant(zoom * 100, 2)}\u202f%` : `${significant(zoom * magnification, 2)}×`;
+  return magnification === null ? `${formatNumber(zoom * 100, 2)}\u202f%` : `${formatNumber(zoom * magnification, 2)}×`;
 }
 
 /** A text, shortened with an ellipsis if it has more characters than a limit. */

@@ -19,6 +19,7 @@ export const commonTexts = {
   email: 'E-mail',
   firstName: 'First name',
   groups: 'Groups',
+  language: 'Language',
   lastName: 'Last name',
   loading: 'Loading…',
   login: 'Login',

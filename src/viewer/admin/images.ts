@@ -47,6 +47,19 @@ function refusedPanel(signal: AbortSignal) {
   }
 }
 
+/** What the answer counts, in the order of the table. */
+const counterNames = [
+  'totalItems',
+  'childFoldersRecursed',
+  'largeImagesCreated',
+  'largeImagesNotCreated',
+  'largeImagesRemovedAndRecreated',
+  'largeImagesRemovedAndNotRecreated',
+  'itemsSkipped',
+  'jobsCanceled',
+  'jobsFailedToCancel',
+] as const;
+
 async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   const said = outcome();
   const counters = h('div', { 'data-testid': 'counters' });
@@ -61,7 +74,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
     const form = { createJobs: createJobs.value, ...flags };
     const answer = await request('PUT', `large_image/folder/${folder._id}/tiles`, { form });
-    const rows = adminTexts.counters.map(([name, words]) => [words, formatCount(answer[name])]);
+    const rows = counterNames.map((name) => [adminTexts.counters[name], formatCount(answer[name])]);
     fill(counters, table(adminTexts.counterColumns, rows, adminTexts.countersLabel));
     said.good(adminTexts.done(answer.totalItems, folder.name));
     await onDone();
@@ -81,7 +94,7 @@ function incompletePanel() {
   const said = outcome();
   const remove = async () => {
     const { removed, message } = await request('DELETE', 'large_image/tiles/incomplete');
-    const words = adminTexts.removed(removed, 'incomplete large image');
+    const words = adminTexts.removedIncomplete(removed);
     if (message) said.bad(`${words} ${message}`);
     else said.good(words);
   };

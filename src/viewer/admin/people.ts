@@ -55,7 +55,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     ask({
       title: adminTexts.newUser,
       action: accountTexts.createAccount,
-      fields: [...registerFields.map((one) => ({ ...one, autocomplete: 'off' })), adminField(false)],
+      fields: [...registerFields().map((one) => ({ ...one, autocomplete: 'off' })), adminField(false)],
       async send(values) {
         // `register` would sign the new user in instead of the administrator.
         await request('POST', 'user', { form: values });

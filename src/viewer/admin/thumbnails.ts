@@ -13,8 +13,8 @@ const maxSide = 10_000;
 
 const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
 
-/** Kinds of cached files, each with the route that counts and removes them. */
-const kinds = adminTexts.keptKinds;
+/** Kinds of cached files, by the last part of the route that counts and removes them. */
+const kinds = ['thumbnails', 'associated_images', 'histograms'] as const;
 
 /** Thumbnails of all large images: jobs make them, and the cached files can be counted and removed. */
 export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
@@ -64,25 +64,26 @@ function readSizes(text: string) {
 
 async function keptFilesPanel(signal: AbortSignal) {
   const said = outcome();
-  const counts = kinds.map(({ path }) => h('span', { 'data-testid': `count-${path}` }));
+  const counts = kinds.map((path) => h('span', { 'data-testid': `count-${path}` }));
   const count = async () => {
-    const found = await Promise.all(kinds.map(({ path }) => request('GET', `large_image/${path}`, { signal })));
+    const found = await Promise.all(kinds.map((path) => request('GET', `large_image/${path}`, { signal })));
     for (const [index, number] of found.entries()) fill(counts[index] as HTMLElement, formatCount(number));
   };
   await count();
-  const rows = kinds.map(({ path, one, title, what }, index) => {
+  const rows = kinds.map((path, index) => {
+    const texts = adminTexts.keptKinds[path];
     const onclick = () =>
       askToRemove({
-        title: adminTexts.deleteAll(what),
+        title: texts.deleteAll,
         text: adminTexts.deleteAllText,
         async remove() {
-          const message = adminTexts.removed(await request('DELETE', `large_image/${path}`), one);
+          const message = texts.removed(await request('DELETE', `large_image/${path}`));
           await count();
           said.good(message);
           return message;
         },
       });
-    return [title, counts[index], button(commonTexts.delete, onclick, { name: adminTexts.deleteKind(what) })];
+    return [texts.title, counts[index], button(commonTexts.delete, onclick, { name: texts.delete })];
   });
   const element = panel(
     adminTexts.keptFiles,

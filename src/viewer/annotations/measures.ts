@@ -1,4 +1,4 @@
-import { formatCount, formatLength, significant } from '../format.js';
+import { formatCount, formatLength, formatNumber } from '../format.js';
 import { cornersOf, isArea, remembered, rotated } from './drawing/shapes.js';
 import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
@@ -107,5 +107,5 @@ function areaOf(ring: readonly (readonly [number, number])[]) {
 }
 
 function formatArea(mm2: number) {
-  return mm2 >= 0.1 ? `${significant(mm2, 4)} mm²` : `${significant(mm2 * 1e6, 4)} µm²`;
+  return mm2 >= 0.1 ? `${formatNumber(mm2, 4)} mm²` : `${formatNumber(mm2 * 1e6, 4)} µm²`;
 }

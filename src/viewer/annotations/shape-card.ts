@@ -5,7 +5,7 @@ import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { shortened, significant } from '../format.js';
+import { formatNumber, shortened } from '../format.js';
 
 /** Largest lengths of shown texts. Longer ones would cover the image. */
 const maxText = { term: 60, value: 300 };
@@ -71,7 +71,7 @@ function fieldsOf(user: Record<string, unknown>) {
 
 /** A value as text; `null` if it has parts. */
 function textOf(value: unknown): string | null {
-  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : significant(value, digits);
+  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatNumber(value, digits);
   if (typeof value === 'object' && value !== null) return null;
   return value === null ? '–' : `${value as string | boolean}`;
 }

@@ -1,6 +1,6 @@
 import { request } from '../api.js';
 import { errorNotice, fill, h } from '../dom.js';
-import { formatBytes, formatCount, formatDate, formatLength, significant } from '../format.js';
+import { formatBytes, formatCount, formatDate, formatLength, formatNumber } from '../format.js';
 import type { Item } from '../browse/model.js';
 import type { ImageMetadata } from './metadata.js';
 import { commonTexts, imageTexts } from '../texts.js';
@@ -39,7 +39,7 @@ export function imageFacts(metadata: ImageMetadata) {
     [names.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
     [names.extent, mmX && mmY ? `${formatLength(sizeX * mmX, 3)} × ${formatLength(sizeY * mmY, 3)}` : null],
     [names.pixelSize, mmX && mmY ? (isEntered ? imageTexts.entered(pixel(mmX, mmY)) : pixel(mmX, mmY)) : imageTexts.unknown],
-    [names.magnification, magnification ? `${significant(magnification, 3)}×` : imageTexts.unknown],
+    [names.magnification, magnification ? `${formatNumber(magnification, 3)}×` : imageTexts.unknown],
     [names.frames, frames.length > 1 ? formatCount(frames.length) : null],
     [names.levels, imageTexts.levelsOf(levels, tileWidth, tileHeight)],
     [names.samples, [metadata.bandCount && `${metadata.bandCount} ×`, metadata.dtype].filter(Boolean).join(' ')],

@@ -1,5 +1,5 @@
 import type { Documents } from '../answers.js';
-import { formatLength, significant } from '../format.js';
+import { formatLength, formatNumber } from '../format.js';
 import { imageTexts } from '../texts.js';
 
 /** The metadata about the order of frames. */
@@ -48,7 +48,7 @@ export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channel
 function placeOf(key: string, { mm_z: mmZ, seconds_t: seconds }: Pick<ImageMetadata, 'mm_z' | 'seconds_t'>) {
   if (key === 'IndexZ' && mmZ !== undefined) return { placeOf: (position: number) => formatLength(position * mmZ) };
   if (key === 'IndexT' && seconds !== undefined)
-    return { placeOf: (position: number) => `${significant(position * seconds, 4)} s` };
+    return { placeOf: (position: number) => `${formatNumber(position * seconds, 4)} s` };
   return {};
 }
 

@@ -21,10 +21,8 @@ let running = 0;
 
 const tray = document.getElementById('uploads') as HTMLElement;
 const rows = h('ul.upload-list');
-const closeTray = button('', closeList, { picture: 'close', name: uploadTexts.closeList });
-const heading = h('h2', uploadTexts.uploads);
-tray.setAttribute('aria-label', uploadTexts.uploads);
-fill(tray, h('div.uploads-heading.row.between', heading, closeTray), rows);
+const heading = h('div.uploads-heading.row.between');
+fill(tray, heading, rows);
 
 addEventListener('beforeunload', (event) => {
   if (running > 0) event.preventDefault();
@@ -105,9 +103,10 @@ function next() {
 function showCount() {
   const open = running + waiting.length;
   if (open === 0) for (const look of refused.splice(0)) setTimeout(look, lookDelays[0]);
-  heading.textContent = open === 0 ? uploadTexts.uploads : uploadTexts.running(open);
+  tray.setAttribute('aria-label', uploadTexts.uploads);
   // The list cannot be closed while uploads can still be canceled.
-  closeTray.hidden = open > 0;
+  const close = open === 0 && button('', closeList, { picture: 'close', name: uploadTexts.closeList });
+  fill(heading, h('h2', open === 0 ? uploadTexts.uploads : uploadTexts.running(open)), close);
 }
 
 async function run(options: {

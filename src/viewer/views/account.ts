@@ -1,13 +1,14 @@
 import { request } from '../api.js';
 import { fill, h, tell, type Child } from '../dom.js';
 import { ask, form, type Field } from '../forms.js';
+import { languageChoice } from '../languages/choice.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
 
 const shared = { required: true, autocapitalize: 'none' };
 
-const signInFields: Field[] = [
+const signInFields = (): Field[] => [
   { name: 'login', label: accountTexts.loginOrEmail, autocomplete: 'username', ...shared },
   { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...shared },
 ];
@@ -16,7 +17,7 @@ const signInFields: Field[] = [
 const newPassword = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
 
 /** The fields for a new user. */
-export const registerFields: Field[] = [
+export const registerFields = (): Field[] => [
   { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...shared },
   { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...shared },
   { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...shared },
@@ -40,8 +41,8 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
     goTo(`#${back ?? ''}`);
   };
   const element = isNew
-    ? form({ fields: registerFields, action: accountTexts.createAccount, send })
-    : form({ fields: signInFields, action: accountTexts.signIn, send });
+    ? form({ fields: registerFields(), action: accountTexts.createAccount, send })
+    : form({ fields: signInFields(), action: accountTexts.signIn, send });
   const [question, other, name] = isNew
     ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
@@ -53,7 +54,7 @@ export async function accountView(route: Route, { main, signal }: ViewContext): 
 }
 
 function page(title: string, ...content: Child[]) {
-  return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content));
+  return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content), languageChoice());
 }
 
 /** Changes one's own password; this page stays signed in. */

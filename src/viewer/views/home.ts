@@ -6,6 +6,7 @@ import { placeRow } from '../browse/place.js';
 import { selection } from '../browse/selection.js';
 import { append, button, fill, h, icon } from '../dom.js';
 import { ask } from '../forms.js';
+import { languageChoice } from '../languages/choice.js';
 import { goTo, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { currentUser, type User } from '../session.js';
 import { sharingTexts } from '../sharing-texts.js';
@@ -28,7 +29,7 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   const heading = h('div.page-heading.row.wrap', h('h1', browseTexts.collections), shared, user?.admin && create);
   const content =
     total === 0 && page.page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
-  append(element, [heading, content, page.links(total), chosen.bar]);
+  append(element, [heading, content, page.links(total), chosen.bar, languageChoice()]);
   fill(main, element);
   return { title: '', hasChanged: async () => !isSame(found, await load(), { but: 'size' }) && chosen.bar.hidden === true };
 }

@@ -1,6 +1,6 @@
 import { debounced, errorNotice, fill, h, linkButton, newestOnly } from '../../dom.js';
 import { choice, field } from '../../forms.js';
-import { formatCount, significant } from '../../format.js';
+import { formatCount, formatNumber } from '../../format.js';
 import { channelRange } from '../../image/channel-range.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
@@ -131,7 +131,7 @@ export function coloringControls(options: {
     const every = (colors.length - 1) / (barColors - 1);
     bar.style.background = `linear-gradient(to right, ${Array.from({ length: barColors }, (_, i) => colors[Math.round(i * every)]).join()})`;
     const ends = h('div.row.between.small.numbers');
-    const showEnds = (from: number, to: number) => fill(ends, h('span', significant(from, 4)), h('span', significant(to, 4)));
+    const showEnds = (from: number, to: number) => fill(ends, h('span', formatNumber(from, 4)), h('span', formatNumber(to, 4)));
     showEnds(low, high);
     const unit = coloring.heat === 'number' ? h('p.quiet-text.small', objectTexts.perMillion) : null;
     if (coloring.by === null) return fill(scale, bar, ends, unit);

@@ -55,7 +55,7 @@ export function importControls(options: {
 }
 
 /** Bytes at the start of a file that mark UTF-16 text. */
-const wideTexts: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
+const wideEncodings: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
 
 /**
  * The text of a file in UTF-8, without the byte order mark that some programs write but JSON does not allow.
@@ -64,7 +64,7 @@ const wideTexts: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'u
  */
 async function jsonOf(file: File): Promise<File> {
   const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
-  const encoding = wideTexts[start.subarray(0, 2).join()] ?? 'utf-8';
+  const encoding = wideEncodings[start.subarray(0, 2).join()] ?? 'utf-8';
   // The last character may have been split.
   const text = new TextDecoder(encoding).decode(start, { stream: true });
   if (!/^\s*[[{]/.test(text)) throw new Error(annotationTexts.importedNoJson);

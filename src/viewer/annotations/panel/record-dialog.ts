@@ -7,11 +7,11 @@ import { annotationTexts } from '../../annotation-texts.js';
 import { restoreVersion } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 
-/** Formats in which an annotation can be saved, with the last part of the address and the extension of the file. */
+/** Formats in which an annotation can be saved, with the last part of the address, the text of the button and the extension of the file. */
 const forms = [
-  ['', annotationTexts.asItIs, 'json'],
-  ['/geojson', annotationTexts.geoJson, 'geojson'],
-  ['/qupath', annotationTexts.forQuPath, 'qupath.geojson'],
+  ['', 'asItIs', 'json'],
+  ['/geojson', 'geoJson', 'geojson'],
+  ['/qupath', 'forQuPath', 'qupath.geojson'],
 ] as const;
 
 /** A dialog that offers an annotation as a file, and its previous versions. */
@@ -20,9 +20,10 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   const name = nameOf(record);
   const said = h('div');
   const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
-  const buttons = forms.map(([path, label, ending]) =>
-    h('button.button', { onclick: act(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`)) }, label),
-  );
+  const buttons = forms.map(([path, format, ending]) => {
+    const onclick = act(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`));
+    return h('button.button', { onclick }, annotationTexts[format]);
+  });
   const dialog = plainDialog(
     name,
     h('h3', commonTexts.download),

@@ -1,0 +1,105 @@
+import * as adminTexts from '../admin-texts.js';
+import * as annotationTexts from '../annotation-texts.js';
+import { useLocale } from '../format.js';
+import * as objectTexts from '../object-texts.js';
+import * as sharingTexts from '../sharing-texts.js';
+import * as texts from '../texts.js';
+
+/*
+ * The texts of the page are constants in the files `*-texts.ts`, in English. Another language replaces their members, so that the rest of the page reads
+ * them where it uses them, and knows nothing of languages. For the same reason no text is read while a module is loaded.
+ */
+
+/** The constants with texts, by name. They contain the texts of the current language. */
+const current = { ...texts, ...adminTexts, ...annotationTexts, ...objectTexts, ...sharingTexts };
+
+/** The same members with any words in them. */
+type InAnyWords<T> = T extends string
+  ? string
+  : T extends (...values: infer Values) => unknown
+    ? (...values: Values) => string
+    : { [Member in keyof T]: InAnyWords<T[Member]> };
+
+type Partly<T> = T extends string | ((...values: never) => unknown) | readonly unknown[]
+  ? T
+  : { [Member in keyof T]?: Partly<T[Member]> };
+
+/** All texts of the page. */
+export type Texts = InAnyWords<typeof current>;
+
+/** Texts in another language. Those that are left out stay in English. */
+export type Translation = Partly<Texts>;
+
+const english: Record<string, object> = Object.fromEntries(Object.entries(current).map(([name, area]) => [name, { ...area }]));
+
+const translations: Map<string, Translation | (() => Promise<Translation>)> = new Map();
+
+let language = 'en';
+
+/** The language of the texts: `en`, or one that has a translation. */
+export function currentLanguage() {
+  return language;
+}
+
+/** Adds the texts of a language or a function that loads them. They are used from the next call of {@link useLanguage}. */
+export function addTranslation(name: string, translation: Translation | (() => Promise<Translation>)) {
+  translations.set(name.toLowerCase(), translation);
+}
+
+/** The language with texts that comes closest to a tag such as `de-AT`; English if there is none. */
+function closest(tag: string) {
+  for (let name = tag.toLowerCase(); name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('-'))))
+    if (name === 'en' || translations.has(name)) return name;
+  return 'en';
+}
+
+/** Languages are changed one after another, because their texts are loaded. */
+let changing: Promise<void> = Promise.resolve();
+
+/**
+ * Changes the language of everything that is drawn from now on. If its texts cannot be loaded, they are English.
+ *
+ * @param tag language tag as in the attribute `lang`
+ */
+export function useLanguage(tag: string) {
+  changing = changing.then(() => change(tag));
+  return changing;
+}
+
+async function change(tag: string) {
+  let name = closest(tag);
+  let translation = translations.get(name);
+  if (typeof translation === 'function') translation = await translation().catch(() => undefined);
+  if (!translation) name = 'en';
+  language = name;
+  useLocale(localeOf(name, tag));
+  for (const [area, texts] of Object.entries(current))
+    Object.assign(texts, merged(english[area], (translation as Record<string, unknown> | undefined)?.[area]));
+}
+
+/** How numbers and dates are written: as in the region of the tag or of the browser, if that has the same language. */
+function localeOf(name: string, tag: string) {
+  // Only browsers have this.
+  const { navigator } = globalThis as { navigator?: { languages: readonly string[] } };
+  const regional = [tag, ...(navigator?.languages ?? [])].filter((one) => one.includes('-'));
+  return [...regional, name].find((one) => closest(one) === name && isSupported(one)) ?? 'en';
+}
+
+function isSupported(tag: string) {
+  try {
+    return Intl.NumberFormat.supportedLocalesOf(tag).length > 0;
+  } catch {
+    // The tag is not well-formed. It comes from an attribute of a page.
+    return false;
+  }
+}
+
+/** The texts of an area, each from the translation if that has one of the same kind. */
+function merged(original: unknown, translated: unknown): unknown {
+  if (typeof translated !== typeof original || translated === null) return original;
+  if (typeof original !== 'object' || Array.isArray(original)) return translated;
+  const given = translated as Record<string, unknown>;
+  return Object.fromEntries(
+    Object.entries(original as object).map(([key, text]) => [key, Object.hasOwn(given, key) ? merged(text, given[key]) : text]),
+  );
+}

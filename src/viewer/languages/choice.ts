@@ -1,0 +1,24 @@
+import { h } from '../dom.js';
+import { choice, field } from '../forms.js';
+import languages from '../page-texts.json';
+import { commonTexts } from '../texts.js';
+import { currentLanguage, useLanguage } from './catalogue.js';
+
+const storageKey = 'large-image-language';
+
+/** Uses the language that the user has chosen in this browser, otherwise that of the page, which the server has chosen. */
+export async function useChosenLanguage() {
+  await useLanguage(localStorage.getItem(storageKey) ?? document.documentElement.lang);
+  document.documentElement.lang = currentLanguage();
+}
+
+/** A list of the languages, each by its own name. The page is loaded again in the one that the user chooses. */
+export function languageChoice() {
+  const names = Object.fromEntries(Object.entries(languages).map(([language, { name }]) => [language, name]));
+  const list = choice(names, currentLanguage(), { autocomplete: 'off' });
+  list.addEventListener('change', () => {
+    localStorage.setItem(storageKey, list.value);
+    location.reload();
+  });
+  return h('div.language', field(commonTexts.language, list));
+}
