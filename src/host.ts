@@ -98,7 +98,7 @@ export interface HostAccess {
   flags?(caller: Caller | null, folder: StoredDocument): Promise<readonly string[]>;
 }
 
-/** Users and groups, for the access lists of annotations. */
+/** Users and groups, for the access lists of annotations and for comments. */
 export interface HostDirectory {
   /**
    * The users among `ids` that exist; with `asker`, only those that the asker can see. `isDisabled`: whether they cannot sign in. A
@@ -119,6 +119,11 @@ export interface HostDirectory {
   ): Promise<{ id: string; name: string; description: string; hasMembers?: boolean }[]>;
   /** Ids of the groups that a user belongs to. */
   groupsOf(userId: string): Promise<readonly string[]>;
+  /**
+   * The users with these logins that the asker can see, for mentions (`@login`) in comments. The logins are in lower case. Default: comments
+   * mention nobody.
+   */
+  usersByLogin?(logins: readonly string[], asker: Caller): Promise<{ id: string; login: string; name: string }[]>;
 }
 
 /** Name, type, size and owner of a file to be created. */

@@ -7,6 +7,7 @@ import { tableFeature } from './features/annotations/table/feature.js';
 import { annotationUploadFeature } from './features/annotations/upload/feature.js';
 import { cachedFilesFeature } from './features/cached-files/feature.js';
 import { cachesFeature } from './features/caches/feature.js';
+import { commentsFeature } from './features/comments/feature.js';
 import { configurationFeature } from './features/configuration/feature.js';
 import { creationFeature } from './features/creation/feature.js';
 import { dicomWebFeature } from './features/dicomweb/feature.js';
@@ -84,6 +85,7 @@ async function openAll(
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   const { folderConfiguration } = await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, fileSettings, settings, items, images, jobs });
+  await features.open(commentsFeature, { core, items, annotations: annotating.annotations });
   const tables = await features.open(tableFeature, { items, ...annotating });
   const { overlay } = await features.open(overlayFeature, {
     core,

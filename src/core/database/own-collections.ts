@@ -20,6 +20,7 @@ export const collectionNames = [
   'annotation_density',
   'annotation_upload_name',
   'annotation_upload_waiting',
+  'comment',
   'dicom_image',
   'hidden_item',
   'job',

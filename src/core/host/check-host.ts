@@ -148,7 +148,8 @@ export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boole
     ['createMany', 'removeMany', 'move', 'sweep', 'downloadPath'],
   );
   requireFunctions(host, 'host', [], ['createItem', 'removeItem', 'notify', 'restart']);
-  if (host.directory !== undefined) requireFunctions(host.directory, 'directory', ['users', 'groups', 'groupsOf']);
+  if (host.directory !== undefined)
+    requireFunctions(host.directory, 'directory', ['users', 'groups', 'groupsOf'], ['usersByLogin']);
   if (host.events !== undefined) requireFunctions(host.events, 'events', ['on']);
   if (host.logger !== undefined) requireFunctions(host.logger, 'logger', ['debug', 'info', 'warn', 'error']);
 }

@@ -9,17 +9,19 @@ export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
   const seenBy = async (asker: Caller | null | undefined) =>
     asker === undefined ? {} : accessFilter(await principalOf(context, asker), 0);
+  const usersAmong = async (among: object, asker: Caller | null | undefined) => {
+    const filter = { ...(await seenBy(asker)), ...among };
+    const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();
+    return users.map(({ _id, login, firstName, lastName, status }) => ({
+      id: _id.toHexString(),
+      login,
+      name: `${firstName} ${lastName}`,
+      isDisabled: status !== 'enabled',
+    }));
+  };
   return {
-    async users(ids, asker) {
-      const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
-      const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();
-      return users.map(({ _id, login, firstName, lastName, status }) => ({
-        id: _id.toHexString(),
-        login,
-        name: `${firstName} ${lastName}`,
-        isDisabled: status !== 'enabled',
-      }));
-    },
+    users: (ids, asker) => usersAmong({ _id: { $in: objectIds(ids) } }, asker),
+    usersByLogin: (logins, asker) => usersAmong({ login: { $in: [...logins] } }, asker),
     async groups(ids, asker) {
       const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();

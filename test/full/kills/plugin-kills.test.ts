@@ -10,6 +10,7 @@ import { buildProgram } from '../../support/run/built-program.js';
 import { pyramid } from '../../support/images/images.js';
 import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
 import { annotationUploads, annotationWrites, finalWrites } from '../../support/kills/annotation-writes.js';
+import { commentWrites } from '../../support/kills/comment-writes.js';
 import { dicomWrites } from '../../support/kills/dicom-writes.js';
 import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../../support/kills/image-writes.js';
 import { markerOf, newPlace, type Json, type Place, type PluginWrite } from '../../support/kills/plugin-writes.js';
@@ -18,6 +19,7 @@ import { until } from '../../support/run/until.js';
 
 const writes: Record<string, PluginWrite> = {
   ...annotationWrites,
+  ...commentWrites,
   ...imageWrites,
   ...dicomWrites,
   ...productWrites,
@@ -157,6 +159,7 @@ beforeAll(async () => {
   await killAll([
     ...(await victimsOf({
       ...annotationWrites,
+      ...commentWrites,
       ...imageWrites,
       ...dicomWrites,
       ...productWrites,

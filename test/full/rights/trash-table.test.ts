@@ -9,7 +9,14 @@ import { rightsRows } from '../../support/access/rights-rows.js';
 import { elementId } from '../../support/hosts/annotated.js';
 import { startHost, type Answer, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 
-const unknownIds = { item: 'a'.repeat(24), file: 'b'.repeat(24), annotation: 'c'.repeat(24), folder: 'd'.repeat(24) };
+const unknownIds = {
+  item: 'a'.repeat(24),
+  file: 'b'.repeat(24),
+  annotation: 'c'.repeat(24),
+  folder: 'd'.repeat(24),
+  comment: 'e'.repeat(24),
+  ownComment: 'f'.repeat(24),
+};
 type Hidden = keyof typeof unknownIds;
 
 let server: TestHost;
@@ -45,7 +52,10 @@ beforeAll(async () => {
   await admin.ok('PUT', `/item/${item}/metadata`, { json: { PixelSpacing: 0.5, kind: secret } });
   const json = { name: secret, elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
   const { _id: annotation } = await admin.ok('POST', '/annotation', { query: { itemId: item }, json });
-  hidden = { item, folder, file: String(file._id), annotation: String(annotation) };
+  const comment = async () =>
+    String((await admin.ok('POST', `/item/${item}/comment`, { json: { text: `${secret} @admin` } }))._id);
+  const [first, second] = [await comment(), await comment()];
+  hidden = { item, folder, file: String(file._id), annotation: String(annotation), comment: first, ownComment: second };
   const elsewhere = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'elsewhere' });
   rest = {
     bare: await admin.create('/item', { folderId: elsewhere, name: 'bare' }),
@@ -87,7 +97,7 @@ describe.each(['item', 'folder'] as const)('with the %s in the trash', (what) =>
     expect((await admin.send('GET', `/file/${hidden.file}`)).status).toBe(200);
   });
 
-  const about = what === 'item' ? ['item', 'file', 'annotation'] : ['item', 'file', 'annotation', 'folder'];
+  const about = ['item', 'file', 'annotation', 'comment', 'ownComment', ...(what === 'folder' ? ['folder'] : [])];
   it.each(Object.entries(rightsRows).filter(([, { kind }]) => kind !== null && about.includes(kind)))(
     '%s finds nothing',
     async (name, row) => {

@@ -42,7 +42,11 @@ let holder: Client;
 let shown: Things;
 let other: Things;
 
-async function makeThings(admin: Client, collection: string, rest: Omit<Things, 'item' | 'file' | 'annotation' | 'folder'>) {
+async function makeThings(
+  admin: Client,
+  collection: string,
+  rest: Omit<Things, 'item' | 'file' | 'annotation' | 'folder' | 'comment' | 'ownComment'>,
+) {
   const folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: secret, public: false });
   const image = sharp({ create: { width: 64, height: 64, channels: 3, background: '#808080' } });
   const png = await image.png().toBuffer();
@@ -51,7 +55,8 @@ async function makeThings(admin: Client, collection: string, rest: Omit<Things, 
   const item = String(file.itemId);
   const json = { name: secret, elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
   const { _id } = await admin.ok('POST', '/annotation', { query: { itemId: item }, json });
-  return { ...rest, folder, item, file: String(file._id), annotation: String(_id) };
+  const comment = String((await admin.ok('POST', `/item/${item}/comment`, { json: { text: secret } }))._id);
+  return { ...rest, folder, item, file: String(file._id), annotation: String(_id), comment, ownComment: comment };
 }
 
 beforeAll(async () => {

@@ -178,6 +178,9 @@ const config = { body: '[a]\nb = 1\n' };
 const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg', image: 'label' };
 const iiif = { params: { region: 'full', size: '8,', rotation: '0', file: 'default.jpg' } };
 const noLink = { linkId: '0'.repeat(24) };
+const noComment = { params: { id: '0'.repeat(24) }, admitted: 400 } as const;
+const commentRead = { kind: 'public', scope: 'core.data.read', ...noComment } as const;
+const commentWrite = { kind: 'user', scope: 'core.data.write', ...noComment } as const;
 const zarr = { kind: 'zarr', scope: 'core.data.read' } as const;
 const link = { kind: 'link' } as const;
 const dicomUids = { study: '1.2.3', series: '1.2.4', instance: '1.2.5', frames: '1', name: 'icc' };
@@ -328,6 +331,20 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /link/:linkId': { kind: 'user', scope: 'core.data.read', params: noLink, admitted: 400 },
   'PUT /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
   'DELETE /link/:linkId': { kind: 'user', scope: 'core.data.write', params: noLink, admitted: 400 },
+
+  'GET /item/:itemId/comment': itemRead,
+  'GET /item/:itemId/comment/places': itemRead,
+  'GET /item/:itemId/comment/export': itemRead,
+  'POST /item/:itemId/comment': { kind: 'annotationCreate', scope: 'core.data.write', sending: { json: { text: 'a' } } },
+  'GET /comment/inbox': { kind: 'user', scope: 'core.data.read' },
+  'GET /comment/inbox/count': { kind: 'user', scope: 'core.data.read' },
+  'PUT /comment/inbox': { kind: 'user', scope: 'core.data.write', sending: { json: { read: true } } },
+  'GET /comment/:id': commentRead,
+  'GET /comment/:id/reply': commentRead,
+  'POST /comment/:id/reply': commentWrite,
+  'PUT /comment/:id': commentWrite,
+  'PUT /comment/:id/state': commentWrite,
+  'DELETE /comment/:id': commentWrite,
 
   'GET /job': { kind: 'public', scope: 'jobs.rest.list_job' },
   'GET /job/all': { kind: 'user' },

@@ -13,7 +13,7 @@ type Levels = Readonly<Record<Role, -1 | 0 | 1 | 2>>;
 const tree: Levels = { anonymous: -1, stranger: -1, reader: 0, writer: 1, owner: 2, admin: 2 };
 const nobody: Levels = { anonymous: -1, stranger: -1, reader: -1, writer: -1, owner: -1, admin: -1 };
 
-/** Things that requests are about. All lie in one private folder; job, upload and key are the writer's. */
+/** Things that requests are about. All lie in one private folder; job, upload, key and comments are the writer's. */
 export const levels = {
   item: tree,
   folder: tree,
@@ -21,6 +21,8 @@ export const levels = {
   file: tree,
   group: tree,
   annotation: tree,
+  comment: tree,
+  ownComment: { ...nobody, writer: 2 },
   job: { ...nobody, reader: 0, owner: 0, writer: 2, admin: 2 },
   upload: { ...nobody, writer: 2 },
   uploadToDiscard: { ...nobody, writer: 2, admin: 2 },
@@ -72,6 +74,7 @@ const named: readonly [string, Kind][] = [
   ['/annotation/item/:id', 'item'],
   ['/annotation/folder/:id', 'folder'],
   ['/annotation/:id', 'annotation'],
+  ['/comment/:id', 'comment'],
   ['/file/upload/:id', 'uploadToDiscard'],
   ['/resource/:id', 'item'],
   ['/api_key/:id', 'key'],

@@ -316,6 +316,21 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'PUT /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }), sending: broken }),
   'DELETE /link/:linkId': open({ params: ({ bare }) => ({ linkId: bare }) }),
 
+  // Comments
+  'GET /item/:itemId/comment': read('item'),
+  'GET /item/:itemId/comment/places': read('item'),
+  'GET /item/:itemId/comment/export': read('item'),
+  'POST /item/:itemId/comment': write('item', { sending: broken }),
+  'GET /comment/inbox': open(),
+  'GET /comment/inbox/count': open(),
+  'PUT /comment/inbox': open({ sending: broken }),
+  'GET /comment/:id': read('comment'),
+  'GET /comment/:id/reply': read('comment'),
+  'POST /comment/:id/reply': write('comment', { sending: broken }),
+  'PUT /comment/:id': own('ownComment', { sending: broken }),
+  'PUT /comment/:id/state': write('comment', { sending: broken }),
+  'DELETE /comment/:id': write('comment', { fresh: true }),
+
   // Jobs
   'GET /job': open(),
   'GET /job/all': open(),

@@ -81,6 +81,8 @@ export function describeRights(title: string, callersOf: (row: number) => readon
         const { _id } = await admin.ok('POST', '/annotation', { query: { itemId: shared.item }, json });
         return String(_id);
       },
+      comment: () => makeComment(),
+      ownComment: () => makeComment(),
       version: async () => String((await admin.ok('GET', `/annotation/${shared.annotation}`))._version),
       async group() {
         const id = await admin.create('/group', { name: `${secret} ${++made}`, public: false });
@@ -107,6 +109,11 @@ export function describeRights(title: string, callersOf: (row: number) => readon
     async function makeFile() {
       const query = { parentType: 'folder', parentId: folder, name: `${secret} ${++made}.png`, size: png.length };
       return admin.ok('POST', '/file', { query, body: png });
+    }
+
+    async function makeComment(): Promise<string> {
+      const writer = new Client(started.url, tokens.get('writer full')!, null);
+      return String((await writer.ok('POST', `/item/${shared.item}/comment`, { json: { text: secret } }))._id);
     }
 
     async function makeUpload(): Promise<string> {

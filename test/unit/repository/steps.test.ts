@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { annotationUploads, annotationWrites, finalWrites } from '../../support/kills/annotation-writes.js';
+import { commentWrites } from '../../support/kills/comment-writes.js';
 import { hostWrites } from '../../support/kills/host-writes.js';
 import { dicomWrites } from '../../support/kills/dicom-writes.js';
 import { bucketSteps } from '../../support/kills/bucket-writes.js';
@@ -34,7 +35,17 @@ async function documented(): Promise<string[]> {
 }
 
 const killed = new Set(
-  [annotationWrites, finalWrites, annotationUploads, hostWrites, conversionWrites, imageWrites, productWrites, dicomWrites]
+  [
+    annotationWrites,
+    commentWrites,
+    finalWrites,
+    annotationUploads,
+    hostWrites,
+    conversionWrites,
+    imageWrites,
+    productWrites,
+    dicomWrites,
+  ]
     .flatMap((writes) => Object.values(writes).flatMap(({ steps }) => steps))
     .concat(configurationFileSteps, stepsOfProcesses, bucketSteps)
     .map((step) => step.replace(/#\d+$/, '')),

@@ -1,0 +1,111 @@
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { inParts } from '../../core/database/id-batches.js';
+import { formatDate, toWire } from '../../core/wire.js';
+import type { Caller } from '../../host.js';
+import { csvCell } from '../annotations/table/ordering.js';
+import type { CommentModel } from './comment.model.js';
+import type { CommentViews, ShownComment } from './comment-views.js';
+
+/** Formats of the export, with their media types. */
+export const exportFormats = {
+  csv: 'text/csv; charset=utf-8',
+  json: 'application/json',
+  geojson: 'application/geo+json',
+} as const;
+
+/** One of {@link exportFormats}. */
+export type ExportFormat = keyof typeof exportFormats;
+
+/** Number of comments that are in memory at a time. */
+const commentsAtOnce = 100;
+
+const columns = [
+  'comment',
+  'thread',
+  'state',
+  'author',
+  'name',
+  'created',
+  'edited',
+  'resolved by',
+  'resolved at',
+  'x',
+  'y',
+  'frame',
+  'annotation',
+  'element',
+  'mentions',
+  'text',
+] as const;
+
+/** The comments on an item, in pieces of a text: each thread from its first comment to its last. */
+export async function* exportComments(
+  itemId: string,
+  format: ExportFormat,
+  { model, views, caller }: { model: CommentModel; views: CommentViews; caller: Caller | null },
+): AsyncGenerator<string> {
+  if (format === 'csv') yield `${columns.join(',')}\r\n`;
+  else yield format === 'json' ? '[' : '{"type":"FeatureCollection","features":[';
+  let separator = '';
+  for await (const part of inParts(eachComment(model, itemId), commentsAtOnce)) {
+    for (const comment of await views.all(part, caller)) {
+      if (format === 'csv') yield csvRow(comment);
+      else yield `${separator}${JSON.stringify(format === 'json' ? exported(comment) : feature(comment))}`;
+      separator = ',\n';
+      if (isSliceOver()) await nextSlice();
+    }
+  }
+  if (format === 'json') yield ']';
+  if (format === 'geojson') yield ']}';
+}
+
+async function* eachComment(model: CommentModel, itemId: string) {
+  for await (const thread of model.eachThread(itemId)) {
+    yield thread;
+    if (thread.replies > 0) yield* model.eachReply(thread._id);
+  }
+}
+
+/** A comment without the members that only the page of a caller needs. */
+function exported({ unread: _unread, version: _version, ...comment }: ShownComment) {
+  return toWire(comment) as Record<string, unknown>;
+}
+
+function feature(comment: ShownComment) {
+  const { _id: id, place, ...properties } = exported(comment);
+  const { x, y, frame } = (place ?? {}) as { x?: number; y?: number; frame?: number };
+  const geometry = place === null ? null : { type: 'Point', coordinates: [x, y] };
+  return { type: 'Feature', id, geometry, properties: { ...properties, ...(frame !== undefined && { frame }) } };
+}
+
+function csvRow({ _id, threadId, state, author, created, edited, resolved, place, shape, mentions, text }: ShownComment): string {
+  const cells: Record<(typeof columns)[number], string | number | null | undefined> = {
+    comment: _id,
+    thread: threadId ?? _id,
+    state: threadId === null ? state : null,
+    author: harmless(author?.login),
+    name: harmless(author?.name),
+    created: formatDate(created),
+    edited: edited && formatDate(edited),
+    'resolved by': harmless(resolved?.by?.login),
+    'resolved at': resolved && formatDate(resolved.at),
+    x: place?.x,
+    y: place?.y,
+    frame: place?.frame,
+    annotation: shape?.annotationId,
+    element: shape?.elementId,
+    mentions: mentions.map(({ login }) => login).join(' ') || null,
+    text: harmless(text),
+  };
+  return `${columns.map((column) => csvCell(cells[column] ?? null)).join(',')}\r\n`;
+}
+
+/** A text that programs for spreadsheets do not take for a formula. Anybody who may annotate can write one. */
+function harmless(text: string | null | undefined): string | null {
+  return text == null ? null : /^[=+\-@\t]/.test(text) ? `'${text}` : text;
+}
+
+/** Name of the downloaded file. */
+export function exportName(itemName: string, format: ExportFormat): string {
+  return `${itemName.replace(/\.[^.]*$/, '')}-comments.${format}`;
+}

@@ -1,0 +1,90 @@
+import {
+  anyInteger,
+  anyNumber,
+  anyText,
+  component,
+  dateText,
+  idText,
+  listOf,
+  objectOf,
+  orNull,
+  truth,
+} from '../../http/schemas.js';
+import { maxText } from './comment-text.js';
+
+const person = component('CommentPerson', objectOf({ id: idText, login: orNull(anyText), name: orNull(anyText) }));
+
+const place = component(
+  'CommentPlace',
+  objectOf(
+    { x: { ...anyNumber, description: 'In pixels of the full size, from the left.' }, y: anyNumber },
+    { frame: { ...anyInteger, description: 'The frame that was shown.' } },
+  ),
+);
+
+const members = {
+  _id: idText,
+  itemId: idText,
+  threadId: { ...orNull(idText), description: 'The first comment of the thread; `null` for that comment itself.' },
+  text: { ...anyText, description: 'Plain text, never markup. Empty if it was deleted.' },
+  place: orNull(place),
+  shape: orNull(
+    objectOf({
+      annotationId: idText,
+      elementId: idText,
+      available: { ...truth, description: 'Whether the shape exists, and you can see it.' },
+    }),
+  ),
+  author: { ...orNull(person), description: '`null` if the account was removed.' },
+  created: dateText,
+  edited: orNull(dateText),
+  version: { ...anyInteger, description: 'Number of texts that it has had.' },
+  state: { type: 'string', enum: ['open', 'resolved'] },
+  resolved: orNull(objectOf({ by: orNull(person), at: dateText })),
+  deleted: { ...truth, description: 'Whether it was deleted and only its replies are left.' },
+  replies: { ...anyInteger, description: 'Number of replies.' },
+  mentions: listOf(person),
+  unread: { ...truth, description: 'Whether it is in your inbox, unread.' },
+} as const;
+
+export const commentSchema = component('Comment', objectOf(members));
+
+export const inboxSchema = listOf(
+  component('InboxComment', objectOf({ ...members, item: objectOf({ _id: idText, name: anyText, folderId: idText }) })),
+);
+
+export const placesSchema = listOf(
+  component('CommentMark', objectOf({ _id: idText, place, state: { type: 'string', enum: ['open', 'resolved'] } })),
+);
+
+export const exportSchema = {
+  type: ['array', 'object'],
+  description: 'A list of comments as JSON, or a FeatureCollection as GeoJSON.',
+} as const;
+
+const newText = {
+  type: 'string',
+  maxLength: maxText,
+  description: 'Plain text. `@login` mentions a user, in whose inbox the comment appears.',
+};
+
+export const newCommentSchema = component(
+  'NewComment',
+  objectOf(
+    { text: newText },
+    {
+      place: { ...orNull(place), description: 'Default: the middle of the shape; without one, the whole image.' },
+      shape: orNull(objectOf({ annotationId: idText, elementId: idText })),
+    },
+  ),
+);
+
+export const replySchema = component('CommentReply', objectOf({ text: newText }));
+
+export const editSchema = component(
+  'CommentEdit',
+  objectOf(
+    { text: newText },
+    { version: { ...anyInteger, description: 'The version to be changed; 409 if there is another one.' } },
+  ),
+);

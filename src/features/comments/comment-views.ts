@@ -1,0 +1,122 @@
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
+import { batches } from '../../core/database/id-batches.js';
+import { idText } from '../../core/database/id-text.js';
+import { LargeImageError } from '../../errors.js';
+import type { Caller, HostDirectory } from '../../host.js';
+import type { AnnotationServices } from '../annotations/annotation-services.js';
+import type { CommentDocument, CommentModel, CommentShape } from './comment.model.js';
+
+/** Number of annotations that are read at the same time. */
+const annotationsAtOnce = 4;
+
+/** A user as shown to a caller. Login and name are `null` if the caller cannot see the user. */
+export interface ShownPerson {
+  id: string;
+  login: string | null;
+  name: string | null;
+}
+
+/** What a caller sees of others: names of users by id, and which shapes exist. */
+interface Seen {
+  people: ReadonlyMap<string, ShownPerson>;
+  shapes: ReadonlySet<string>;
+  replies: ReadonlyMap<string, number>;
+  caller: Caller | null;
+}
+
+/** Comments as they are sent to a caller. */
+export class CommentViews {
+  constructor(
+    private readonly options: {
+      model: CommentModel;
+      annotations: Pick<AnnotationServices, 'writer' | 'store'>;
+      directory: HostDirectory | undefined;
+    },
+  ) {}
+
+  async one(comment: CommentDocument, caller: Caller | null) {
+    const [view] = await this.all([comment], caller);
+    return view!;
+  }
+
+  /** In the order of the comments. */
+  async all(comments: readonly CommentDocument[], caller: Caller | null) {
+    const threads = comments.filter(({ threadId }) => threadId === null).map(({ _id }) => _id);
+    const [people, shapes, replies] = await Promise.all([
+      this.#people(comments, caller),
+      this.#shapes(comments, caller),
+      threads.length === 0 ? new Map<string, number>() : this.options.model.countReplies(threads),
+    ]);
+    return comments.map((comment) => view(comment, { people, shapes, replies, caller }));
+  }
+
+  /** The users that comments name, as far as the caller can see them. */
+  async #people(comments: readonly CommentDocument[], caller: Caller | null): Promise<Map<string, ShownPerson>> {
+    const ids = new Set<string>();
+    for (const { authorId, resolved, mentions } of comments) {
+      for (const id of [authorId, resolved?.userId, ...mentions.map((mention) => mention.id)]) if (id != null) ids.add(id);
+    }
+    const people = new Map<string, ShownPerson>();
+    for (const part of batches([...ids])) {
+      for (const { id, login, name } of (await this.options.directory?.users(part, caller)) ?? []) {
+        people.set(id, { id, login, name });
+      }
+    }
+    return people;
+  }
+
+  /** The shapes that exist and that the caller can see. */
+  async #shapes(comments: readonly CommentDocument[], caller: Caller | null): Promise<Set<string>> {
+    const { writer, store } = this.options.annotations;
+    const wanted = new Map<string, string[]>();
+    for (const { shape } of comments) {
+      if (shape !== null) wanted.set(shape.annotationId, [...(wanted.get(shape.annotationId) ?? []), shape.elementId]);
+    }
+    const seen = new Set<string>();
+    await mapConcurrently([...wanted], annotationsAtOnce, async ([annotationId, elementIds]) => {
+      try {
+        const annotation = await writer.load(annotationId, 0, caller);
+        for (const elementId of (await store.find(annotation.elements, elementIds)).keys())
+          seen.add(keyOf({ annotationId, elementId }));
+      } catch (error) {
+        // The annotation was deleted, or the caller cannot see it.
+        if (!(error instanceof LargeImageError) || !absent.has(error.code)) throw error;
+      }
+    });
+    return seen;
+  }
+}
+
+const absent: ReadonlySet<string> = new Set(['unknown-id', 'not-found', 'access-denied']);
+
+function keyOf({ annotationId, elementId }: CommentShape): string {
+  return `${annotationId} ${elementId}`;
+}
+
+function view(comment: CommentDocument, { people, shapes, replies, caller }: Seen) {
+  const { _id, itemId, threadId, text, place, shape, authorId, created, edited, version, resolved, mentions } = comment;
+  const person = (id: string | null): ShownPerson | null =>
+    id === null ? null : (people.get(id) ?? { id, login: null, name: null });
+  const callerId = caller?.id ?? null;
+  return {
+    _id: idText(_id),
+    itemId,
+    threadId: threadId === null ? null : idText(threadId),
+    text,
+    place,
+    shape: shape && { ...shape, available: shapes.has(keyOf(shape)) },
+    author: person(authorId),
+    created,
+    edited,
+    version,
+    state: resolved === null ? ('open' as const) : ('resolved' as const),
+    resolved: resolved && { by: person(resolved.userId), at: resolved.at },
+    deleted: comment.deleted !== undefined,
+    replies: replies.get(idText(_id)) ?? 0,
+    mentions: mentions.map(({ id, login }) => ({ id, login, name: people.get(id)?.name ?? null })),
+    unread: callerId !== null && comment.to.includes(callerId) && comment.unread.includes(callerId),
+  };
+}
+
+/** A comment as it is sent. */
+export type ShownComment = ReturnType<typeof view>;

@@ -1,0 +1,296 @@
+import type { Model, QueryFilter, Types } from 'mongoose';
+import { batches, idsPerQuery } from '../../core/database/id-batches.js';
+import { idText } from '../../core/database/id-text.js';
+import { createIndexesOf } from '../../core/database/indexes.js';
+import type { OwnCollections } from '../../core/database/own-collections.js';
+import { eachInSlices, readInSlices } from '../../core/database/read-limits.js';
+import { step } from '../../core/steps.js';
+
+/** A position on the image, in pixels of its full size. */
+export interface CommentPlace {
+  x: number;
+  y: number;
+  /** The frame that was shown. */
+  frame?: number;
+}
+
+/** A shape of an annotation. It may no longer exist. */
+export interface CommentShape {
+  annotationId: string;
+  elementId: string;
+}
+
+/** A stored comment: the first of a thread, or a reply. */
+export interface CommentDocument {
+  _id: Types.ObjectId;
+  itemId: string;
+  /** The first comment of the thread; `null` for that comment itself. */
+  threadId: Types.ObjectId | null;
+  /** Empty if it was deleted. */
+  text: string;
+  place: CommentPlace | null;
+  shape: CommentShape | null;
+  /** `null` if the account was removed. */
+  authorId: string | null;
+  created: Date;
+  edited: Date | null;
+  version: number;
+  resolved: { userId: string | null; at: Date } | null;
+  /** When the first comment of a thread was deleted whose replies were kept. */
+  deleted?: Date;
+  /** Number of replies. It may be too large after a process was killed, but never too small, so that no reply can lose its thread. */
+  replies: number;
+  /** Users that the text mentions, with the logins that they had then. */
+  mentions: { id: string; login: string }[];
+  /** Other users who wrote in the thread before. */
+  answers: string[];
+  /** Users with this comment in their inbox: {@link mentions} and {@link answers}. */
+  to: string[];
+  /** Users who have not read it. Only those in {@link to} count. */
+  unread: string[];
+}
+
+/** The fields that its author chooses. */
+export type CommentContent = Pick<CommentDocument, 'text' | 'mentions'>;
+
+/** State of a thread in a list. */
+export type ThreadState = 'open' | 'resolved';
+
+/** The fields of a comment that an inbox needs to be counted. */
+export type InboxHead = Pick<CommentDocument, '_id' | 'itemId' | 'unread'>;
+
+/** Part of a list. */
+interface Part {
+  limit: number;
+  offset: number;
+}
+
+/** Threads that lists show: all except deleted ones without replies. */
+const shownThreads = { threadId: null, $or: [{ deleted: null }, { replies: { $gt: 0 } }] };
+
+/** The collection of comments, and all queries on it. */
+export class CommentModel {
+  readonly #model: Model<CommentDocument>;
+  readonly #newId: () => Types.ObjectId;
+
+  constructor(own: OwnCollections) {
+    const { Schema, Types: HostTypes } = own.connection.base;
+    this.#newId = () => new HostTypes.ObjectId();
+    const { Mixed, ObjectId } = Schema.Types;
+    const schema = new Schema<CommentDocument>(
+      {
+        itemId: String,
+        threadId: ObjectId,
+        text: String,
+        place: Mixed,
+        shape: Mixed,
+        authorId: String,
+        created: Date,
+        edited: Date,
+        version: Number,
+        resolved: Mixed,
+        deleted: Date,
+        replies: Number,
+        mentions: Mixed,
+        answers: [String],
+        to: [String],
+        unread: [String],
+      },
+      { minimize: false },
+    );
+    schema
+      .index({ itemId: 1, threadId: 1, _id: -1 })
+      .index({ threadId: 1, _id: 1 })
+      .index({ to: 1, _id: -1 })
+      .index({ authorId: 1 })
+      .index({ deleted: 1 }, { sparse: true });
+    this.#model = own.model<CommentDocument>('LargeImageComment', 'comment', schema);
+  }
+
+  async createIndexes(): Promise<void> {
+    await createIndexesOf(this.#model);
+  }
+
+  find(id: string): Promise<CommentDocument | null> {
+    return this.#model.findById(id).lean<CommentDocument>().exec();
+  }
+
+  /** Stores the first comment of a thread. */
+  async insertThread(comment: Omit<CommentDocument, '_id' | 'threadId' | 'replies'>): Promise<CommentDocument> {
+    const stored = { ...comment, _id: this.#newId(), threadId: null, replies: 0 };
+    await this.#model.collection.insertOne(stored);
+    return stored;
+  }
+
+  /** Stores a reply. @returns `null` if the thread no longer exists, or has this many replies. */
+  async insertReply(
+    threadId: Types.ObjectId,
+    comment: Omit<CommentDocument, '_id' | 'threadId' | 'replies'>,
+    maxReplies: number,
+  ): Promise<CommentDocument | null> {
+    // The thread counts the reply first: a thread that has replies is not removed.
+    const counted = await this.#model.updateOne({ _id: threadId, replies: { $lt: maxReplies } }, { $inc: { replies: 1 } });
+    if (counted.matchedCount === 0) return null;
+    step('comment:counted');
+    const stored = { ...comment, _id: this.#newId(), threadId, replies: 0 };
+    await this.#model.collection.insertOne(stored);
+    return stored;
+  }
+
+  /** Changes the text of a comment. @returns `null` if it no longer exists, or is not at this version. */
+  edit(id: Types.ObjectId, version: number, content: CommentContent, added: readonly string[], to: readonly string[]) {
+    const change = {
+      $set: { ...content, to, edited: new Date() },
+      $inc: { version: 1 },
+      $addToSet: { unread: { $each: added } },
+    };
+    const from = { _id: id, version, deleted: null } as QueryFilter<CommentDocument>;
+    return this.#model.findOneAndUpdate(from, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
+  }
+
+  /** Resolves or reopens a thread. Whoever did it first stays recorded. @returns `null` if it no longer exists. */
+  async setResolved(id: Types.ObjectId, resolved: CommentDocument['resolved']): Promise<CommentDocument | null> {
+    const from = resolved === null ? { _id: id } : { _id: id, resolved: null };
+    await this.#model.updateOne(from as QueryFilter<CommentDocument>, { $set: { resolved } });
+    return this.find(idText(id));
+  }
+
+  /** Removes a thread, or only its first text if there are replies. */
+  async removeThread(id: Types.ObjectId): Promise<void> {
+    const { deletedCount } = await this.#model.deleteOne({ _id: id, replies: 0 });
+    if (deletedCount > 0) return;
+    const emptied = { text: '', mentions: [], answers: [], to: [], unread: [], deleted: new Date() };
+    await this.#model.updateOne({ _id: id }, { $set: emptied, $inc: { version: 1 } });
+  }
+
+  /** Removes a reply, and with the last one a thread whose first comment was deleted. */
+  async removeReply({ _id, threadId }: Pick<CommentDocument, '_id' | 'threadId'>): Promise<void> {
+    const { deletedCount } = await this.#model.deleteOne({ _id });
+    if (deletedCount === 0) return;
+    step('comment:reply-removed');
+    await this.#model.updateOne({ _id: threadId! }, { $inc: { replies: -1 } });
+    await this.#model.deleteOne({ _id: threadId!, replies: 0, deleted: { $type: 'date' } });
+  }
+
+  /** A part of the threads of an item, newest first, and how many there are. */
+  async threads(
+    itemId: string,
+    state: ThreadState | undefined,
+    { limit, offset }: Part,
+  ): Promise<{ threads: CommentDocument[]; total: number }> {
+    const query = threadsOf(itemId, state);
+    const found = this.#model.find(query).sort({ _id: -1 }).skip(offset).limit(limit).lean();
+    return { threads: await readInSlices<CommentDocument>(found), total: await this.#model.countDocuments(query) };
+  }
+
+  /** All threads of an item, oldest first, as they are consumed. */
+  eachThread(itemId: string): AsyncGenerator<CommentDocument> {
+    return eachInSlices<CommentDocument>(this.#model.find(threadsOf(itemId)).sort({ _id: 1 }).lean());
+  }
+
+  /** The places of the threads of an item, newest first. */
+  places(itemId: string, state: ThreadState | undefined): Promise<Pick<CommentDocument, '_id' | 'place' | 'resolved'>[]> {
+    const query = { ...threadsOf(itemId, state), place: { $ne: null } } as QueryFilter<CommentDocument>;
+    return readInSlices(this.#model.find(query, { place: 1, resolved: 1 }).sort({ _id: -1 }).lean());
+  }
+
+  countThreads(itemId: string): Promise<number> {
+    return this.#model.countDocuments({ itemId, threadId: null }).exec();
+  }
+
+  /** Number of replies of each thread. Threads without any are missing. */
+  async countReplies(threadIds: readonly Types.ObjectId[]): Promise<Map<string, number>> {
+    const found = await this.#model.aggregate<{ _id: Types.ObjectId; count: number }>([
+      { $match: { threadId: { $in: [...threadIds] } } },
+      { $group: { _id: '$threadId', count: { $sum: 1 } } },
+    ]);
+    return new Map(found.map(({ _id, count }) => [idText(_id), count]));
+  }
+
+  /** A part of the replies of a thread, oldest first. */
+  replies(threadId: Types.ObjectId, { limit, offset }: Part): Promise<CommentDocument[]> {
+    return readInSlices(this.#model.find({ threadId }).sort({ _id: 1 }).skip(offset).limit(limit).lean());
+  }
+
+  /** All replies of a thread, oldest first, as they are consumed. */
+  eachReply(threadId: Types.ObjectId): AsyncGenerator<CommentDocument> {
+    return eachInSlices<CommentDocument>(this.#model.find({ threadId }).sort({ _id: 1 }).lean());
+  }
+
+  /** Ids of those who have replied in a thread. */
+  async repliers(threadId: Types.ObjectId): Promise<string[]> {
+    return (await this.#model.distinct('authorId', { threadId })).flatMap((id) => id ?? []);
+  }
+
+  /** The newest comments for a user. */
+  inboxHeads(userId: string, limit: number): Promise<InboxHead[]> {
+    const found = this.#model.find({ to: userId }, { itemId: 1, unread: 1 }).sort({ _id: -1 }).limit(limit).lean();
+    return readInSlices<InboxHead>(found);
+  }
+
+  /** Comments by id, newest first. */
+  some(ids: readonly Types.ObjectId[]): Promise<CommentDocument[]> {
+    return readInSlices(
+      this.#model
+        .find({ _id: { $in: [...ids] } })
+        .sort({ _id: -1 })
+        .lean(),
+    );
+  }
+
+  /** Marks comments for a user as read or unread. @param ids of comments; by default all. @param threadId only those of this thread. */
+  async mark(userId: string, isRead: boolean, { ids, threadId }: { ids?: readonly string[]; threadId?: string }): Promise<void> {
+    const which = {
+      to: userId,
+      ...(ids !== undefined && { _id: { $in: [...ids] } }),
+      ...(threadId !== undefined && { $or: [{ _id: threadId }, { threadId }] }),
+    } as QueryFilter<CommentDocument>;
+    await this.#model.updateMany(which, isRead ? { $pull: { unread: userId } } : { $addToSet: { unread: userId } });
+  }
+
+  /** Removes all comments of an item. @returns how many. */
+  async removeOfItem(itemId: string): Promise<number> {
+    return (await this.#model.deleteMany({ itemId })).deletedCount;
+  }
+
+  /** Removes a user from all comments. Their texts stay. */
+  async forgetUser(id: string): Promise<void> {
+    await this.#model.updateMany({ authorId: id }, { $set: { authorId: null } });
+    const pull = { $pull: { mentions: { id }, answers: id, to: id, unread: id } };
+    await this.#model.updateMany({ to: id }, pull as object);
+  }
+
+  /** Ids of the items with comments, in lists. */
+  async *itemIds(): AsyncGenerator<string[]> {
+    const found = this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]).cursor({ batchSize: idsPerQuery });
+    let ids: string[] = [];
+    for await (const { _id } of found) {
+      if (ids.push(_id) < idsPerQuery) continue;
+      yield ids;
+      ids = [];
+    }
+    if (ids.length > 0) yield ids;
+  }
+
+  /**
+   * Removes threads without replies whose first comment was deleted before a time. They are left when a process is killed while it adds or
+   * removes a reply. @returns how many.
+   */
+  async removeEmptied(before: Date): Promise<number> {
+    const emptied = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();
+    let removed = 0;
+    for (const part of batches(emptied)) {
+      const counts = await this.countReplies(part.map(({ _id }) => _id));
+      for (const { _id, replies } of part) {
+        // The number that was read is compared, because somebody may be replying.
+        if (!counts.has(idText(_id))) removed += (await this.#model.deleteOne({ _id, replies })).deletedCount;
+      }
+    }
+    return removed;
+  }
+}
+
+function threadsOf(itemId: string, state?: ThreadState): QueryFilter<CommentDocument> {
+  const resolved = state === undefined ? {} : { resolved: state === 'open' ? null : { $ne: null } };
+  return { itemId, ...shownThreads, ...resolved } as QueryFilter<CommentDocument>;
+}

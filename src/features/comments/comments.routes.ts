@@ -1,0 +1,293 @@
+import { create as contentDisposition } from 'content-disposition';
+import { idText } from '../../core/database/id-text.js';
+import { BadParameterError, InvalidError } from '../../errors.js';
+import type { Caller } from '../../host.js';
+import { boolean, id, integer, isId, oneOf, required, withDefault } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { routeDefiner } from '../../http/route.js';
+import { anyInteger, idText as anId, listOf, nothing, objectOf, truth } from '../../http/schemas.js';
+import { scopes } from '../../http/scopes.js';
+import type { Items } from '../items/items.js';
+import type { CommentModel } from './comment.model.js';
+import { exportComments, exportFormats, exportName, type ExportFormat } from './comment-export.js';
+import {
+  commentSchema,
+  editSchema,
+  exportSchema,
+  inboxSchema,
+  newCommentSchema,
+  placesSchema,
+  replySchema,
+} from './comment-schemas.js';
+import type { CommentViews } from './comment-views.js';
+import type { Comments } from './comments.js';
+import type { Inbox } from './inbox.js';
+
+/** The context of the routes. */
+interface CommentContext {
+  comments: Comments;
+  model: CommentModel;
+  views: CommentViews;
+  inbox: Inbox;
+  items: Items;
+}
+
+/** A caller who is a user: `access: 'user'` admits nobody else. */
+type User = Caller & { id: string };
+
+const defineRoute = routeDefiner<CommentContext>();
+
+const maxListed = 100;
+const maxMarked = 1000;
+
+const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
+const commentPath = { id: required(id({ description: 'The id of the comment.' })) };
+
+const paging = {
+  limit: withDefault(integer({ minimum: 1, maximum: maxListed, description: 'Maximum number of entries.' }), 50),
+  offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
+};
+
+const state = { state: oneOf(['open', 'resolved'], { description: 'Only threads in this state. Default: all.' }) };
+
+const reading = { method: 'get', access: 'public', scope: scopes.read } as const;
+const writing = { access: 'user', scope: scopes.write } as const;
+
+const list = defineRoute({
+  ...reading,
+  path: '/item/:itemId/comment',
+  summary: 'List the comments on an item that begin a thread, newest first.',
+  description: 'The header `Girder-Total-Count` says how many there are.',
+  params: itemPath,
+  query: { ...state, ...paging },
+  returns: { schema: listOf(commentSchema) },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
+  authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
+  async handle({ granted: item, query, caller }, { model, views }) {
+    const { threads, total } = await model.threads(item.id, query.state, query);
+    return Reply.json(await views.all(threads, caller), { headers: { 'Girder-Total-Count': total } });
+  },
+});
+
+const places = defineRoute({
+  ...reading,
+  path: '/item/:itemId/comment/places',
+  summary: 'List the places of the comments on an item, newest first, for marks on the image.',
+  params: itemPath,
+  query: state,
+  returns: { schema: placesSchema },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
+  authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
+  handle: async ({ granted: item, query }, { model }) =>
+    (await model.places(item.id, query.state)).map(({ _id, place, resolved }) => ({
+      _id: idText(_id),
+      place,
+      state: resolved === null ? 'open' : 'resolved',
+    })),
+});
+
+const download = defineRoute({
+  ...reading,
+  path: '/item/:itemId/comment/export',
+  summary: 'Download the comments on an item with their replies, places, shapes, authors, dates and states.',
+  cookie: true,
+  params: itemPath,
+  query: {
+    format: withDefault<ExportFormat>(oneOf(['csv', 'json', 'geojson'], { description: 'Format of the file.' }), 'csv'),
+  },
+  returns: { schema: exportSchema, types: ['text/csv', 'application/json', 'application/geo+json'] },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
+  authorize: ({ params, caller }, { items }) => items.load(params.itemId, 0, caller),
+  handle: ({ granted: item, query: { format }, caller }, { model, views }) =>
+    Reply.stream(exportComments(item.id, format, { model, views, caller }), exportFormats[format], {
+      headers: { 'Content-Disposition': contentDisposition(exportName(item.name, format)) },
+    }),
+});
+
+const begin = defineRoute({
+  ...writing,
+  method: 'post',
+  path: '/item/:itemId/comment',
+  summary: 'Write a comment on an item: at a place, at a shape, or on the whole image.',
+  description: 'Users who may annotate the item can do this.',
+  params: itemPath,
+  body: 'json-object',
+  accepts: newCommentSchema,
+  returns: { schema: commentSchema },
+  errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden', 'conflict'],
+  authorize: ({ params, caller }, { comments }) => comments.itemToWrite(params.itemId, caller),
+  handle: async ({ granted: item, body, caller }, { comments, views }) =>
+    views.one(await comments.begin(item, body, caller as User), caller),
+});
+
+const inboxList = defineRoute({
+  method: 'get',
+  path: '/comment/inbox',
+  summary: 'List the comments that mention you or answer you, newest first.',
+  description:
+    'A reply answers everybody who wrote in its thread before. Only comments on items that you can read at the moment are listed, of the newest 1000. The header `Girder-Total-Count` says how many there are.',
+  access: 'user',
+  scope: scopes.read,
+  query: { unread: withDefault(boolean({ description: 'Only unread ones.' }), false), ...paging },
+  returns: { schema: inboxSchema },
+  errors: ['bad-parameter'],
+  async handle({ query: { unread, limit, offset }, caller }, { inbox }) {
+    const { entries, total } = await inbox.list(caller as User, { onlyUnread: unread, limit, offset });
+    return Reply.json(entries, { headers: { 'Girder-Total-Count': total } });
+  },
+});
+
+const inboxCount = defineRoute({
+  method: 'get',
+  path: '/comment/inbox/count',
+  summary: 'Count the comments that mention you or answer you.',
+  access: 'user',
+  scope: scopes.read,
+  returns: { schema: objectOf({ total: anyInteger, unread: anyInteger }) },
+  handle: ({ caller }, { inbox }) => inbox.count(caller as User),
+});
+
+/** Reads which comments to mark. @throws InvalidError, BadParameterError */
+function readMarked({ read, ids, threadId, ...others }: Readonly<Record<string, unknown>>) {
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new InvalidError(`${JSON.stringify(other.slice(0, 40))} is not one of read, ids, threadId.`);
+  if (typeof read !== 'boolean') throw new InvalidError('read must be true or false.', 'read');
+  const isGiven = (value: unknown): value is string => typeof value === 'string' && isId(value);
+  if (threadId !== undefined && !isGiven(threadId)) throw new InvalidError('threadId must be an id.', 'threadId');
+  if (ids === undefined) return { read, which: { ...(threadId !== undefined && { threadId }) } };
+  if (!Array.isArray(ids) || !ids.every(isGiven)) throw new InvalidError('ids must be a list of ids.', 'ids');
+  if (ids.length > maxMarked) throw new BadParameterError(`ids can have at most ${maxMarked} entries.`);
+  return { read, which: { ids, ...(threadId !== undefined && { threadId }) } };
+}
+
+const mark = defineRoute({
+  ...writing,
+  method: 'put',
+  path: '/comment/inbox',
+  summary: 'Mark comments in your inbox as read or unread.',
+  body: 'json-object',
+  accepts: objectOf(
+    { read: truth },
+    {
+      ids: { ...listOf(anId), description: 'Only these comments, at most 1000. Default: all.' },
+      threadId: { ...anId, description: 'Only comments in this thread.' },
+    },
+  ),
+  returns: { schema: objectOf({ total: anyInteger, unread: anyInteger }) },
+  errors: ['invalid', 'bad-parameter'],
+  authorize: ({ caller }) => caller as User,
+  async handle({ granted: user, body }, { model, inbox }) {
+    const { read, which } = readMarked(body);
+    await model.mark(user.id, read, which);
+    return inbox.count(user);
+  },
+});
+
+const get = defineRoute({
+  ...reading,
+  path: '/comment/:id',
+  summary: 'Get a comment.',
+  params: commentPath,
+  returns: { schema: commentSchema },
+  errors: ['invalid', 'unknown-id', 'access-denied'],
+  authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
+  handle: ({ granted: { comment }, caller }, { views }) => views.one(comment, caller),
+});
+
+const replies = defineRoute({
+  ...reading,
+  path: '/comment/:id/reply',
+  summary: 'List the replies in the thread of a comment, oldest first.',
+  description: 'The header `Girder-Total-Count` says how many there are.',
+  params: commentPath,
+  query: paging,
+  returns: { schema: listOf(commentSchema) },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
+  authorize: ({ params, caller }, { comments }) => comments.load(params.id, caller),
+  async handle({ granted: { comment }, query, caller }, { model, views }) {
+    const threadId = comment.threadId ?? comment._id;
+    const shown = await views.all(await model.replies(threadId, query), caller);
+    const total = (await model.countReplies([threadId])).get(idText(threadId)) ?? 0;
+    return Reply.json(shown, { headers: { 'Girder-Total-Count': total } });
+  },
+});
+
+const reply = defineRoute({
+  ...writing,
+  method: 'post',
+  path: '/comment/:id/reply',
+  summary: 'Reply in the thread of a comment.',
+  description: 'Users who may annotate the item can do this.',
+  params: commentPath,
+  body: 'json-object',
+  accepts: replySchema,
+  returns: { schema: commentSchema },
+  errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden', 'conflict'],
+  authorize: ({ params, caller }, { comments }) => comments.loadToWrite(params.id, caller),
+  handle: async ({ granted, body, caller }, { comments, views }) =>
+    views.one(await comments.reply(granted, body, caller as User), caller),
+});
+
+const edit = defineRoute({
+  ...writing,
+  method: 'put',
+  path: '/comment/:id',
+  summary: 'Change the text of a comment that you wrote.',
+  params: commentPath,
+  body: 'json-object',
+  accepts: editSchema,
+  returns: { schema: commentSchema },
+  errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden', 'conflict'],
+  authorize: ({ params, caller }, { comments }) => comments.loadToEdit(params.id, caller),
+  handle: async ({ granted, body, caller }, { comments, views }) =>
+    views.one(await comments.edit(granted, body, caller as User), caller),
+});
+
+const setState = defineRoute({
+  ...writing,
+  method: 'put',
+  path: '/comment/:id/state',
+  summary: 'Resolve a thread, or open it again.',
+  description: 'Users who may annotate the item can do this. If several do it, the first one is recorded.',
+  params: commentPath,
+  body: 'json-object',
+  accepts: objectOf({ state: { type: 'string', enum: ['open', 'resolved'] } }),
+  returns: { schema: commentSchema },
+  errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden'],
+  authorize: ({ params, caller }, { comments }) => comments.loadToWrite(params.id, caller),
+  handle: async ({ granted, body, caller }, { comments, views }) =>
+    views.one(await comments.setState(granted, body.state, caller as User), caller),
+});
+
+const remove = defineRoute({
+  ...writing,
+  method: 'delete',
+  path: '/comment/:id',
+  summary: 'Delete a comment that you wrote, or one on an item that you administer.',
+  description: 'Replies to it are kept. The first comment of their thread is then empty, and `deleted`.',
+  params: commentPath,
+  returns: { schema: nothing },
+  errors: ['invalid', 'unknown-id', 'access-denied', 'forbidden'],
+  authorize: ({ params, caller }, { comments }) => comments.loadToDelete(params.id, caller),
+  async handle({ granted }, { comments }) {
+    await comments.remove(granted);
+    return null;
+  },
+});
+
+/** Routes for comments and inboxes. */
+export const commentRoutes = [
+  list,
+  places,
+  download,
+  begin,
+  inboxList,
+  inboxCount,
+  mark,
+  get,
+  replies,
+  reply,
+  edit,
+  setState,
+  remove,
+];

@@ -1,0 +1,219 @@
+import { boundingBox } from '../../annotation-format/bounding-box.js';
+import { idText } from '../../core/database/id-text.js';
+import { batches } from '../../core/database/id-batches.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { HiddenItems } from '../../core/host/hidden-items.js';
+import type { ItemRecord } from '../../core/host/records.js';
+import { AccessDeniedError, InvalidError, LargeImageError, NotFoundError, UnknownIdError } from '../../errors.js';
+import type { Caller, HostDirectory } from '../../host.js';
+import type { AnnotationServices } from '../annotations/annotation-services.js';
+import type { Items } from '../items/items.js';
+import type { CommentDocument, CommentModel, CommentPlace, CommentShape } from './comment.model.js';
+import { loginsIn, readPlace, readShape, readText, refuseOthers } from './comment-text.js';
+
+/** Maximum number of threads about one item. */
+const maxThreads = 10_000;
+/** Maximum number of replies in a thread. */
+const maxReplies = 1000;
+/** Maximum number of users in whose inbox a reply appears because they wrote in the thread before. */
+const maxAnswered = 100;
+
+/** A comment with its item, which the caller may read. */
+export interface LoadedComment {
+  comment: CommentDocument;
+  item: ItemRecord;
+}
+
+/** A caller who is a user. */
+type User = Caller & { id: string };
+
+/** The body of a request. */
+type Sent = Readonly<Record<string, unknown>>;
+
+/** Options of {@link Comments}. */
+export interface CommentsOptions {
+  model: CommentModel;
+  items: Items;
+  records: HostRecords;
+  hidden: HiddenItems;
+  annotations: Pick<AnnotationServices, 'permissions' | 'writer' | 'store'>;
+  directory: HostDirectory | undefined;
+}
+
+/** Comments about items, at their places or shapes. Those who may read an item read its comments; those who may annotate it write them. */
+export class Comments {
+  constructor(private readonly options: CommentsOptions) {}
+
+  /** A comment on an item that the caller may read. @throws UnknownIdError, AccessDeniedError */
+  async load(id: string, caller: Caller | null): Promise<LoadedComment> {
+    const comment = await this.options.model.find(id);
+    if (comment === null) throw new UnknownIdError('comment', id);
+    try {
+      return { comment, item: await this.options.items.loadFresh(comment.itemId, 0, caller) };
+    } catch (error) {
+      if (error instanceof UnknownIdError) throw new UnknownIdError('comment', id);
+      throw error;
+    }
+  }
+
+  /** {@link load} for callers who may write comments about the item. @throws also LargeImageError `forbidden` */
+  async loadToWrite(id: string, caller: Caller | null): Promise<LoadedComment> {
+    const loaded = await this.load(id, caller);
+    await this.options.annotations.permissions.requireAnnotate(loaded.item, caller);
+    return loaded;
+  }
+
+  /** {@link loadToWrite} for the author of the comment. */
+  async loadToEdit(id: string, caller: Caller | null): Promise<LoadedComment> {
+    const loaded = await this.loadToWrite(id, caller);
+    if (loaded.comment.authorId === caller?.id) return loaded;
+    throw new AccessDeniedError(`Comment ${id} was written by another user.`);
+  }
+
+  /** A comment that the caller may delete: its author, or somebody who administers the item. */
+  async loadToDelete(id: string, caller: Caller | null): Promise<LoadedComment> {
+    const loaded = await this.load(id, caller);
+    if ((await this.options.annotations.permissions.itemLevel(loaded.item, caller)) >= 2) return loaded;
+    return this.loadToEdit(id, caller);
+  }
+
+  /** An item about which the caller may write comments. */
+  async itemToWrite(itemId: string, caller: Caller | null): Promise<ItemRecord> {
+    const item = await this.options.items.loadFresh(itemId, 0, caller);
+    await this.options.annotations.permissions.requireAnnotate(item, caller);
+    return item;
+  }
+
+  /** Begins a thread. @throws InvalidError, LargeImageError `conflict` if the item has the maximum number of threads. */
+  async begin(item: ItemRecord, sent: Sent, author: User): Promise<CommentDocument> {
+    refuseOthers(sent, 'comment');
+    const { model } = this.options;
+    const text = readText(sent.text);
+    const sentPlace = readPlace(sent.place);
+    const shape = readShape(sent.shape);
+    const middle = shape === null ? null : await this.#middleOf(item, shape, author);
+    const place = sentPlace ?? middle;
+    if ((await model.countThreads(item.id)) >= maxThreads) {
+      throw new LargeImageError('conflict', `An image can have at most ${maxThreads} comments. Delete some of them first.`);
+    }
+    return model.insertThread({ ...(await this.#newComment(item, text, author, [])), place, shape });
+  }
+
+  /** Adds a reply to the thread of a comment. @throws InvalidError, UnknownIdError, LargeImageError `conflict` */
+  async reply({ comment, item }: LoadedComment, sent: Sent, author: User): Promise<CommentDocument> {
+    refuseOthers(sent, 'reply');
+    const { model } = this.options;
+    const text = readText(sent.text);
+    const threadId = comment.threadId ?? comment._id;
+    const thread = comment.threadId === null ? comment : await model.find(idText(threadId));
+    if (thread === null) throw new UnknownIdError('comment', idText(threadId));
+    const answered = new Set([...(thread.authorId === null ? [] : [thread.authorId]), ...(await model.repliers(threadId))]);
+    answered.delete(author.id);
+    const reply = await this.#newComment(item, text, author, [...answered].slice(0, maxAnswered));
+    const stored = await model.insertReply(threadId, { ...reply, place: null, shape: null }, maxReplies);
+    if (stored !== null) return stored;
+    if ((await model.find(idText(threadId))) === null) throw new UnknownIdError('comment', idText(threadId));
+    throw new LargeImageError('conflict', `A comment can have at most ${maxReplies} replies. Begin a new one.`);
+  }
+
+  /** Changes the text. @throws InvalidError, LargeImageError `conflict` if it was changed or deleted in the meantime. */
+  async edit({ comment }: LoadedComment, sent: Sent, author: User): Promise<CommentDocument> {
+    refuseOthers(sent, 'edit');
+    const text = readText(sent.text);
+    const { version } = sent;
+    if (version !== undefined && !Number.isSafeInteger(version)) {
+      throw new InvalidError('version must be a whole number.', 'version');
+    }
+    const mentions = await this.#mentionsIn(text, author);
+    const to = recipients(mentions, comment.answers, author);
+    const added = to.filter((id) => !comment.to.includes(id));
+    const from = (version as number | undefined) ?? comment.version;
+    const changed = await this.options.model.edit(comment._id, from, { text, mentions }, added, to);
+    if (changed !== null) return changed;
+    throw new LargeImageError('conflict', 'The comment was changed or deleted in the meantime. Nothing was stored.');
+  }
+
+  /** Resolves or reopens a thread. @throws InvalidError for a reply. */
+  async setState({ comment }: LoadedComment, state: unknown, caller: User): Promise<CommentDocument> {
+    if (state !== 'open' && state !== 'resolved') throw new InvalidError('state must be "open" or "resolved".', 'state');
+    if (comment.threadId !== null) throw new InvalidError('Only the first comment of a thread can be resolved.', 'state');
+    const resolved = state === 'open' ? null : { userId: caller.id, at: new Date() };
+    const changed = await this.options.model.setResolved(comment._id, resolved);
+    if (changed === null) throw new UnknownIdError('comment', idText(comment._id));
+    return changed;
+  }
+
+  /** Deletes a comment. Replies to it are kept, with a first comment that is empty. */
+  async remove({ comment }: LoadedComment): Promise<void> {
+    const { model } = this.options;
+    await (comment.threadId === null ? model.removeThread(comment._id) : model.removeReply(comment));
+  }
+
+  /** Removes comments of items that no longer exist, and what a killed process has left. */
+  async sweep(): Promise<Record<string, number>> {
+    const { model, records, hidden } = this.options;
+    let comments = await model.removeEmptied(new Date(Date.now() - emptiedMs));
+    for await (const itemIds of model.itemIds()) {
+      for (const part of batches(itemIds)) {
+        const existing = new Set(await records.existingItems(part));
+        for (const id of part) {
+          if (existing.has(id) || (await hidden.has(id))) continue;
+          comments += await model.removeOfItem(id);
+        }
+      }
+    }
+    return { comments };
+  }
+
+  async #newComment(item: ItemRecord, text: string, author: User, answers: string[]) {
+    const mentions = await this.#mentionsIn(text, author);
+    const to = recipients(mentions, answers, author);
+    return {
+      itemId: item.id,
+      text,
+      authorId: author.id,
+      created: new Date(),
+      edited: null,
+      version: 1,
+      resolved: null,
+      mentions,
+      answers,
+      to,
+      unread: to,
+    };
+  }
+
+  /** The users that a text mentions and that its author can see. There are none on hosts that cannot find users by their logins. */
+  async #mentionsIn(text: string, author: User): Promise<CommentDocument['mentions']> {
+    const logins = loginsIn(text);
+    if (logins.length === 0) return [];
+    const found = (await this.options.directory?.usersByLogin?.(logins, author)) ?? [];
+    const position = ({ login }: { login: string }) => logins.indexOf(login.toLowerCase());
+    return found.map(({ id, login }) => ({ id, login })).sort((a, b) => position(a) - position(b));
+  }
+
+  /**
+   * The middle of a shape, which is stored because the shape may be deleted.
+   *
+   * @throws InvalidError, UnknownIdError, AccessDeniedError, NotFoundError if the caller cannot see this shape on this item.
+   */
+  async #middleOf(item: ItemRecord, { annotationId, elementId }: CommentShape, caller: Caller): Promise<CommentPlace> {
+    const { writer, store } = this.options.annotations;
+    const annotation = await writer.load(annotationId, 0, caller);
+    if (annotation.itemId !== item.id) throw new InvalidError('The annotation of shape belongs to another item.', 'shape');
+    const element = (await store.find(annotation.elements, [elementId])).get(elementId);
+    if (element === undefined) throw new NotFoundError(`The annotation has no element ${elementId}.`);
+    const { lowx, lowy, highx, highy } = boundingBox(element);
+    return { x: (lowx + highx) / 2, y: (lowy + highy) / 2 };
+  }
+}
+
+/** Threads whose first comment was deleted are checked this long afterwards, so that nobody is replying at that moment. */
+const emptiedMs = 24 * 60 * 60 * 1000;
+
+/** Users in whose inbox a comment appears. */
+function recipients(mentions: CommentDocument['mentions'], answers: readonly string[], author: User): string[] {
+  const to = new Set([...mentions.map(({ id }) => id), ...answers]);
+  to.delete(author.id);
+  return [...to];
+}

@@ -1,0 +1,36 @@
+import type { Core } from '../../core/core.js';
+import { idText } from '../../core/database/id-text.js';
+import { bindRoutes } from '../../http/route.js';
+import type { AnnotationOffers } from '../annotations/feature.js';
+import type { Feature } from '../feature.js';
+import type { Items } from '../items/items.js';
+import { CommentModel } from './comment.model.js';
+import { CommentViews } from './comment-views.js';
+import { commentRoutes } from './comments.routes.js';
+import { Comments } from './comments.js';
+import { Inbox } from './inbox.js';
+
+/** The dependencies of the feature. */
+interface CommentNeeds extends Pick<AnnotationOffers, 'annotations'> {
+  core: Core;
+  items: Items;
+}
+
+/** Comments about items, at places and shapes, with an inbox for each user. */
+export const commentsFeature: Feature<CommentNeeds, null> = {
+  async open({ core: { host, own, events, records, hidden }, items, annotations }, onClose) {
+    const model = new CommentModel(own);
+    await model.createIndexes();
+    const { directory, access } = host;
+    const comments = new Comments({ model, items, records, hidden, annotations, directory });
+    const views = new CommentViews({ model, annotations, directory });
+    const inbox = new Inbox({ model, views, records, access });
+    onClose(events.on('item.removed', ({ item }) => model.removeOfItem(idText(item._id)).then(() => undefined)));
+    onClose(events.on('user.removed', ({ userId }) => model.forgetUser(userId)));
+    return {
+      offers: null,
+      routes: bindRoutes(commentRoutes, { comments, model, views, inbox, items }),
+      sweep: async ({ full }) => (full ? comments.sweep() : {}),
+    };
+  },
+};

@@ -1,0 +1,49 @@
+import { batches } from '../../core/database/id-batches.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
+import type { Caller, HostAccess } from '../../host.js';
+import type { CommentModel, InboxHead } from './comment.model.js';
+import type { CommentViews } from './comment-views.js';
+
+/** Number of comments in an inbox, so that the work of a request is limited. Older ones can still be found at their images. */
+const maxInbox = 1000;
+
+/** A caller who is a user. */
+type User = Caller & { id: string };
+
+/** Comments that mention a user or answer them, on items that they can read at the moment. */
+export class Inbox {
+  constructor(private readonly options: { model: CommentModel; views: CommentViews; records: HostRecords; access: HostAccess }) {}
+
+  /** A part of the inbox, newest first, and how many comments it has. @param limit 0 for all. */
+  async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
+    const { heads, items } = await this.#readable(user);
+    const wanted = onlyUnread ? heads.filter(({ unread }) => unread.includes(user.id)) : heads;
+    const part = wanted.slice(offset, limit === 0 ? undefined : offset + limit);
+    const comments = [];
+    for (const some of batches(part)) comments.push(...(await this.options.model.some(some.map(({ _id }) => _id))));
+    const shown = await this.options.views.all(comments, user);
+    const entries = shown.map((comment) => {
+      const { id: _id, name, folderId } = items.get(comment.itemId)!;
+      return { ...comment, item: { _id, name, folderId } };
+    });
+    return { entries, total: wanted.length };
+  }
+
+  async count(user: User): Promise<{ total: number; unread: number }> {
+    const { heads } = await this.#readable(user);
+    return { total: heads.length, unread: heads.filter(({ unread }) => unread.includes(user.id)).length };
+  }
+
+  async #readable(user: User): Promise<{ heads: InboxHead[]; items: Map<string, ItemRecord> }> {
+    const { model, records, access } = this.options;
+    const heads = await model.inboxHeads(user.id, maxInbox);
+    const items = new Map<string, ItemRecord>();
+    if (heads.length === 0) return { heads, items };
+    const filter = await access.filter(user, 'item', 0);
+    for (const part of batches([...new Set(heads.map(({ itemId }) => itemId))])) {
+      for (const item of await records.findItems(part, filter)) items.set(item.id, item);
+    }
+    return { heads: heads.filter(({ itemId }) => items.has(itemId)), items };
+  }
+}
