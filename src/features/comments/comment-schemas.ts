@@ -1,6 +1,7 @@
 import {
   anyInteger,
   anyNumber,
+  anyObject,
   anyText,
   component,
   dateText,
@@ -57,10 +58,15 @@ export const placesSchema = listOf(
   component('CommentMark', objectOf({ _id: idText, place, state: { type: 'string', enum: ['open', 'resolved'] } })),
 );
 
-export const exportSchema = {
-  type: ['array', 'object'],
-  description: 'A list of comments as JSON, or a FeatureCollection as GeoJSON.',
-} as const;
+const { unread: _unread, version: _version, ...exported } = members;
+
+const featureCollection = objectOf({
+  type: { const: 'FeatureCollection' },
+  features: listOf(objectOf({ type: { const: 'Feature' }, id: idText, geometry: orNull(anyObject), properties: anyObject })),
+});
+
+/** The answer as JSON and as GeoJSON. */
+export const exportSchema = { oneOf: [listOf(component('ExportedComment', objectOf(exported))), featureCollection] };
 
 const newText = {
   type: 'string',
