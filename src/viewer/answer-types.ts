@@ -192,6 +192,52 @@ export interface components {
             _modelType: "collection";
             publicFlags?: string[];
         };
+        Comment: {
+            _id: string;
+            itemId: string;
+            threadId: string | null;
+            text: string;
+            place: components["schemas"]["CommentPlace"] | null;
+            shape: {
+                annotationId: string;
+                elementId: string;
+                available: boolean;
+            } | null;
+            author: components["schemas"]["CommentPerson"] | null;
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            edited: string | null;
+            version: number;
+            /** @enum {string} */
+            state: "open" | "resolved";
+            resolved: {
+                by: components["schemas"]["CommentPerson"] | null;
+                /** Format: date-time */
+                at: string;
+            } | null;
+            deleted: boolean;
+            replies: number;
+            mentions: components["schemas"]["CommentPerson"][];
+            own: boolean;
+            unread: boolean;
+        };
+        CommentMark: {
+            _id: string;
+            place: components["schemas"]["CommentPlace"];
+            /** @enum {string} */
+            state: "open" | "resolved";
+        };
+        CommentPerson: {
+            id: string;
+            login: string | null;
+            name: string | null;
+        };
+        CommentPlace: {
+            x: number;
+            y: number;
+            frame?: number;
+        };
         Element: components["schemas"]["ArrowElement"] | components["schemas"]["CircleElement"] | components["schemas"]["EllipseElement"] | components["schemas"]["GriddataElement"] | components["schemas"]["HeatmapElement"] | components["schemas"]["PointElement"] | components["schemas"]["PolylineElement"] | components["schemas"]["RectangleElement"] | components["schemas"]["RectanglegridElement"] | components["schemas"]["ImageElement"] | components["schemas"]["PixelmapElement"];
         ElementChange: {
             ids: string[];
@@ -398,6 +444,41 @@ export interface components {
                 xoffset?: number;
                 yoffset?: number;
                 matrix?: number[][];
+            };
+        };
+        InboxComment: {
+            _id: string;
+            itemId: string;
+            threadId: string | null;
+            text: string;
+            place: components["schemas"]["CommentPlace"] | null;
+            shape: {
+                annotationId: string;
+                elementId: string;
+                available: boolean;
+            } | null;
+            author: components["schemas"]["CommentPerson"] | null;
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            edited: string | null;
+            version: number;
+            /** @enum {string} */
+            state: "open" | "resolved";
+            resolved: {
+                by: components["schemas"]["CommentPerson"] | null;
+                /** Format: date-time */
+                at: string;
+            } | null;
+            deleted: boolean;
+            replies: number;
+            mentions: components["schemas"]["CommentPerson"][];
+            own: boolean;
+            unread: boolean;
+            item: {
+                _id: string;
+                name: string;
+                folderId: string;
             };
         };
         Item: {
@@ -943,6 +1024,21 @@ export interface components {
                 access: components["schemas"]["AccessList"];
             };
             "PUT collection/{id}/metadata": components["schemas"]["Collection"];
+            "GET comment/inbox": components["schemas"]["InboxComment"][];
+            "PUT comment/inbox": {
+                total: number;
+                unread: number;
+            };
+            "GET comment/inbox/count": {
+                total: number;
+                unread: number;
+            };
+            "GET comment/{id}": components["schemas"]["Comment"];
+            "PUT comment/{id}": components["schemas"]["Comment"];
+            "DELETE comment/{id}": null;
+            "GET comment/{id}/reply": components["schemas"]["Comment"][];
+            "POST comment/{id}/reply": components["schemas"]["Comment"];
+            "PUT comment/{id}/state": components["schemas"]["Comment"];
             "POST file": components["schemas"]["File"] | components["schemas"]["Upload"];
             "POST file/chunk": components["schemas"]["File"] | components["schemas"]["Upload"];
             "POST file/completion": components["schemas"]["File"];
@@ -1021,6 +1117,9 @@ export interface components {
                 type: "collection" | "user" | "folder";
                 object: components["schemas"]["Resource"];
             }[];
+            "GET item/{itemId}/comment": components["schemas"]["Comment"][];
+            "POST item/{itemId}/comment": components["schemas"]["Comment"];
+            "GET item/{itemId}/comment/places": components["schemas"]["CommentMark"][];
             "GET item/{itemId}/link": components["schemas"]["Link"][];
             "POST item/{itemId}/link": components["schemas"]["NewLink"];
             "GET item/{itemId}/tiles": components["schemas"]["LargeImage"];

@@ -67,7 +67,7 @@ async function* eachComment(model: CommentModel, itemId: string) {
 }
 
 /** A comment without the members that only the page of a caller needs. */
-function exported({ unread: _unread, version: _version, ...comment }: ShownComment) {
+function exported({ own: _own, unread: _unread, version: _version, ...comment }: ShownComment) {
   return toWire(comment) as Record<string, unknown>;
 }
 

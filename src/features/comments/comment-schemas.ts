@@ -45,6 +45,7 @@ const members = {
   deleted: { ...truth, description: 'Whether it was deleted and only its replies are left.' },
   replies: { ...anyInteger, description: 'Number of replies.' },
   mentions: listOf(person),
+  own: { ...truth, description: 'Whether you wrote it.' },
   unread: { ...truth, description: 'Whether it is in your inbox, unread.' },
 } as const;
 
@@ -58,7 +59,7 @@ export const placesSchema = listOf(
   component('CommentMark', objectOf({ _id: idText, place, state: { type: 'string', enum: ['open', 'resolved'] } })),
 );
 
-const { unread: _unread, version: _version, ...exported } = members;
+const { own: _own, unread: _unread, version: _version, ...exported } = members;
 
 const featureCollection = objectOf({
   type: { const: 'FeatureCollection' },

@@ -114,6 +114,7 @@ function view(comment: CommentDocument, { people, shapes, replies, caller }: See
     deleted: comment.deleted !== undefined,
     replies: replies.get(idText(_id)) ?? 0,
     mentions: mentions.map(({ id, login }) => ({ id, login, name: people.get(id)?.name ?? null })),
+    own: callerId !== null && callerId === authorId,
     unread: callerId !== null && comment.to.includes(callerId) && comment.unread.includes(callerId),
   };
 }

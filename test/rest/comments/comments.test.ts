@@ -70,6 +70,7 @@ describe('comments on an item', () => {
       deleted: false,
       replies: 0,
       mentions: [],
+      own: true,
       unread: false,
     });
     const listed = await threads(item);
@@ -79,7 +80,7 @@ describe('comments on an item', () => {
       { _id: atShape._id, place: { x: 30, y: 30 }, state: 'open' },
       { _id: listed[1]!._id, place: { x: 10.5, y: 20, frame: 3 }, state: 'open' },
     ]);
-    expect(await scene.reader.ok('GET', `/comment/${atShape._id}`)).toEqual(atShape);
+    expect(await scene.reader.ok('GET', `/comment/${atShape._id}`)).toEqual({ ...atShape, own: false });
   });
 
   it('keep a comment whose shape was deleted, and say so', async () => {
