@@ -145,7 +145,7 @@ function placeOf(key: string, trees: Set<string>): { names: string[]; name: stri
 /** Marks the items of objects below a prefix that were not listed. @returns how many there are */
 async function markMissing(context: HostContext, { bucket, prefix }: BucketPrefix, seen: ReadonlySet<string>): Promise<number> {
   const query = { 'storage.kind': 'bucket' as const, 'storage.bucket': bucket, itemId: { $ne: null } };
-  const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }));
+  const files = eachInSlices<FileInBucket>(context.models.file.find(query, { itemId: 1, 'storage.path': 1 }).lean());
   const gone: Types.ObjectId[] = [];
   for await (const { itemId, storage } of files) {
     if (itemId !== null && storage.path.startsWith(prefix) && !seen.has(storage.path)) gone.push(itemId);

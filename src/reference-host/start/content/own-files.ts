@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
-import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { lstat, opendir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { batches, inParts } from '../../../larger-host.js';
 
 /** A local file, and the folders below the collection that contain its item. */
 export interface OwnFile {
@@ -13,6 +14,11 @@ export interface OwnFile {
   isTree: boolean;
   stats: Stats;
 }
+
+/** Number of names that are read and sorted together. All names of a folder of 100,000 files would occupy the event loop for 0.1 s. */
+const namesAtOnce = 1000;
+/** Number of files whose state is read at the same time, because network file systems take a while to answer. */
+const statsAtOnce = 16;
 
 /** Options of the search for files. */
 export interface OwnFilesOptions {
@@ -96,37 +102,49 @@ async function* filesBelow(real: string, folders: string[], options: Walk): Asyn
   if (options.seen.has(real)) return;
   options.seen.add(real);
   options.entered?.(real);
-  let names: string[];
   try {
-    names = await readdir(real);
+    for await (const entries of inParts(await opendir(real, { bufferSize: namesAtOnce }), namesAtOnce)) {
+      const names = entries.map(({ name }) => name).filter(isShownName);
+      for (const some of batches(names.sort(), statsAtOnce)) {
+        const paths = some.map((name) => join(real, name));
+        const found = await Promise.allSettled(paths.map((path) => lstat(path)));
+        for (const [index, path] of paths.entries()) yield* filesAt(path, found[index]!, folders, options);
+      }
+    }
   } catch (error) {
+    options.signal?.throwIfAborted();
     // A dangling link or an unreadable folder must not keep the other files from being served.
     leaveOut(real, error, options);
-    return;
   }
-  for (const name of names.sort()) {
-    if (!isShownName(name)) continue;
-    const path = join(real, name);
-    try {
-      const own = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-        // A file that was removed after its folder was listed is not worth a line of log.
-        if (error.code === 'ENOENT' && !hasLostBytes(path)) return null;
-        throw error;
-      });
-      if (own === null) continue;
-      const target = own.isSymbolicLink() ? await realpath(path) : path;
-      if (target !== path && !isBelow(target, options.roots)) {
-        options.leftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
-        continue;
-      }
-      const stats = target === path ? own : await stat(target);
-      if (stats.isFile()) yield { path: target, folders, name, isTree: false, stats };
-      else if (stats.isDirectory() && isZarrName(name)) yield* filesIn(target, folders, options);
-      else if (stats.isDirectory()) yield* filesBelow(target, [...folders, name], options);
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      leaveOut(path, error, options);
+}
+
+/** The file at a path, or the files in the folder at that path. @param found the state of the path, or why it cannot be read */
+async function* filesAt(
+  path: string,
+  found: PromiseSettledResult<Stats>,
+  folders: string[],
+  options: Walk,
+): AsyncGenerator<OwnFile> {
+  const name = basename(path);
+  try {
+    if (found.status === 'rejected') {
+      // A file that was removed after its folder was listed is not worth a line of log.
+      if ((found.reason as NodeJS.ErrnoException).code === 'ENOENT' && !hasLostBytes(path)) return;
+      throw found.reason;
     }
+    const own = found.value;
+    const target = own.isSymbolicLink() ? await realpath(path) : path;
+    if (target !== path && !isBelow(target, options.roots)) {
+      options.leftOut?.(path, `it is a link to ${target}, which is outside; name the target on the command line to serve it`);
+      return;
+    }
+    const stats = target === path ? own : await stat(target);
+    if (stats.isFile()) yield { path: target, folders, name, isTree: false, stats };
+    else if (stats.isDirectory() && isZarrName(name)) yield* filesIn(target, folders, options);
+    else if (stats.isDirectory()) yield* filesBelow(target, [...folders, name], options);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    leaveOut(path, error, options);
   }
 }
 

@@ -1,4 +1,5 @@
 import { watch, type FSWatcher } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { basename, dirname } from 'node:path';
 import pLimit from 'p-limit';
 import type { ScanCounts } from './served-files.js';
@@ -10,6 +11,8 @@ const everyMs = 60_000;
 const idleShare = 20;
 /** Maximum number of folders to watch. Systems limit how many a user can watch; the others are checked every minute. */
 const maxWatched = 4000;
+/** Number of folders that are watched, or no longer watched, between two turns of the event loop. */
+const watchedPerTurn = 100;
 
 /** Checks the served files when the system reports changes, every minute, and on request. */
 export class Rescans {
@@ -49,8 +52,8 @@ export class Rescans {
     const { signal } = this.options;
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#end(), { once: true });
-    this.#watch();
     this.#watchAbove();
+    void this.#watch();
     this.#schedule(everyMs);
   }
 
@@ -76,8 +79,8 @@ export class Rescans {
     } catch (error) {
       if (!this.options.signal.aborted) this.options.failed(error);
     }
+    await this.#watch();
     if (this.options.signal.aborted) return;
-    this.#watch();
     this.#schedule(Math.max(everyMs, (Date.now() - begun) * idleShare));
   }
 
@@ -86,12 +89,17 @@ export class Rescans {
     this.#next = setTimeout(() => void this.#look(), delayMs).unref();
   }
 
-  #watch(): void {
+  /** Watches the folders of the last scan. Many are watched in several turns of the event loop. */
+  async #watch(): Promise<void> {
     const folders = this.options.folders();
+    let count = 0;
+    const isTurnOver = () => ++count % watchedPerTurn === 0;
     for (const [folder, watcher] of this.#watchers) {
       if (folders.has(folder)) continue;
       watcher.close();
       this.#watchers.delete(folder);
+      if (isTurnOver()) await nextTurn();
+      if (this.options.signal.aborted) return;
     }
     for (const folder of folders) {
       if (this.#watchers.size >= maxWatched) return;
@@ -105,6 +113,8 @@ export class Rescans {
         // The system watches no more folders, or this one was removed.
         return;
       }
+      if (isTurnOver()) await nextTurn();
+      if (this.options.signal.aborted) return;
     }
   }
 

@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { dirname } from 'node:path';
 import type { Types } from 'mongoose';
@@ -18,7 +17,9 @@ import type { FolderDocument } from '../../tree/folder.model.js';
 import type { ItemDocument } from '../../tree/item.model.js';
 import { updateItem } from '../../tree/items.js';
 import { ensureCollection, ensureFolder } from './content.js';
+import { foundElsewhere, type Displaced } from './displaced-files.js';
 import { GoneFiles, type KnownFile } from './gone-files.js';
+import { inTurns } from './in-turns.js';
 import { ownFiles, type OwnFile } from './own-files.js';
 
 /** Result of a scan of the served files. */
@@ -45,18 +46,6 @@ export interface ServedFilesOptions {
 export const filesTogether = 128;
 /** Groups of them at the same time: one waits for the database while the other is opened. */
 const groupsAtOnce = 2;
-
-/** Number of files that are compared between two turns of the event loop. */
-const filesPerTurn = 100;
-
-/** A path at which another file is than before. */
-interface Displaced {
-  own: OwnFile;
-  /** The records of the former file. */
-  files: readonly KnownFile[];
-  /** Whether the former file is at another path now, so that its items follow it there. Otherwise, the other file has replaced it. */
-  isMoved?: boolean;
-}
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
 export class ServedFiles {
@@ -115,7 +104,7 @@ export class ServedFiles {
       }
       await update(own, files);
     }
-    for (const { own, files, isMoved } of await foundElsewhere(displaced, fresh)) {
+    for await (const { own, files, isMoved } of inTurns(await foundElsewhere(displaced, fresh))) {
       if (isMoved) fresh.push(own);
       else await update(own, files);
     }
@@ -123,7 +112,9 @@ export class ServedFiles {
     this.#uncompared = uncompared;
     await setMissing(context, back, null);
     const gone = await goneFiles(known, seen, signal);
-    for (const { files, isMoved } of displaced) if (isMoved) for (const file of files) gone.add(file);
+    for await (const { files, isMoved } of inTurns(displaced)) {
+      if (isMoved) for (const file of files) gone.add(file);
+    }
     await this.#register(context, collection, { fresh, gone, counts }, signal);
     counts.missing = gone.size;
     await setMissing(context, gone.itemIds(), new Date());
@@ -151,8 +142,7 @@ export class ServedFiles {
     const report = (files: number) => this.options.progress((done += files), fresh.length);
     const others: OwnFile[] = [];
     const renamed: Renamed[] = [];
-    for (const [index, own] of fresh.entries()) {
-      if (index % filesPerTurn === 0) await nextTurn();
+    for await (const own of inTurns(fresh)) {
       signal.throwIfAborted();
       const moved = await this.#attempt([own], async () => gone.take(factsOf(own)), signal);
       if (moved === undefined) report(1);
@@ -169,8 +159,7 @@ export class ServedFiles {
     }
     await nameAgain(context, renamed);
     const byFolder = new Map<string, OwnFile[]>();
-    for (const [index, own] of others.entries()) {
-      if (index % filesPerTurn === 0) await nextTurn();
+    for await (const own of inTurns(others)) {
       const replaced = gone.takeAt(own.path);
       if (replaced.length > 0) {
         await this.#replaced(context, replaced, counts);
@@ -256,7 +245,7 @@ async function knownFiles({ models }: HostContext): Promise<Map<string, KnownFil
   const fields = { name: 1, size: 1, itemId: 1, storage: 1 };
   const known = new Map<string, KnownFile[]>();
   const files = models.file.find({ 'storage.kind': 'in-place', itemId: { $ne: null } }, fields);
-  for await (const file of eachInSlices<KnownFile>(files)) {
+  for await (const file of eachInSlices<KnownFile>(files.lean())) {
     const { path } = file.storage;
     const others = known.get(path);
     if (others === undefined) known.set(path, [file]);
@@ -275,27 +264,6 @@ function needsComparison({ size = 0, storage }: KnownFile): boolean {
   return hasMiddle(size) && (storage.contents === undefined || storage.touched !== undefined);
 }
 
-/** Finds which former files were moved to another path whose items, if it had any, are moved as well. */
-async function foundElsewhere(displaced: Displaced[], fresh: readonly OwnFile[]): Promise<Displaced[]> {
-  const keyOf = ({ stats }: OwnFile) => `${inodeOf(stats)} ${stats.size} ${stats.mtime.getTime()}`;
-  const former = ({ size, storage }: KnownFile) => `${storage.inode} ${size} ${storage.modified?.getTime()}`;
-  const taking = new Set([...fresh, ...displaced.map(({ own }) => own)].map(keyOf));
-  const byFormer = new Map(displaced.flatMap((each) => each.files.map((file) => [former(file), each] as const)));
-  for (const each of displaced) each.isMoved = true;
-  // Where a file has replaced one that is nowhere, its former path takes no other items either.
-  const unchecked = [...displaced];
-  for (let count = 0; unchecked.length > 0; count += 1) {
-    if (count % filesPerTurn === 0) await nextTurn();
-    const each = unchecked.pop()!;
-    if (each.isMoved !== true || each.files.some((file) => taking.has(former(file)))) continue;
-    each.isMoved = false;
-    taking.delete(keyOf(each.own));
-    const dependent = byFormer.get(keyOf(each.own));
-    if (dependent !== undefined) unchecked.push(dependent);
-  }
-  return displaced;
-}
-
 function isAsBefore({ size, storage }: KnownFile, { stats }: OwnFile): boolean {
   return size === stats.size && storage.modified?.getTime() === stats.mtime.getTime() && storage.inode === inodeOf(stats);
 }
@@ -307,9 +275,7 @@ async function goneFiles(
   signal: AbortSignal,
 ): Promise<GoneFiles> {
   const gone = new GoneFiles();
-  let count = 0;
-  for (const [path, files] of known) {
-    if (count++ % filesPerTurn === 0) await nextTurn();
+  for await (const [path, files] of inTurns(known)) {
     if (seen.has(path)) continue;
     signal.throwIfAborted();
     const isGone = await stat(path).then(
@@ -384,8 +350,7 @@ export async function setMissing({ models }: HostContext, ids: readonly Types.Ob
   const query = models.item.find({ fileMissing: { $exists: true } }, { _id: 1 }).lean();
   for await (const { _id } of eachInSlices<Pick<ItemDocument, '_id'>>(query)) marked.add(_id.toHexString());
   const wrong: Types.ObjectId[] = [];
-  for (const [index, id] of ids.entries()) {
-    if (index % filesPerTurn === 0) await nextTurn();
+  for await (const id of inTurns(ids)) {
     if (marked.has(id.toHexString()) === (since === null)) wrong.push(id);
   }
   for (const some of batches(wrong)) {
