@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import mongoose from 'mongoose';
 import { uidOf } from '../src/features/dicomweb/format/uids.js';
-import { startHost } from './annotations/children.js';
+import { buildHost, startHost } from './annotations/children.js';
 import { send, type Received } from './annotations/client.js';
 import { Targets } from './annotations/targets.js';
 import { benchDatabase } from './support/database.js';
@@ -136,7 +136,8 @@ async function measureSearch(
 
 /** Coordinates of an annotation as bulk data against its GeoJSON, and the memory that they take. */
 async function measureAnnotation(): Promise<void> {
-  const host = await startHost(databaseUri('bench_dicom_annotations'), join(directory, 'data'));
+  const { path: program, remove } = await buildHost();
+  const host = await startHost(program, databaseUri('bench_dicom_annotations'), join(directory, 'data'));
   try {
     let token = '';
     const call = (
@@ -175,6 +176,7 @@ async function measureAnnotation(): Promise<void> {
     targets.note('  memory above idle', grown / 1e6, 150, 'MB');
   } finally {
     await host.stop();
+    await remove();
   }
 }
 

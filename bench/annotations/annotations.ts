@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startHost, startReferences } from './children.js';
+import { buildHost, startHost, startReferences } from './children.js';
 import { send } from './client.js';
 import { call, measureCreate, measureLong, measureSmall, measureWholeRead, type Bench } from './measures.js';
 import { measureOverlay, prepareOverlay } from './overlay.js';
@@ -44,12 +44,13 @@ async function enter(host: Child): Promise<Pick<Bench, 'token' | 'itemId'>> {
 }
 
 async function main(): Promise<void> {
+  const { path: program, remove } = await buildHost();
   await writePolygons(warmUp, 5000);
   const references = await startReferences(uri.href);
-  let host = await startHost(uri.href, dataDirectory);
+  let host = await startHost(program, uri.href, dataDirectory);
   const restart = async () => {
     await host.stop();
-    return (host = await startHost(uri.href, dataDirectory));
+    return (host = await startHost(program, uri.href, dataDirectory));
   };
   try {
     const entered = await enter(host);
@@ -75,6 +76,7 @@ async function main(): Promise<void> {
   } finally {
     await host.stop();
     await references.stop();
+    await remove();
   }
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }
