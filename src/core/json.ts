@@ -5,7 +5,7 @@ import { JsonLimitError, parseInSlices } from './concurrency/json-slices.js';
 /** How many characters of a malformed text are inspected to find the error. */
 const probedCharacters = 64 * 1024;
 /** Maximum nesting of JSON that is parsed. The limit for stored values is lower. */
-const maxJsonDepth = 500;
+export const maxJsonDepth = 500;
 /** Maximum number of lists and objects in JSON that is parsed: more than a body of 1 MiB can contain. */
 const maxJsonContainers = 600_000;
 
@@ -40,6 +40,22 @@ export async function parseJsonText(
     if (cause instanceof SyntaxError) throw invalid(content, cause);
     throw cause;
   }
+}
+
+/**
+ * Parses a short JSON text whose depth was checked before, without a pause, with the same messages. @throws BadParameterError.
+ */
+export function parseShortJson(content: string): unknown {
+  try {
+    return JSON.parse(content) as unknown;
+  } catch (cause) {
+    throw invalid(content, cause);
+  }
+}
+
+/** The error for JSON that is nested deeper than {@link maxJsonDepth}. */
+export function nestedTooDeep(): BadParameterError {
+  return new BadParameterError(`The JSON is nested deeper than ${maxJsonDepth} levels.`);
 }
 
 function invalid(content: string, cause: unknown): BadParameterError {

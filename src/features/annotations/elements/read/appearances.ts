@@ -5,24 +5,47 @@ import type { ElementAppearance } from '../element-store.js';
 /** An appearance as it is stored: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
 type AppearanceText = string;
 
+interface ComparedAppearance extends ElementAppearance {
+  index: number;
+}
+
+/** Most appearances that are compared one after the other, which is quicker than a look-up by a key as long as there are few. */
+const comparedAppearances = 8;
+
 /** The distinct appearances of elements, in first-seen order. */
 export class AppearanceTable {
   readonly texts: AppearanceText[] = [];
   readonly groups: (string | null)[] = [];
   readonly #byText = new Map<string, number>();
   readonly #indices = new Map<string, number>();
+  readonly #compared: ComparedAppearance[] = [];
 
   /** Index of the appearance of an element, added when it is new. */
   indexOf(element: AnnotationElement): number {
     // Types without one of these fields have no value for it.
     const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = appearance;
+    for (const known of this.#compared) {
+      if (
+        known.group === group &&
+        known.type === element.type &&
+        known.lineColor === lineColor &&
+        known.fillColor === fillColor &&
+        known.lineWidth === lineWidth &&
+        known.closed === closed
+      ) {
+        return known.index;
+      }
+    }
     // The group, which may be any text, comes last. The `=` before it distinguishes a group named `null` from no group.
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}|${group === null ? '' : '='}${group}`;
     let index = this.#indices.get(key);
     if (index === undefined) {
       index = this.indexOfText(JSON.stringify([element.type, group, fillColor, lineColor, lineWidth, closed]), group);
       this.#indices.set(key, index);
+      if (this.#compared.length < comparedAppearances) {
+        this.#compared.push({ type: element.type, group, fillColor, lineColor, lineWidth, closed, index });
+      }
     }
     return index;
   }

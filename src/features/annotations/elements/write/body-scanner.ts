@@ -1,4 +1,5 @@
 import { LargeImageError } from '../../../../errors.js';
+import { maxJsonDepth, nestedTooDeep } from '../../../../core/json.js';
 import { elementTooLong, maxElementBytes, maxOtherBytes } from './element-limits.js';
 import { invalidJson } from './json-text.js';
 import { ListKeys } from './list-keys.js';
@@ -252,8 +253,11 @@ export class BodyScanner {
       if (byte === quote) inString = true;
       else if (byte === comma) {
         if (depth === 0) return at;
-      } else if (byte === openList || byte === openObject) depth += 1;
-      else if (byte === closeList || byte === closeObject) {
+      } else if (byte === openList || byte === openObject) {
+        depth += 1;
+        // The list that contains the element is a level, too.
+        if (depth >= maxJsonDepth) throw nestedTooDeep();
+      } else if (byte === closeList || byte === closeObject) {
         if (depth === 0) {
           if (byte === closeObject) throw invalidJson(`unexpected } after element ${this.#first + this.#count}`);
           return at;

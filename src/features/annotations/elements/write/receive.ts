@@ -1,6 +1,6 @@
 import { bufferOf } from '../../../../core/buffer-of.js';
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
-import { isLongText, parseJsonText, textOf } from '../../../../core/json.js';
+import { isLongText, parseJsonText, parseShortJson, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
@@ -92,7 +92,7 @@ async function addSlice(
     }
     return;
   }
-  const values = await valuesOf(`[${valuesText(slice, prepare === undefined)}]`, signal);
+  const values = await valuesOf(slice, { isTextEnough: prepare === undefined, signal });
   const prepared = prepare === undefined ? values : await prepare(values);
   // The texts in the slice are valid only while `prepare` has not changed the elements.
   await writer.add(prepared, prepared === values ? slice : undefined);
@@ -103,25 +103,45 @@ function boundedByLength(signal: AbortSignal | undefined): { signal: AbortSignal
   return { signal, maxContainers: Infinity };
 }
 
-/** Parses a list of elements or features. */
-async function valuesOf(text: string, signal: AbortSignal | undefined): Promise<unknown[]> {
-  return (await parseJsonText(text, boundedByLength(signal))) as unknown[];
+/** Texts of elements that are parsed without a pause, in bytes; this takes about 3 ms. */
+const parsedBytes = 64 * 1024;
+
+/** The parsed elements of a slice, with `null` for long ones if they are processed as text. */
+async function valuesOf(
+  slice: ElementSlice,
+  { isTextEnough, signal }: { isTextEnough: boolean; signal: AbortSignal | undefined },
+): Promise<unknown[]> {
+  const { starts, ends, count } = slice;
+  const values: unknown[] = [];
+  for (let from = 0, to = 0; from < count; from = to) {
+    if (isLongText(ends[from]! - starts[from]!)) {
+      to += 1;
+      values.push(isTextEnough ? null : await parseJsonText(sliceText(slice, from, to), boundedByLength(signal)));
+    } else {
+      while (to < count && !isLongText(ends[to]! - starts[to]!)) to += 1;
+      await parseShort(slice, { from, to }, values, signal);
+    }
+  }
+  return values;
 }
 
-/** The texts of the elements of a slice as a JSON list, with `null` for long elements, which are processed as text. */
-function valuesText(slice: ElementSlice, isTextEnough: boolean): string {
-  const { starts, ends, count } = slice;
-  const isLongAt = (i: number) => isTextEnough && isLongText(ends[i]! - starts[i]!);
-  const parts: string[] = [];
-  for (let from = 0, to = 0; from < count; from = to) {
-    if (isLongAt(to)) parts.push('null');
-    else {
-      while (to + 1 < count && !isLongAt(to + 1)) to += 1;
-      parts.push(sliceText(slice, from, to + 1));
-    }
-    to += 1;
+/** Adds the parsed elements or features of a part of a slice to `values`. None of them is long. */
+async function parseShort(
+  slice: ElementSlice,
+  range: { from: number; to: number },
+  values: unknown[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { starts, ends } = slice;
+  let { from } = range;
+  while (from < range.to) {
+    let to = from + 1;
+    while (to < range.to && ends[to]! - starts[from]! <= parsedBytes) to += 1;
+    // The scanner has limited how deeply they are nested.
+    for (const value of parseShortJson(`[${sliceText(slice, from, to)}]`) as unknown[]) values.push(value);
+    if (isSliceOver()) await nextSlice(signal);
+    from = to;
   }
-  return parts.join();
 }
 
 function sliceText(slice: ElementSlice, from: number, to: number): string {
@@ -142,7 +162,8 @@ async function* elementsOf(
   for (let from = 0, to = 0; from < slice.count; from = to) {
     while (to < slice.count && !isLongText(ends[to]! - starts[to]!)) to += 1;
     if (to > from) {
-      const features = await valuesOf(`[${sliceText(slice, from, to)}]`, signal);
+      const features: unknown[] = [];
+      await parseShort(slice, { from, to }, features, signal);
       let part: unknown[] = [];
       for (const [i, feature] of features.entries()) {
         for (const element of reader.read(feature, first + from + i)) part.push(element);
