@@ -2,6 +2,7 @@ import { boundingBox, overlayCorners, type OverlaySize } from '../bounding-box.j
 import type { Coordinate } from '../schema/common.js';
 import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
 import { boxCorners, closedRing, meanPosition, samePosition, type Geometry } from './geometry.js';
+import { positionsIn } from './points-text.js';
 
 /** A GeoJSON feature that represents one element. */
 export interface Feature {
@@ -36,6 +37,8 @@ export interface FeatureOptions {
    * The feature that an element is a part of, given the element's own feature. Consecutive parts become one feature. Default: none.
    */
   partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
+  /** See {@link ElementsWithoutPoints}; only for {@link elementToFeature}. */
+  pointsOf?: (element: AnnotationElement) => string | null;
 }
 
 /** How far the text of a FeatureCollection is written. */
@@ -159,7 +162,7 @@ export function featuresText(
   elements: readonly AnnotationElement[],
   { isEmpty, open }: WrittenFeatures,
   head: AnnotationHead,
-  { sizeOf = () => null, writeFeature = elementToFeature, partOf = () => null }: FeatureOptions = {},
+  { sizeOf = () => null, writeFeature = elementToFeature, partOf = () => null, pointsOf = () => null }: FeatureOptions = {},
 ): { text: string; written: WrittenFeatures } {
   let text = '';
   for (const element of elements) {
@@ -178,9 +181,18 @@ export function featuresText(
       open = isNext ? { ...open!, part } : { feature: { ...feature, geometry }, part, ids: [] };
       open.ids.push(element.id ?? null);
     }
-    text += JSON.stringify(part === null ? feature : coordinates);
+    const json = JSON.stringify(part === null ? feature : coordinates);
+    const points = pointsOf(element);
+    text += points === null ? json : withPoints(json, feature.geometry.type, points);
   }
   return { text, written: { isEmpty, open } };
+}
+
+/** Adds points to the text of a feature that was made without them: as its line, or as its first ring. */
+function withPoints(json: string, type: Geometry['type'], points: string): string {
+  const isRing = type === 'Polygon';
+  const at = `{"type":"Feature","geometry":{"type":"${type}","coordinates":[${isRing ? '[' : ''}`.length;
+  return `${json.slice(0, at)}${positionsIn(points, { isRing })}${json.slice(at)}`;
 }
 
 /** The text of a FeatureCollection after its features. */

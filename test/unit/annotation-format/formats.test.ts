@@ -11,6 +11,7 @@ import {
   featuresText,
   type FeatureWriter,
 } from '../../../src/annotation-format/formats/geojson.js';
+import { parseWithoutPoints } from '../../../src/annotation-format/formats/points-text.js';
 import { elementToQuPathFeature } from '../../../src/annotation-format/formats/qupath.js';
 import type { AnnotationElement, AnnotationHead } from '../../../src/annotation-format/schema/document.js';
 import { createDocumentValidator } from '../../../src/annotation-format/validate.js';
@@ -60,6 +61,32 @@ describe.each([
 });
 
 describe('export', () => {
+  test('points that are copied as text make the same text as points that are parsed', () => {
+    const written = (elements: readonly AnnotationElement[], options = {}) =>
+      featuresText(elements, { isEmpty: false, open: null }, {}, options).text;
+    const copied = (elements: readonly AnnotationElement[]) => {
+      const { elements: rest, pointsOf } = parseWithoutPoints(JSON.stringify(elements));
+      return written(rest, { pointsOf });
+    };
+    fc.assert(
+      fc.property(fc.array(anyElement, { maxLength: 8 }), (elements) => {
+        expect(copied(elements)).toBe(written(plain(elements)));
+      }),
+      { numRuns: casesOf(150) },
+    );
+    const points: [number, number, number][] = [
+      [1, 2, 0],
+      [3, 4.5, 0],
+      [5, 6, 7],
+    ];
+    const line: AnnotationElement = { type: 'polyline', points, closed: true };
+    // The key also in `user`, before and after that of the element, and in a text.
+    const odd = [{ user: { points: [[8]] }, ...line }, { ...line, user: { points: [[8, 9]], text: '"points":[[1]]' } }, line];
+    for (const elements of [odd, [line], [{ ...line, closed: false }], [{ ...line, holes: [points] }]]) {
+      expect(copied(elements)).toBe(written(elements));
+    }
+  });
+
   test('an annotation without elements is an empty collection', async () => {
     expect(exported({ name: 'n' }, [])).toEqual({ type: 'FeatureCollection', features: [] });
   });

@@ -1,5 +1,6 @@
 import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
 import { collectionEnd, collectionStart, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
+import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import { programOf } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import { jsonBytes } from '../../../core/json-pieces.js';
@@ -12,6 +13,8 @@ const timeoutMs = 60_000;
 const memoryMiB = 2048;
 /** Texts of elements up to this length are written at once, in about a millisecond. */
 const shortBytes = 32 * 1024;
+/** Number of chunks in threads or waiting for one. A feature of QuPath can have elements of several chunks, which are written one by one. */
+const chunksAtOnce = 4;
 
 /** Annotations as GeoJSON, made in threads. */
 export class GeoJsonExport {
@@ -40,14 +43,16 @@ export class GeoJsonExport {
     let head: Uint8Array | null = await jsonBytes(annotation.head);
     let written: WrittenFeatures = { isEmpty: true, open: null };
     yield Buffer.from(collectionStart);
-    for await (const chunk of chunks) {
+    const write = async (chunk: Uint8Array) => {
       const input = { elements: chunk, format, head, written, brand: this.brand, sizes };
       const isShort = chunk.length + (head?.length ?? 0) <= shortBytes;
+      head = null;
+      written = { ...written, isEmpty: false };
       const made = isShort ? features(input) : await this.#inThread(input, signal);
       ({ written } = made);
-      head = null;
-      yield made.text;
-    }
+      return made.text;
+    };
+    yield* mapAhead(chunks, format === 'qupath' ? 1 : chunksAtOnce, write);
     yield Buffer.from(collectionEnd(written));
   }
 

@@ -1,9 +1,11 @@
 import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
 import { elementToFeature, featuresText, type WrittenFeatures } from '../../../annotation-format/formats/geojson.js';
 import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
+import { parseWithoutPoints, type ElementsWithoutPoints } from '../../../annotation-format/formats/points-text.js';
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement, AnnotationHead } from '../../../annotation-format/schema/document.js';
 import { bufferOf } from '../../../core/buffer-of.js';
+import { textOf } from '../../../core/json.js';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 
 /** Elements to be written as features. */
@@ -24,19 +26,21 @@ const writers = {
   geojson: { writeFeature: elementToFeature },
   qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
 };
+/** Points of QuPath have two numbers, so they are parsed. */
+const parsers: Record<FeaturesInput['format'], (list: string) => ElementsWithoutPoints> = {
+  geojson: parseWithoutPoints,
+  qupath: (list) => ({ elements: JSON.parse(list) as AnnotationElement[], pointsOf: () => null }),
+};
 const comma = ','.charCodeAt(0);
-
-function textOf(bytes: Uint8Array): string {
-  return bufferOf(bytes).toString('utf8');
-}
 
 /** The text of elements as features. */
 export function features(input: FeaturesInput): { text: Uint8Array; written: WrittenFeatures } {
   // Stored elements and annotations have been checked, so the casts are safe.
-  const elements = JSON.parse(`[${textOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0))}]`) as AnnotationElement[];
-  const head = input.head === null ? {} : (JSON.parse(textOf(input.head)) as AnnotationHead);
+  const list = `[${textOf(bufferOf(input.elements.subarray(input.elements[0] === comma ? 1 : 0)))}]`;
+  const { elements, pointsOf } = parsers[input.format](list);
+  const head = input.head === null ? {} : (JSON.parse(textOf(bufferOf(input.head))) as AnnotationHead);
   const known = new KnownOverlaySizes(input.brand, () => Promise.resolve(null), input.sizes);
-  const options = { ...writers[input.format], sizeOf: (element: AnnotationElement) => known.of(element) };
+  const options = { ...writers[input.format], pointsOf, sizeOf: (element: AnnotationElement) => known.of(element) };
   const { text, written } = featuresText(elements, input.written, head, options);
   // Not a `Buffer`, because bytes that are moved must fill their memory.
   return { text: new TextEncoder().encode(text), written };
