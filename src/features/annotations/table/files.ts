@@ -1,3 +1,4 @@
+import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { WindowPacks } from '../elements/element-store.js';
 import { ownPacks } from './blocks.js';
@@ -11,6 +12,8 @@ import type { TableFunctions } from './table-thread.js';
 type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 
 const what = 'The table';
+/** Windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
+const windowsAtOnce = 2;
 
 /** Writes tables as files, one block or window at a time, in threads. */
 export class TableFiles {
@@ -45,15 +48,13 @@ export class TableFiles {
     let offset = 4;
     const groups: RowGroup[] = [];
     let box: FileBox | null = null;
-    for (const packs of windows) {
+    const write = async (packs: WindowPacks) => {
       const { input, transfer } = ownPacks(await packs.load(signal));
-      const part = await this.threads.run(
-        'parquetPart',
-        { ...input, window: packs.window, filter, columns, offset },
-        { what, signal, transfer },
-      );
+      return this.threads.run('parquetPart', { ...input, window: packs.window, filter, columns }, { what, signal, transfer });
+    };
+    for await (const part of mapAhead(windows, windowsAtOnce, write)) {
       if (part === null) continue;
-      groups.push(part.group);
+      groups.push(movedGroup(part.group, offset));
       box = box === null ? part.box : around(box, part.box);
       offset += part.bytes.length;
       yield part.bytes;
@@ -64,4 +65,17 @@ export class TableFiles {
 
 function around(a: FileBox, b: FileBox): FileBox {
   return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])];
+}
+
+/** The description of a part that begins at `offset` in the file. */
+function movedGroup(group: RowGroup, offset: number): RowGroup {
+  const moved = (position: bigint) => position + BigInt(offset);
+  const columns = group.columns.map(({ file_offset, meta_data, ...column }) => {
+    if (meta_data === undefined) throw new Error('The writer describes every column');
+    const { data_page_offset, dictionary_page_offset } = meta_data;
+    const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: moved(dictionary_page_offset) };
+    const data = { ...meta_data, data_page_offset: moved(data_page_offset), ...dictionary };
+    return { ...column, file_offset: moved(file_offset), meta_data: data };
+  });
+  return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: moved(group.file_offset) }) };
 }

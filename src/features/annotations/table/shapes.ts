@@ -1,7 +1,7 @@
-import { geojsonToWkb } from 'hyparquet-writer';
-import { boxCorners, closedRing, ellipseOutline, type Geometry } from '../../../annotation-format/formats/geometry.js';
+import { boxCorners, closedRing, ellipseOutline } from '../../../annotation-format/formats/geometry.js';
 import type { Coordinate } from '../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import { wkbOf, type ElementGeometry } from './wkb.js';
 
 /** Numbers of circles, ellipses and rectangles, which their outlines only come close to. */
 export const shapeNumbers = ['center_x', 'center_y', 'radius', 'width', 'height', 'rotation'] as const;
@@ -19,13 +19,13 @@ export interface Shape {
 export function shapeOf(element: AnnotationElement): Shape {
   const geometry = outlineOf(element);
   if (geometry === null) return { wkb: null, numbers: null, properties: null };
-  return { wkb: geojsonToWkb(flat(geometry)), numbers: numbersOf(element), properties: propertiesOf(element, geometry) };
+  return { wkb: wkbOf(geometry), numbers: numbersOf(element), properties: propertiesOf(element, geometry) };
 }
 
 /** Members that other columns have. */
 const inColumns: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', 'points', 'center', 'radius', 'width', 'height']);
 
-function propertiesOf(element: AnnotationElement, { type }: Geometry): string | null {
+function propertiesOf(element: AnnotationElement, { type }: ElementGeometry): string | null {
   const properties: Record<string, unknown> = {};
   let isEmpty = true;
   for (const name in element) {
@@ -40,7 +40,7 @@ function propertiesOf(element: AnnotationElement, { type }: Geometry): string | 
 }
 
 /** Whether the shape or another column has a member. */
-function isImplied(name: string, value: unknown, type: Geometry['type']): boolean {
+function isImplied(name: string, value: unknown, type: ElementGeometry['type']): boolean {
   if (name === 'rotation') return value !== 0;
   if (type !== 'Polygon') return false;
   return name === 'closed' || (name === 'holes' && (value as unknown[]).length > 0);
@@ -51,7 +51,7 @@ function styleOf({ value: _text, ...style }: Record<string, unknown>): Record<st
   return Object.keys(style).length === 0 ? null : style;
 }
 
-function outlineOf(element: AnnotationElement): Geometry | null {
+function outlineOf(element: AnnotationElement): ElementGeometry | null {
   switch (element.type) {
     case 'point':
       return { type: 'Point', coordinates: element.center };
@@ -80,29 +80,8 @@ function outlineOf(element: AnnotationElement): Geometry | null {
   }
 }
 
-function polygon(outline: Coordinate[]): Geometry {
+function polygon(outline: Coordinate[]): ElementGeometry {
   return { type: 'Polygon', coordinates: [closedRing(outline)] };
-}
-
-type Nested = number[] | Nested[];
-
-/** The geometry without z where that is 0 everywhere. */
-function flat(geometry: Geometry): Parameters<typeof geojsonToWkb>[0] {
-  const coordinates = geometry.coordinates as Nested;
-  // Cutting the numbers of positions keeps the nesting that belongs to the type.
-  return { type: geometry.type, coordinates: isFlat(coordinates) ? cut(coordinates) : coordinates } as never;
-}
-
-function isPosition(part: Nested): part is number[] {
-  return typeof part[0] === 'number';
-}
-
-function isFlat(part: Nested): boolean {
-  return isPosition(part) ? part[2] === 0 : part.every(isFlat);
-}
-
-function cut(part: Nested): Nested {
-  return isPosition(part) ? [part[0]!, part[1]!] : part.map(cut);
 }
 
 function numbersOf(element: AnnotationElement): Shape['numbers'] {

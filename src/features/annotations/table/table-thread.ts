@@ -1,6 +1,6 @@
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { bufferOf } from '../../../core/buffer-of.js';
-import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
 import { tableOfPacks } from '../elements/read/pack-table.js';
@@ -39,8 +39,7 @@ async function parquetPart({
   window,
   filter,
   columns,
-  offset,
-}: PacksInput & { window: number; filter: TableFilter | null; columns: TableColumn[]; offset: number }) {
+}: PacksInput & { window: number; filter: TableFilter | null; columns: TableColumn[] }) {
   const shapes: Shape[] = [];
   const { header, parts } = await segmentOf({ packs }, (element) => void shapes.push(shapeOf(element)));
   let next = 0;
@@ -51,7 +50,9 @@ async function parquetPart({
   });
   const block = new Block({ window, rows: header.rows, live: [[0, header.rows]], columns: stored });
   const rows = block.select(filter);
-  return rows.length === 0 ? null : { rows: rows.length, ...writeRowGroup({ block, rows, shapes, columns, offset }) };
+  if (rows.length === 0) return null;
+  const part = writeRowGroup({ block, rows, shapes, columns });
+  return moved(part, part.bytes);
 }
 
 const functions = {
