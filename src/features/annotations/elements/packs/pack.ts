@@ -126,6 +126,11 @@ export class PackColumns {
     return parseAppearances(this.#readRest().appearances);
   }
 
+  /** All appearances as stored: a JSON list, see `parseAppearances`. */
+  appearancesText(): string {
+    return this.#readRest().appearances;
+  }
+
   /** The appearances as stored. */
   appearanceTexts(): string[] {
     return (JSON.parse(this.#readRest().appearances) as unknown[]).map((row) => JSON.stringify(row));

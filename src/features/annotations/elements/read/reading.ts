@@ -5,6 +5,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { CentroidReading, ElementAppearance, ElementReading, StoredElements, StoreOptions } from '../element-store.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
+import { parseAppearances } from './appearances.js';
 import { windowPositions } from '../packs/pack-index.js';
 import { diagonal, type PackColumns } from '../packs/pack.js';
 import {
@@ -160,6 +161,7 @@ async function* centroidChunks(
   props: CentroidPropTable,
 ): AsyncGenerator<Buffer, void, undefined> {
   const most = Math.floor(chunkBytes / centroidBytes);
+  const appearances = new KnownAppearances();
   for await (const { packs, members } of selections) {
     const drawn: (PackCentroids | undefined)[] = Array.from({ length: packs.length });
     for (let start = 0; start < members.length; start += most) {
@@ -172,7 +174,8 @@ async function* centroidChunks(
         const index = packOf(member);
         let pack = drawn[index];
         if (pack === undefined) {
-          drawn[index] = pack = new PackCentroids(columnsOf(packs[index] as LoadedPack));
+          const columns = columnsOf(packs[index] as LoadedPack);
+          drawn[index] = pack = new PackCentroids(columns, appearances.of(columns));
           // Decoding the columns of a pack takes time.
           if (isSliceOver()) await nextSlice();
         }
@@ -184,34 +187,63 @@ async function* centroidChunks(
   }
 }
 
+/** The appearances of a pack. */
+interface PackAppearances {
+  appearances: ElementAppearance[];
+  /** Rows of `props`; -1 where an appearance has not been met yet, because rows are in the order in which they are met. */
+  rows: Int32Array;
+}
+
+/** Most lists of appearances that are kept. */
+const mostKnown = 1024;
+
+/** The appearances of packs. Many packs have the same ones. */
+class KnownAppearances {
+  readonly #known = new Map<string, PackAppearances>();
+
+  of(columns: PackColumns): PackAppearances {
+    const text = columns.appearancesText();
+    let known = this.#known.get(text);
+    if (known === undefined) {
+      const appearances = parseAppearances(text);
+      known = { appearances, rows: new Int32Array(appearances.length).fill(-1) };
+      if (this.#known.size === mostKnown) this.#known.clear();
+      this.#known.set(text, known);
+    }
+    return known;
+  }
+}
+
 /** The centroids of a pack. */
 class PackCentroids {
   readonly #ids: PackColumns['ids'];
   readonly #boxes: PackColumns['boxes'];
   readonly #appearanceIndices: Float64Array;
-  readonly #appearances: ElementAppearance[];
-  /** Rows of `props`, by the index of the appearance; -1 where it has not been met yet, because rows are in the order in which they are met. */
-  readonly #rows: Int32Array;
 
-  constructor(columns: PackColumns) {
+  constructor(
+    columns: PackColumns,
+    private readonly appearances: PackAppearances,
+  ) {
     this.#ids = columns.ids;
     this.#boxes = columns.boxes;
     this.#appearanceIndices = columns.appearanceIndices;
-    this.#appearances = columns.appearances();
-    this.#rows = new Int32Array(this.#appearances.length).fill(-1);
   }
 
   write(at: number, view: DataView, offset: number, props: CentroidPropTable): void {
     const { high, middle, low } = this.#ids;
-    const { lowx, lowy, highx, highy } = this.#boxes;
+    const { lowx: lows, lowy: tops, highx: highs, highy: bottoms } = this.#boxes;
+    const { rows, appearances } = this.appearances;
     const appearance = this.#appearanceIndices[at] as number;
-    if (this.#rows[appearance] === -1) this.#rows[appearance] = rowOf(this.#appearances[appearance]!, props);
+    if (rows[appearance] === -1) rows[appearance] = rowOf(appearances[appearance]!, props);
     view.setUint32(offset, high[at] as number);
     view.setUint32(offset + 4, middle[at] as number);
     view.setUint32(offset + 8, low[at] as number);
-    const [left, top, right, bottom] = [lowx[at]!, lowy[at]!, highx[at]!, highy[at]!];
-    const box = { lowx: left, lowy: top, highx: right, highy: bottom, size: diagonal(right - left, bottom - top) };
-    writePositionAndAppearance(view, offset, box, this.#rows[appearance] as number);
+    const lowx = lows[at] as number;
+    const lowy = tops[at] as number;
+    const highx = highs[at] as number;
+    const highy = bottoms[at] as number;
+    const box = { lowx, lowy, highx, highy, size: diagonal(highx - lowx, highy - lowy) };
+    writePositionAndAppearance(view, offset, box, rows[appearance] as number);
   }
 }
 

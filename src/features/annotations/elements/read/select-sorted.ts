@@ -1,5 +1,5 @@
 import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
-import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { inRuns, isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
@@ -21,6 +21,8 @@ import {
 const partTextBytes = 64 * 1024 * 1024;
 /** Number of packs in one fetch. */
 const packsPerFetch = 256;
+/** Numbers that are looked at without a pause. */
+const numbersAtOnce = 65_536;
 
 type SortValue = number | string | boolean | null;
 
@@ -29,29 +31,43 @@ interface Matches {
   packs: LoadedPack[];
   /** As {@link Selection.members}. */
   members: Float64Array;
-  values: SortValue[];
+  sortedBy: SortValue[] | Float64Array;
   /** Original order. */
   orders: Float64Array;
+  /** Number of matches. The arrays may be longer. */
+  count: number;
 }
 
 const boxFields = ['lowx', 'highx', 'lowy', 'highy', 'lowz', 'highz'] as const;
 
 /** Returns the value by which an element is sorted. */
 type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue | Promise<SortValue>;
+/** Returns the value by which an element is sorted, if it is a number in a column. */
+type NumberOf = (columns: PackColumns, at: number) => number;
 
-function valueOf(field: string): { value: ValueOf; needsText: boolean } {
+interface SortField {
+  /** `null` if {@link value} is used. */
+  number: NumberOf | null;
+  value: ValueOf;
+  needsText: boolean;
+}
+
+function numberOf(name: string): NumberOf | null {
+  if (name === 'size') return (columns, at) => columns.sizeAt(at);
+  if (name === 'details') return (columns, at) => columns.details[at] as number;
+  const box = boxFields.find((known) => known === name);
+  return box === undefined ? null : (columns, at) => columns.boxes[box][at] as number;
+}
+
+function sortField(field: string): SortField {
   const [root = '', ...path] = field.split('.');
   const name = path.join('.');
-  if (root === 'bbox' && name === 'size') return { value: (_, columns, at) => columns.sizeAt(at), needsText: false };
-  if (root === 'bbox' && name === 'details')
-    return { value: (_, columns, at) => columns.details[at] as number, needsText: false };
-  const box = root === 'bbox' ? boxFields.find((known) => known === name) : undefined;
-  if (box !== undefined) return { value: (_, columns, at) => columns.boxes[box][at] as number, needsText: false };
-  if (root === 'element' && name === 'id') return { value: (_, columns, at) => columns.idAt(at), needsText: false };
-  if (root === 'element' && path.length > 0)
-    return { value: (pack, columns, at) => memberOf(pack, columns, at, path), needsText: true };
-  // No other field is stored, so all elements are equal.
-  return { value: () => null, needsText: false };
+  // Without a field that is stored, all elements are equal.
+  const nothing: SortField = { number: null, value: () => null, needsText: false };
+  if (root === 'bbox') return { ...nothing, number: numberOf(name) };
+  if (root === 'element' && name === 'id') return { ...nothing, value: (_, columns, at) => columns.idAt(at) };
+  if (root !== 'element' || path.length === 0) return nothing;
+  return { ...nothing, value: (pack, columns, at) => memberOf(pack, columns, at, path), needsText: true };
 }
 
 async function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): Promise<SortValue> {
@@ -78,32 +94,45 @@ function compare(a: SortValue, b: SortValue): number {
 }
 
 async function findMatches({ loader, stored, query, signal }: SelectRequest): Promise<Matches> {
-  const { value, needsText } = valueOf(query.sort[0]);
+  const { number: numberAt, value, needsText } = sortField(query.sort[0]);
   const windows = await loader.allWindows(stored, signal);
   const candidates = windows.map((window) => candidatePacks(window, query.conditions));
   const most = candidates.flat().reduce((sum, { count }) => sum + count, 0);
-  const matches: Matches = { packs: [], members: new Float64Array(most), values: [], orders: new Float64Array(most) };
+  const numbers = numberAt === null ? null : new Float64Array(most);
+  const matches: Matches = {
+    packs: [],
+    members: new Float64Array(most),
+    sortedBy: numbers ?? [],
+    orders: new Float64Array(most),
+    count: 0,
+  };
+  const add = async (window: number, pack: LoadedPack) => {
+    const columns = columnsOf(pack);
+    const index = matches.packs.length;
+    const before = matches.count;
+    for (const at of matchingRows(columns, query.conditions)) {
+      const match = matches.count;
+      matches.members[match] = index * perPack + at;
+      matches.orders[match] = window * windowPositions + (columns.positions[at] as number);
+      if (numbers !== null) numbers[match] = numberAt!(columns, at);
+      else {
+        const sorted = value(pack, columns, at);
+        (matches.sortedBy as SortValue[])[match] = sorted instanceof Promise ? await sorted : sorted;
+      }
+      matches.count += 1;
+      if (needsText && isSliceOver()) await nextSlice(signal);
+    }
+    if (matches.count > before) matches.packs.push({ ...pack, text: null });
+  };
   for (const [number, window] of windows.entries()) {
     const wanted = candidates[number] as PackEntry[];
     // Texts of a whole window would take too much memory.
     const atOnce = needsText ? packsPerFetch : Math.max(1, wanted.length);
     for (let start = 0; start < wanted.length; start += atOnce) {
       const packs = wanted.slice(start, start + atOnce);
-      for (const pack of await (needsText
-        ? loader.packs(packs, 'both', signal)
-        : loader.columnsOf([{ window, packs }], signal))) {
-        const columns = columnsOf(pack);
-        const index = matches.packs.length;
-        const before = matches.values.length;
-        for (const at of matchingRows(columns, query.conditions)) {
-          const match = matches.values.length;
-          matches.members[match] = index * perPack + at;
-          matches.orders[match] = number * windowPositions + (columns.positions[at] as number);
-          const sorted = value(pack, columns, at);
-          matches.values.push(sorted instanceof Promise ? await sorted : sorted);
-          if (needsText && isSliceOver()) await nextSlice(signal);
-        }
-        if (matches.values.length > before) matches.packs.push({ ...pack, text: null });
+      const load = () => (needsText ? loader.packs(packs, 'both', signal) : loader.columnsOf([{ window, packs }], signal));
+      for (const pack of await load()) {
+        await add(number, pack);
         if (isSliceOver()) await nextSlice(signal);
       }
     }
@@ -113,34 +142,76 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
 
 /** Indices of the first `wanted` matches in the order of the answer. Equal values keep their original order. */
 async function sortedIndices(
-  { values, orders }: Matches,
+  { sortedBy, orders, count }: Matches,
   direction: 1 | -1,
   wanted: number,
   signal: AbortSignal | undefined,
 ): Promise<Uint32Array> {
   const byOrder = (a: number, b: number) => (orders[a] as number) - (orders[b] as number);
-  let indices = Uint32Array.from({ length: values.length }, (_, index) => index);
-  if (!values.every((value) => typeof value === 'number')) {
+  if (!(sortedBy instanceof Float64Array)) {
+    const indices = Uint32Array.from({ length: count }, (_, index) => index);
     const byValue = (a: number, b: number) =>
-      direction * compare(values[a] as SortValue, values[b] as SortValue) || byOrder(a, b);
+      direction * compare(sortedBy[a] as SortValue, sortedBy[b] as SortValue) || byOrder(a, b);
     return (await sortInSlices(indices, byValue, signal)).subarray(0, wanted);
   }
-  const numbers = Float64Array.from(values);
-  if (wanted < numbers.length) {
-    // Sorting plain numbers is many times faster than sorting with a comparison. The sorted numbers give the last value that is
-    // needed.
-    const sorted = await sortInSlices(numbers.slice(), undefined, signal);
-    const last = (direction === 1 ? sorted[wanted - 1] : sorted[sorted.length - wanted]) as number;
-    indices = indices.filter((index) => direction * ((numbers[index] as number) - last) <= 0);
-  }
+  const numbers = sortedBy.subarray(0, count);
   const byNumber = (a: number, b: number) => direction * ((numbers[a] as number) - (numbers[b] as number)) || byOrder(a, b);
+  const indices = await firstCandidates(numbers, direction, wanted, signal);
   return (await sortInSlices(indices, byNumber, signal)).subarray(0, wanted);
+}
+
+/** Number of bins by which the first numbers are separated from the others. */
+const bins = 65_536;
+
+/**
+ * Indices of at least `wanted` numbers that come first in a direction, and few others, unsorted. Numbers are counted in bins, because
+ * sorting all of them would take many times as long.
+ */
+async function firstCandidates(
+  numbers: Float64Array,
+  direction: 1 | -1,
+  wanted: number,
+  signal: AbortSignal | undefined,
+): Promise<Uint32Array> {
+  const { length } = numbers;
+  let [low, high] = [Infinity, -Infinity];
+  await inRuns(
+    length,
+    numbersAtOnce,
+    (from, to) => {
+      for (let i = from; i < to; i += 1) {
+        const number = numbers[i] as number;
+        if (number < low) low = number;
+        if (number > high) high = number;
+      }
+    },
+    signal,
+  );
+  const scale = bins / (high - low);
+  const canBin = wanted < length && Number.isFinite(scale) && scale > 0;
+  if (!canBin) return Uint32Array.from({ length }, (_, index) => index);
+  const from = direction === 1 ? low : high;
+  const binOf = (number: number) => Math.min(bins - 1, Math.floor(direction * (number - from) * scale));
+  const counts = new Uint32Array(bins);
+  const count = (start: number, end: number) => {
+    for (let i = start; i < end; i += 1) counts[binOf(numbers[i] as number)]! += 1;
+  };
+  await inRuns(length, numbersAtOnce, count, signal);
+  let [last, found] = [0, counts[0] as number];
+  while (found < wanted) found += counts[(last += 1)] as number;
+  const indices = new Uint32Array(found);
+  let next = 0;
+  const take = (start: number, end: number) => {
+    for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= last) indices[next++] = i;
+  };
+  await inRuns(length, numbersAtOnce, take, signal);
+  return indices;
 }
 
 /** Indices of the matches that the query selects, sorted. */
 async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
-  const total = matches.values.length;
+  const total = matches.count;
   const most = Math.min(total, query.offset + mostElements(query));
   const { detailsCount, count } = request.stored;
   // If the query limits details, few elements are usually enough. This many are tried first.
