@@ -49,6 +49,7 @@ export const adminTexts = {
   clearCaches: 'Clear caches',
   before: 'Before',
   after: 'After',
+  cacheErrors: (count: number) => plural(count, 'error'),
   notReachable: 'Not reachable',
   ok: 'OK',
   refreshCaches: 'Refresh caches',
@@ -172,6 +173,7 @@ export const adminTexts = {
   defaultOf: (name: string) => `Default of ${name}`,
   nothingChanged: 'Nothing changed.',
   settingGroups: { 'large_image.': 'Large images', 'core.': 'Server', '': 'Other' } as Record<string, string>,
+  settingUnits: { bytes: 'bytes', days: 'days', seconds: 'seconds' } as Record<string, string>,
   settingsRefused: (count: number) => `${plural(count, 'setting')} refused. See the reason below each.`,
   settingsSaved: (count: number) => `${plural(count, 'setting')} saved.`,
   /** values of settings that need different words */
@@ -182,6 +184,8 @@ export const adminTexts = {
     yesadmin: 'administrators',
     yesmod: 'administrators and moderators',
   } as Record<string, string>,
+  /** in other languages than that of the server */
+  settingDescriptions: {} as Record<string, string>,
   /** names of settings whose keys are not clear */
   settingNames: {
     'large_image.auto_set': 'Open uploaded images automatically',
@@ -208,11 +212,11 @@ export const adminTexts = {
   check: 'Check',
   configuration: 'Configuration',
   configurationFile: 'Configuration file',
-  doesNotExist: ' (does not exist yet)',
+  doesNotExist: '(does not exist yet)',
   formatted: 'Formatted. Nothing is saved yet.',
   formattedAlready: 'The text is already formatted.',
   isValid: 'The configuration is valid.',
-  kept: (name: string) => ` The previous file is kept as ${name}.`,
+  kept: (name: string) => `The previous file is kept as ${name}.`,
   lineSays: (line: number, message: string) =>
     `Line ${line}: ${message === 'Source contains parsing errors' ? 'expected [section] or name = value' : message}`,
   noChange: 'No change: the file already contains this text.',

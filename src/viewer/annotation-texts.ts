@@ -31,7 +31,7 @@ export const annotationTexts = {
   created: (name: string) => `Created ${name}`,
   deleteAnnotation: 'Delete annotation',
   deleted: (name: string) => `Deleted ${name}`,
-  deletedMeanwhile: (name: string) => `Somebody else has deleted “${name}”. Your unsaved changes are still here. `,
+  deletedMeanwhile: (name: string) => `Somebody else has deleted “${name}”. Your unsaved changes are still here.`,
   deleteShape: 'Delete shape',
   deleteShapes: 'Delete shapes',
   deleteText: (count: number, isKept: boolean) =>

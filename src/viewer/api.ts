@@ -116,23 +116,26 @@ export function authorization(): Record<string, string> {
 /** The header by which the server tells programs what went wrong: `unknown-id`, or `access-denied; level=1`. */
 export const errorHeader = 'Large-Image-Error';
 
-/** A sentence for people: without ids, which mean nothing to them, and with sizes as the rest of the page writes them. */
+/**
+ * A sentence for people: that of the page for errors that it knows by their code, otherwise that of the server, without ids, which mean
+ * nothing to them, and with sizes as the rest of the page writes them.
+ */
 function humanSentence(message: string, code: string, field: unknown) {
-  const [kind, level = ''] = code.split('; level=');
-  const action = accountTexts.actions[level];
-  if (action && token() === null) return accountTexts.signInTo(action);
-  if (action) return accountTexts.mayNot(action);
+  const [kind = '', level = ''] = code.split('; level=');
+  const needs = token() === null ? accountTexts.signInTo[level] : accountTexts.mayNot[level];
+  if (needs) return needs;
   const isGone = kind === 'unknown-id' || (kind === 'invalid' && field === 'id');
-  return isGone ? accountTexts.gone : message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));
+  if (isGone) return accountTexts.gone;
+  return accountTexts.errors[kind] ?? message.replaceAll(/\b(\d+) bytes/g, (_all, size) => formatBytes(Number(size)));
 }
 
 /** Makes an error with the server's message from the body of an error answer, and its {@link errorHeader}. */
 export function toApiError(status: number, body: string, code?: string | null) {
   if (status === 0) return new ApiError(0, accountTexts.unreachable);
   try {
-    const { message, field } = JSON.parse(body);
+    const { message, field, code: kind } = JSON.parse(body);
     if (typeof message === 'string' && message !== '')
-      return new ApiError(status, humanSentence(message, code ?? '', field), field);
+      return new ApiError(status, humanSentence(message, code ?? kind ?? '', field), field);
   } catch {
     // The body is not an error of the API; it may come from a proxy.
   }

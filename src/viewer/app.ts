@@ -149,9 +149,9 @@ async function explain(error: unknown): Promise<[title: string, notice: HTMLElem
 /** The person to ask for access, if the user can know them. */
 async function whomToAsk(error: ApiError) {
   const { 'core.contact_email_address': address } = await publicSettings();
-  const mail = address && [accountTexts.askThemOr, h('a', { href: `mailto:${address}` }, address)];
+  const mail = address && [' ', accountTexts.askByEmail, ' ', h('a', { href: `mailto:${address}` }, address)];
   const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
-  const advice = h('p', accountTexts.askForAccess, ...(mail || []), '.');
+  const advice = h('p', accountTexts.askForAccess, ...(mail || []));
   return h('div.notice.stack.column.surface', h('p', messageOf(error)), advice, who);
 }
 
@@ -182,7 +182,7 @@ function showSessionNotice() {
   link.addEventListener('click', () => (link.href = signInHash()));
   const dismiss = () => (acceptEnd(), showSessionNotice());
   const close = button('', dismiss, { picture: 'close', name: accountTexts.continueSignedOut });
-  const text = `${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore(unsavedChanges())}`;
+  const text = `${accountTexts.sessionEndedSentence} ${accountTexts.sessionEndedMore(unsavedChanges())}`;
   fill(sessionNotice, h('p.grow', { role: 'alert' }, text), link, close);
 }
 

@@ -53,10 +53,10 @@ const statuses: Record<number, string> = {
 /** The frame around all views, sign-in, and messages about things that cannot be shown. */
 export const accountTexts = {
   administration: 'Administration',
-  alreadyRegistered: 'Already registered? ',
+  alreadyRegistered: 'Already registered?',
   allCollections: 'All collections',
-  askForAccess: 'Ask the person who gave you the link to share it with you',
-  askThemOr: ', or write to ',
+  askForAccess: 'Ask the person who gave you the link to share it with you.',
+  askByEmail: 'Or write to:',
   brand: (name: string) => `${name}: all collections`,
   cannotBeShown: 'This cannot be shown',
   changePassword: 'Change password',
@@ -64,15 +64,22 @@ export const accountTexts = {
   createAccount: 'Create account',
   createAnAccount: 'Create an account',
   createdPending: 'Account created. It has to be confirmed before you can sign in.',
+  /** by the code of an error, in other languages than that of the server, whose own sentences are more exact */
+  errors: {} as Record<string, string>,
   formerPassword: 'Current password',
   gone: 'Not found: it was removed, or the link is incomplete.',
   decline: 'Decline',
   invitedTo: (group: string) => `You are invited to join the group “${group}”.`,
   join: 'Join',
   loginOrEmail: 'Login or e-mail',
-  mayNot: (action: string) => `You do not have permission to ${action} this.`,
+  /** by the level of permission that is missing */
+  mayNot: {
+    0: 'You do not have permission to view this.',
+    1: 'You do not have permission to edit this.',
+    2: 'You do not have permission to manage this.',
+  } as Record<string, string>,
   myFolders: 'My folders',
-  newHere: 'New here? ',
+  newHere: 'New here?',
   newPassword: 'New password',
   noAccess: 'You have no access to this',
   noPage: (name: string) => `There is no page “${name}”.`,
@@ -81,19 +88,23 @@ export const accountTexts = {
   skipToContent: 'Skip to content',
   registrationClosed: 'Only administrators can create accounts here. Ask one of them.',
   sessionEnded: 'Your session has ended',
+  sessionEndedSentence: 'Your session has ended.',
   sessionEndedEntries: 'Your session has ended. Sign in again to continue: your entries are kept while this page stays open.',
   sessionEndedMore: (unsaved: number) =>
     `Sign in again to continue.${unsaved > 0 ? ` ${plural(unsaved, 'unsaved change')} ${unsaved === 1 ? 'is' : 'are'} kept.` : ''}`,
   signIn: 'Sign in',
   signInElsewhere: 'Sign in on another tab, then try again here',
-  signInTo: (action: string) => `Sign in to ${action} this. It is not public.`,
+  /** by the level of permission that is missing */
+  signInTo: {
+    0: 'Sign in to view this. It is not public.',
+    1: 'Sign in to edit this. It is not public.',
+    2: 'Sign in to manage this. It is not public.',
+  } as Record<string, string>,
   signOut: 'Sign out',
   signedInAs: (name: string) => `You are signed in as ${name}.`,
   signedOut: 'Signed out',
   status: (status: number) => statuses[status] ?? `The server answered with status ${status}.`,
   unreachable: 'The server cannot be reached. Check your network connection.',
-  /** what the user is not allowed to do, by the level that it needs */
-  actions: { 0: 'view', 1: 'edit', 2: 'manage' } as Record<string, string>,
 };
 
 /** How many folders or annotations are inside a shared object, and how many of them are private. */

@@ -106,7 +106,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
     file = await request('GET', 'large_image/config', { signal });
     showFile();
     const fresh = file.backups.find((name) => !former.includes(name));
-    const kept = fresh ? adminTexts.kept(fresh) : '';
+    const kept = fresh ? ` ${adminTexts.kept(fresh)}` : '';
     said.good(`${answer.restarted ? adminTexts.restarted : adminTexts.updated}${kept}`);
   }
 
@@ -121,7 +121,7 @@ export async function configurationSection({ signal }: Parameters<Section>[0]): 
 
   function showFile() {
     const names = file.backups.map((name) => h('li', h('code', name)));
-    fill(path, h('code', file.path), !file.exists && adminTexts.doesNotExist);
+    fill(path, h('code', file.path), !file.exists && ` ${adminTexts.doesNotExist}`);
     fill(backups, names.length > 0 && h('details.backups', h('summary', adminTexts.backups), h('ul', ...names)));
   }
 }

@@ -1,7 +1,7 @@
 import { request } from '../api.js';
 import type { Answer } from '../answers.js';
 import { actions, fill, h } from '../dom.js';
-import { formatBytes, formatCount, formatDate, plural } from '../format.js';
+import { formatBytes, formatCount, formatDate } from '../format.js';
 import { factList } from '../image/facts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
@@ -86,5 +86,5 @@ function amount(name: string, value: number) {
 
 function state({ available, errors = 0, error }: CacheReports[string]) {
   if (available === false) return `${adminTexts.notReachable}${error ? `: ${error}` : ''}`;
-  return errors === 0 ? adminTexts.ok : plural(errors, 'error');
+  return errors === 0 ? adminTexts.ok : adminTexts.cacheErrors(errors);
 }

@@ -16,7 +16,7 @@ function nameOf({ key, schema }: Definition) {
     .replaceAll(/[._]/g, ' ')
     .replace(/^cors/, 'CORS:');
   const name = adminTexts.settingNames[key] ?? words[0]?.toUpperCase() + words.slice(1);
-  return unit ? `${name} (${unit})` : name;
+  return unit ? `${name} (${adminTexts.settingUnits[unit] ?? unit})` : name;
 }
 
 /** All settings in one form. If a value is refused, the reason appears next to it, and the other values are saved. */
@@ -62,7 +62,7 @@ function settingRow(definition: Definition) {
   put(shown);
   const message = h('p.form-error', { role: 'alert' });
   const reset = linkButton(adminTexts.byDefault, () => put(textOf(byDefault)), adminTexts.defaultOf(name));
-  const hint = `${description} ${adminTexts.defaultIs(inWords(definition))}`;
+  const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(inWords(definition))}`;
   const labelled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
   return { key, element, isChanged, save };

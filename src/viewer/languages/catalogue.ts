@@ -30,9 +30,14 @@ export type Texts = InAnyWords<typeof current>;
 /** Texts in another language. Those that are left out stay in English. */
 export type Translation = Partly<Texts>;
 
+/** The constants with their current texts. */
+export const currentTexts: Texts = current;
+
 const english: Record<string, object> = Object.fromEntries(Object.entries(current).map(([name, area]) => [name, { ...area }]));
 
-const translations: Map<string, Translation | (() => Promise<Translation>)> = new Map();
+const translations: Map<string, Translation | (() => Promise<Translation>)> = new Map([
+  ['de', () => import('./de.js').then(({ german }) => german)],
+]);
 
 let language = 'en';
 
@@ -99,7 +104,10 @@ function merged(original: unknown, translated: unknown): unknown {
   if (typeof translated !== typeof original || translated === null) return original;
   if (typeof original !== 'object' || Array.isArray(original)) return translated;
   const given = translated as Record<string, unknown>;
-  return Object.fromEntries(
-    Object.entries(original as object).map(([key, text]) => [key, Object.hasOwn(given, key) ? merged(text, given[key]) : text]),
-  );
+  const both = Object.entries(original as object).map(([key, text]) => [
+    key,
+    Object.hasOwn(given, key) ? merged(text, given[key]) : text,
+  ]);
+  // Tables such as that of the names of settings may have more rows than in English.
+  return Object.fromEntries([...Object.entries(given), ...both]);
 }

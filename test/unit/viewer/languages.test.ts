@@ -2,7 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { formatBytes, formatCount } from '../../../src/viewer/format.js';
-import { addTranslation, currentLanguage, useLanguage, type Translation } from '../../../src/viewer/languages/catalogue.js';
+import {
+  addTranslation,
+  currentLanguage,
+  currentTexts,
+  useLanguage,
+  type Translation,
+} from '../../../src/viewer/languages/catalogue.js';
+import { german } from '../../../src/viewer/languages/de.js';
 import { accountTexts, browseTexts, commonTexts } from '../../../src/viewer/texts.js';
 
 const root = 'src/viewer/';
@@ -61,6 +68,40 @@ describe('the language of the page', () => {
     expect([formatBytes(1_938_955), formatCount(46_000)]).toEqual(['1.94 MB', '46\u2009000']);
     await useLanguage('fr');
     expect([formatBytes(1_938_955), formatCount(46_000)]).toEqual(['1,94 MB', '46\u2009000']);
+  });
+});
+
+/** All texts by path, such as `browseTexts.sorts.name`; a function is its number of parameters. */
+function flat(texts: object, path = ''): [string, string | number][] {
+  return Object.entries(texts).flatMap(([name, text]) => {
+    if (typeof text === 'function') return [[path + name, (text as (...values: never) => string).length]];
+    return typeof text === 'object' ? flat(text as object, `${path + name}.`) : [[path + name, text as string]];
+  });
+}
+
+describe('the German texts', () => {
+  // These are the same in both languages, or names.
+  const isSame =
+    /^([A-Z][a-z]+|[A-Z]+|OK|[VREPLOBM ]+|[^a-z]*|GeoJSON|Parquet|Min|Band|Upload.*|Login.*|Status|Server|.*px|CSV|\?|Alt)$/;
+  const translated = new Map(flat(german));
+
+  it('are complete, also in tables with any rows', () => {
+    const missing = flat(currentTexts).filter(([path, text]) => typeof text !== typeof translated.get(path));
+    expect(missing.map(([path]) => path)).toEqual([]);
+  });
+
+  it('use what the functions are given', () => {
+    const other = flat(currentTexts).filter(([path, count]) => typeof count === 'number' && translated.get(path) !== count);
+    expect(other.map(([path]) => path)).toEqual([]);
+  });
+
+  it('are not English, and have German quotation marks and ellipses', () => {
+    const english = flat(currentTexts).filter(
+      ([path, text]) => typeof text === 'string' && text === translated.get(path) && !isSame.test(text),
+    );
+    expect(english).toEqual([]);
+    const sources = readdirSync(`${root}languages/de`).map((name) => readFileSync(`${root}languages/de/${name}`, 'utf8'));
+    for (const source of sources) expect(source).not.toMatch(/”|[a-zß]…['`]/);
   });
 });
 

@@ -225,7 +225,7 @@ export class AnnotationPanel {
         this.say(messageOf(error));
       }
     };
-    this.say(words, isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
+    this.say(words, ' ', isKept && linkButton(annotationTexts.bringBack, () => void bringBack()));
   }
 
   /** An annotation in the list. Its controls have keys, by which they are found again in another row for the same annotation. */
