@@ -10,6 +10,7 @@ import type { Stage } from './stage/contract.js';
 import annotationStyle from './style/annotations.css';
 import baseStyle from './style/base.css';
 import elementStyle from './style/element.css';
+import figureStyle from './style/figure.css';
 import imageStyle from './style/image.css';
 import { imageTexts } from './texts.js';
 
@@ -236,7 +237,7 @@ let sheets: CSSStyleSheet[] | null = null;
 
 /** The style sheets, made by a script, which security policies allow even if they forbid style elements. */
 function styleSheets() {
-  sheets ??= [baseStyle, imageStyle, annotationStyle, elementStyle].map((text) => {
+  sheets ??= [baseStyle, imageStyle, figureStyle, annotationStyle, elementStyle].map((text) => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(text.replaceAll(':root', ':host'));
     return sheet;

@@ -1,5 +1,6 @@
 import { messageOf, tell } from '../dom.js';
 import { writeColorings, type Coloring } from './coloring/coloring.js';
+import { figureLayers } from './figure-layers.js';
 import { followKeys } from './keys.js';
 import { aim } from './drawing/aim.js';
 import { isArea } from './drawing/shapes.js';
@@ -17,7 +18,7 @@ import { SmallAnnotations } from './small-annotations.js';
 import { toolbar } from './toolbar.js';
 import { Tools } from './drawing/tools.js';
 import { Work } from './work.js';
-import type { Element, Point } from './model.js';
+import type { Box, Element, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { ImageItem } from '../browse/model.js';
@@ -157,6 +158,8 @@ export function showAnnotations(options: {
     panel: panel.element,
     hidden: () => sheets.hidden,
     coloring: () => writeColorings(sheets.colorings),
+    /** The visible annotations in a box of the image, bottom first, for figures. */
+    layersIn: (box: Box, asking: AbortSignal) => figureLayers(sheets.visible, pictures, box, asking),
     /** Shows these colors and filters, and no others. */
     color(next: ReadonlyMap<string, Coloring>) {
       sheets.color(next);

@@ -2,7 +2,7 @@ import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Eleme
 import { displayOf, type Display } from './display.js';
 import { coloringQuery } from './coloring/coloring.js';
 import { nameOfPainting, Painting } from './coloring/painting.js';
-import { legendOf } from './coloring/requests.js';
+import { legendOf, type ColoringLegend } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
 import type { SmallAnnotations } from './small-annotations.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
@@ -22,6 +22,9 @@ const maxShapes = 5000;
 
 /** Maximum number of points of the shapes in one request. */
 const maxDetails = 250_000;
+
+/** Maximum number of shapes of an annotation that a figure has as vectors. */
+export const maxFigureShapes = 20_000;
 
 /** If more parts of a region than this are missing, the region is fetched as a whole. */
 const maxParts = 4;
@@ -46,6 +49,15 @@ export interface SheetOptions {
   onError: (error: unknown) => void;
   /** loads annotations that are fetched completely */
   small: SmallAnnotations;
+}
+
+/** The part of an annotation in a box of the image. `tiles` has what is not in `shapes`. */
+export interface ShapesInBox {
+  shapes: Element[];
+  overlays: Element[];
+  tiles: TileUrl | null;
+  /** the colors of shapes, if they are colored by a value */
+  legend: ColoringLegend | null;
 }
 
 /** An annotation on the stage: drawn as shapes if few enough are in the view, otherwise as tiles of the server. */
@@ -209,6 +221,23 @@ export class Sheet {
     this.options.redraw();
   }
 
+  /** The shapes in a box of the image as they are shown, or the tiles of the server if there are too many or it has to draw them. */
+  async shapesIn(box: Box, signal: AbortSignal): Promise<ShapesInBox> {
+    const { record, display, edits } = this;
+    const options = { region: box, limit: maxFigureShapes, maxDetails, signal };
+    const found = record._elementCount === 0 ? { elements: [] } : await loadElements(record, options);
+    const isDrawn = found?.elements.every((element) => isOverlay(element) || isOutlined(element)) ?? false;
+    const stored = isDrawn ? (found?.elements ?? []) : [];
+    const shapes = [...this.#drawn(edits.applied(new Map(stored.map((element) => [element.id, element]))))];
+    const overlays = found?.elements.filter((one) => isOverlay(one) && !display.hidden.has(one.group ?? null)) ?? [];
+    return {
+      shapes: shapes.map((element) => this.#painting?.paint(element) ?? element),
+      overlays,
+      tiles: isDrawn ? null : this.#tileUrl(),
+      legend: this.#painting?.legend ?? null,
+    };
+  }
+
   /** Updates the visible shapes or tiles after the view has moved. */
   refresh() {
     if (this.#closed) return;
@@ -346,13 +375,18 @@ export class Sheet {
     else this.#tiles?.hide();
   }
 
-  #showTiles() {
-    const { record, options, display } = this;
+  /** The addresses of the tiles that show this version, without hidden groups. */
+  #tileUrl(): TileUrl {
+    const { record, display } = this;
     const filter = { ...groupFilter(record, display.hidden), ...coloringQuery(display.coloring) };
     const shown = JSON.stringify([record._version, filter]);
     if (this.#tilesOf?.shown !== shown)
       this.#tilesOf = { shown, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };
-    this.#tiles ??= options.stage.addTiles();
-    this.#tiles.show(this.#tilesOf.url, display.opacity);
+    return this.#tilesOf.url;
+  }
+
+  #showTiles() {
+    this.#tiles ??= this.options.stage.addTiles();
+    this.#tiles.show(this.#tileUrl(), this.display.opacity);
   }
 }

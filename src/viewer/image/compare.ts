@@ -20,7 +20,7 @@ export function comparison(options: {
   signal: AbortSignal;
 }) {
   const { first, stages, panel, onChange, signal } = options;
-  let second: { id: string; sides: [Side, Side]; end: AbortController } | null = null;
+  let second: { id: string; image: ImageView; sides: [Side, Side]; end: AbortController } | null = null;
   let opening = '';
   let offset = noOffset;
   let isLocked = true;
@@ -33,7 +33,8 @@ export function comparison(options: {
   const lock = button('', toggleLock, { picture: 'lock', name: compareTexts.lock, isPressed: true });
   first.image.stage.onMove(() => follow(0));
   first.image.stage.onRest(settle);
-  return { button: compare, update, query };
+  first.image.showBeside(() => second?.image.figure ?? null);
+  return { button: compare, update, query, second: () => second?.image ?? null };
 
   /** The part of the address for the second image. */
   function query(): Record<string, string | null> {
@@ -86,7 +87,7 @@ export function comparison(options: {
       fill(facts, section(item.name, false, ...imagePanels(image, metadata, ['frames', 'look', 'annotations'])));
       compare.setAttribute('aria-pressed', 'true');
       const sides = join(image.stage, metadata, leave);
-      second = { id, sides, end };
+      second = { id, image, sides, end };
       if (isChosen) offset = meetingOffset(...sides, metadata);
       follow(0);
       onChange();

@@ -7,13 +7,14 @@ import { lightControls } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
 import { channelsOf, writeChannels } from './channels.js';
 import { frameControls } from './frame-controls.js';
-import { saveView } from './save-view.js';
+import { snapshotOf } from '../figure/print.js';
 import { scaleRow, stageButtons } from './overlays.js';
 import { loadPresets } from './presets.js';
 import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
 import { ViewState } from './view-state.js';
 import { readList, readPosition, readRotation, writePlace, type ViewQuery } from './view-address.js';
+import type { FigureSource } from '../figure/compose.js';
 import type { ImageMetadata } from './metadata.js';
 import type { ImageItem } from '../browse/model.js';
 import { commonTexts, imageTexts } from '../texts.js';
@@ -91,8 +92,9 @@ export async function openImage(options: ImageOptions) {
     showLight();
   });
   const shown = () => ({ frame: view.frame, ...view.look, some: view.someFrames });
+  let beside: () => FigureSource | null = () => null;
   append(element, [
-    stageButtons(stage, element, () => saveView({ item, metadata, stage, drawing, shown })),
+    stageButtons(stage, element, () => void saveFigure()),
     h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
     problem.element,
   ]);
@@ -110,8 +112,22 @@ export async function openImage(options: ImageOptions) {
     signal,
   });
 
+  const figure: FigureSource = {
+    item,
+    metadata,
+    stage,
+    look: () => ({ frame: view.frame, light: view.light, ...view.look }),
+    channels: () => view.channels.filter(({ on }) => on),
+    layersIn: annotations.layersIn,
+  };
+
   return {
     stage,
+    figure,
+    /** A picture of the stage as it is on the screen. */
+    snapshot: () => snapshotOf(figure, drawing),
+    /** Puts another image next to this one in figures. */
+    showBeside: (other: () => FigureSource | null) => (beside = other),
     annotations: annotations.panel,
     /** The channels as addresses have them, even if they are those that are shown first here; `null` without channels. */
     channels: () => writeChannels(view.channels) || null,
@@ -134,6 +150,16 @@ export async function openImage(options: ImageOptions) {
       void showFrame(view.frame, []);
     },
   };
+
+  /** Opens the dialog for figures, whose script is loaded when it is first needed. */
+  async function saveFigure() {
+    try {
+      const { figureDialog } = await import('../figure/dialog.js');
+      if (!signal.aborted) figureDialog({ source: figure, beside, drawing, shown, signal });
+    } catch (error) {
+      problem.show(messageOf(error));
+    }
+  }
 
   function goToPlace(from: URLSearchParams, isImmediate: boolean) {
     const position = readPosition(from.get('at'), metadata);

@@ -12,7 +12,7 @@ import type { Ground } from './cells.js';
 import type { Look, Paint, PointerListener, Stage, ViewPosition } from './contract.js';
 
 /** Above this zoom single pixels are displayed as squares. */
-const sharpZoom = 3;
+export const sharpZoom = 3;
 
 /** Screen pixels per image pixel at the highest zoom. */
 const maxZoom = 24;

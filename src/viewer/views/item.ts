@@ -14,6 +14,7 @@ import { formatBytes, formatDate } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
 import { comparison } from '../image/compare.js';
+import { printable } from '../figure/print.js';
 import { openImage } from '../image/image-view.js';
 import type { ViewQuery } from '../image/view-address.js';
 import { openIn } from '../image/open-in.js';
@@ -95,6 +96,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     // Annotations are those of one image.
     buttons.before(neighbourLinks({ id: item._id, list, view: () => ({ ...seen, hide: null, coloring: null }), signal }));
     compared.update(route.query);
+    printable({ main, title: () => item.name, image, beside: compared.second, signal });
     let known = item;
     const view = {
       get title() {

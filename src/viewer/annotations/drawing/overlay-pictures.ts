@@ -18,23 +18,36 @@ function itemOf(element: Element): string {
   return String((element as unknown as Record<string, unknown>)[field]);
 }
 
+/** Overlays with the same key have the same picture. */
+function keyOf(element: Element) {
+  const { type, values, categories, boundaries } = element;
+  return JSON.stringify([itemOf(element), type, values, categories, boundaries]);
+}
+
 /** Pictures of overlays, fetched when they are first drawn. */
 export class OverlayPictures {
   /** `null` while it is being fetched, and if there is none */
   #pictures: Map<string, OverlayPicture | null> = new Map();
+  #loading: Map<string, Promise<void>> = new Map();
 
   constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
 
   /** The picture of an element, once it has arrived. */
   of(element: Element): OverlayPicture | null {
-    const { type, values, categories, boundaries } = element;
-    const key = JSON.stringify([itemOf(element), type, values, categories, boundaries]);
+    const key = keyOf(element);
     const known = this.#pictures.get(key);
     if (known === undefined) {
       this.#pictures.set(key, null);
-      void this.#load(key, element);
+      this.#loading.set(key, this.#load(key, element));
     }
     return known ?? null;
+  }
+
+  /** The picture of an element, when it has arrived; `null` if there is none. */
+  async loaded(element: Element): Promise<OverlayPicture | null> {
+    this.of(element);
+    await this.#loading.get(keyOf(element));
+    return this.of(element);
   }
 
   async #load(key: string, element: Element) {

@@ -5,31 +5,34 @@ import type { Box, Element, Point } from '../model.js';
 import type { OverlayPicture } from './overlay-pictures.js';
 
 /** The default, which is the same in the server's pictures. */
-const defaultLine = 'rgb(0,0,0)';
-const defaultLineWidth = 2;
+export const defaultLine = 'rgb(0,0,0)';
+export const defaultLineWidth = 2;
 /** Only corners of lines wider than this, in screen pixels, are visibly round. Round ones take a seventh more time. */
 const roundAbove = 2;
 /** In CSS pixels of the screen. */
-const pointRadius = 5;
+export const pointRadius = 5;
 const spotRadius = 7;
 const handleSize = 9;
 /** Length of an arrow's head. */
-const arrowHead = 14;
+export const arrowHead = 14;
 /** Distance between a box and its rotation handle above it. */
 export const rotationHandleDistance = 26;
 /** Shapes smaller than this are drawn as a dot. */
 const dotBelow = 2.5;
 /** More labels than this would be unreadable. */
-const maxLabels = 200;
+export const maxLabels = 200;
 /** A label wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
-const maxLabelWidth = 240;
+export const maxLabelWidth = 240;
+
+/** Receives an outline: a path of a canvas, or a recorder of figures. */
+export type OutlineSink = Pick<Path2D, 'moveTo' | 'lineTo' | 'closePath' | 'arc' | 'ellipse'>;
 
 /** The outline of an element in image pixels. */
-const pathOf = remembered(makePath);
+const pathOf = remembered((element) => traceOutline(element, new Path2D()));
 
-function makePath(element: Element) {
+/** Sends the outline of an element other than a point to a path. */
+export function traceOutline<T extends OutlineSink>(element: Element, path: T): T {
   const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;
-  const path = new Path2D();
   if (type === 'circle') path.arc(center[0], center[1], radius, 0, 2 * Math.PI);
   else if (type === 'ellipse') path.ellipse(center[0], center[1], width / 2, height / 2, rotation, 0, 2 * Math.PI);
   else if (type === 'rectangle' || type === 'rectanglegrid') {
@@ -44,7 +47,7 @@ function makePath(element: Element) {
   return path;
 }
 
-function trace(path: Path2D, points: readonly (readonly number[])[], closed: boolean) {
+function trace(path: OutlineSink, points: readonly (readonly number[])[], closed: boolean) {
   for (const [index, [x = 0, y = 0]] of points.entries()) {
     if (index === 0) path.moveTo(x, y);
     else path.lineTo(x, y);
@@ -55,7 +58,7 @@ function trace(path: Path2D, points: readonly (readonly number[])[], closed: boo
 /** Maximum number of lines of a grid in each direction. */
 const maxGridLines = 1000;
 
-function grid(path: Path2D, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
+function grid(path: OutlineSink, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
   const [topLeft, topRight, bottomRight, bottomLeft] = corners;
   if (!topLeft || !topRight || !bottomRight || !bottomLeft) return;
   lines(widthSubdivisions, topLeft, topRight, bottomLeft, bottomRight);

@@ -1,0 +1,73 @@
+import { groupsOf } from './requests.js';
+import { nameOf, type Box, type Element } from './model.js';
+import { annotationTexts } from '../annotation-texts.js';
+import { significant } from '../format.js';
+import type { OverlayPicture, OverlayPictures } from './drawing/overlay-pictures.js';
+import type { Sheet, ShapesInBox } from './sheet.js';
+import type { TileUrl } from '../stage/tile-layer.js';
+
+/** An entry of a legend: one color, or a scale from the first to the last. */
+export interface LegendEntry {
+  label: string;
+  colors: readonly string[];
+}
+
+/** An annotation in a figure. */
+export interface FigureLayer {
+  name: string;
+  opacity: number;
+  shapes: Element[];
+  overlays: { element: Element; picture: OverlayPicture }[];
+  /** the server's pictures of shapes that are too many for the page, or of a kind that only the server draws */
+  tiles: TileUrl | null;
+  legend: LegendEntry[];
+}
+
+/** The annotations of some sheets in a box of the image, in the same order. */
+export async function figureLayers(
+  sheets: Sheet[],
+  pictures: OverlayPictures,
+  box: Box,
+  signal: AbortSignal,
+): Promise<FigureLayer[]> {
+  return Promise.all(
+    sheets.map(async (sheet) => {
+      const found = await sheet.shapesIn(box, signal);
+      const overlays = await Promise.all(
+        found.overlays.map(async (element) => ({ element, picture: await pictures.loaded(element) })),
+      );
+      return {
+        name: nameOf(sheet.record),
+        opacity: sheet.display.opacity,
+        shapes: found.shapes,
+        overlays: overlays.flatMap(({ element, picture }) => (picture ? [{ element, picture }] : [])),
+        tiles: found.tiles,
+        legend: await legendOf(sheet, found, signal),
+      };
+    }),
+  );
+}
+
+/** The meaning of the colors of an annotation: its values, or the groups that are visible. */
+async function legendOf(sheet: Sheet, { shapes, legend, tiles }: ShapesInBox, signal: AbortSignal): Promise<LegendEntry[]> {
+  const { record, display } = sheet;
+  const { by } = display.coloring;
+  if (legend?.scale && by !== null) {
+    const { low, high, colors } = legend.scale;
+    return [{ label: `${by}: ${significant(low, 4)} – ${significant(high, 4)}`, colors }];
+  }
+  if (legend?.categories && by !== null) {
+    return legend.categories.map(({ value, color }) => ({
+      label: annotationTexts.groupName(value === null ? null : String(value)),
+      colors: [color],
+    }));
+  }
+  const named = (group: string | null, color: string) => ({ label: group ?? nameOf(record), colors: [color] });
+  if (tiles) {
+    const groups = await groupsOf(record, signal);
+    return groups.filter(({ name }) => !display.hidden.has(name)).map(({ name, color }) => named(name, color));
+  }
+  const colors: Map<string | null, string> = new Map();
+  for (const { group = null, lineColor = '#000000' } of shapes) if (!colors.has(group)) colors.set(group, lineColor);
+  return [...colors].map(([group, color]) => named(group, color));
+}

@@ -1,0 +1,56 @@
+import type { Box } from '../annotations/model.js';
+import { h } from '../dom.js';
+import { figureTexts } from '../figure-texts.js';
+
+/** Smallest side of a box in pixels of the stage. Smaller ones are accidental. */
+const least = 4;
+
+/** Lets the user drag a box on an element. @returns the box in pixels of the element; `null` if the user cancels it */
+export function chooseBox(element: HTMLElement, signal: AbortSignal): Promise<Box | null> {
+  return new Promise((resolve) => {
+    const frame = h('div.chosen-box', { hidden: true });
+    const hint = h('p.chosen-box-hint.surface.raised', { role: 'status' }, figureTexts.drawHint);
+    const cover = h('div.box-chooser', { tabindex: 0, role: 'application', 'aria-label': figureTexts.changeBox }, frame, hint);
+    let start: { x: number; y: number; pointer: number } | null = null;
+    let box: Box | null = null;
+    const end = (chosen: Box | null) => {
+      cover.remove();
+      resolve(chosen);
+    };
+    const placeOf = ({ clientX, clientY }: PointerEvent) => {
+      const { left, top, width, height } = cover.getBoundingClientRect();
+      return { x: Math.min(width, Math.max(0, clientX - left)), y: Math.min(height, Math.max(0, clientY - top)) };
+    };
+    cover.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
+      event.preventDefault();
+      cover.setPointerCapture(event.pointerId);
+      start = { ...placeOf(event), pointer: event.pointerId };
+    });
+    cover.addEventListener('pointermove', (event) => {
+      if (start?.pointer !== event.pointerId) return;
+      const { x, y } = placeOf(event);
+      box = { left: Math.min(x, start.x), top: Math.min(y, start.y), right: Math.max(x, start.x), bottom: Math.max(y, start.y) };
+      frame.hidden = false;
+      const sides = { left: box.left, top: box.top, width: box.right - box.left, height: box.bottom - box.top };
+      for (const [side, value] of Object.entries(sides)) frame.style.setProperty(side, `${value}px`);
+    });
+    cover.addEventListener('pointerup', () => {
+      start = null;
+      const isLarge = box !== null && box.right - box.left >= least && box.bottom - box.top >= least;
+      if (isLarge) end(box);
+      else frame.hidden = true;
+    });
+    cover.addEventListener('pointercancel', () => (start = null));
+    cover.addEventListener('keydown', (event) => {
+      event.stopPropagation();
+      if (event.key !== 'Escape') return;
+      // The same key press would close the dialog that opens then.
+      event.preventDefault();
+      end(null);
+    });
+    signal.addEventListener('abort', () => end(null), { once: true });
+    element.append(cover);
+    cover.focus();
+  });
+}

@@ -1,0 +1,54 @@
+import { eachMark, fontOf, type Ink, type Mark, type Segment } from './marks.js';
+import type { Figure } from './compose.js';
+
+/** Draws marks on the picture of a figure. @param isWanted which of them */
+export async function drawMarks(
+  canvas: HTMLCanvasElement,
+  { parts }: Figure,
+  signal: AbortSignal,
+  isWanted: (mark: Mark) => boolean = () => true,
+) {
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  context.lineJoin = context.lineCap = 'round';
+  for (const { clip, marks } of parts) {
+    context.save();
+    context.beginPath();
+    context.rect(clip.left, clip.top, clip.right - clip.left, clip.bottom - clip.top);
+    context.clip();
+    await eachMark(marks.filter(isWanted), signal, draw);
+    context.restore();
+  }
+
+  function draw(mark: Mark) {
+    if ('path' in mark) {
+      const path = new Path2D(mark.path.map(segment).join(''));
+      if (mark.fill) context.fillStyle = use(mark.fill);
+      if (mark.fill) context.fill(path, 'evenodd');
+      if (!mark.stroke) return;
+      context.strokeStyle = use(mark.stroke);
+      context.lineWidth = mark.stroke.width;
+      context.stroke(path);
+      return;
+    }
+    const { text, x, y, size, isBold, isCentered, ink, halo } = mark;
+    context.font = fontOf(size, isBold);
+    context.textAlign = isCentered ? 'center' : 'left';
+    if (halo) {
+      context.strokeStyle = use({ color: '#ffffff', alpha: 1 });
+      context.lineWidth = halo;
+      context.strokeText(text, x, y);
+    }
+    context.fillStyle = use(ink);
+    context.fillText(text, x, y);
+  }
+
+  function use({ color, alpha }: Ink) {
+    context.globalAlpha = alpha;
+    return color;
+  }
+}
+
+/** A segment as in SVG. */
+function segment([name, ...numbers]: Segment) {
+  return `${name}${numbers.join(' ')}`;
+}

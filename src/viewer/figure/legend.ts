@@ -1,0 +1,45 @@
+import type { LegendEntry } from '../annotations/figure-layers.js';
+import { clipped } from '../format.js';
+import { figureTexts } from '../figure-texts.js';
+import { inkOf, rectangle, widthOf, type Mark } from './marks.js';
+
+/** Maximum number of entries. More would need more room than the image. */
+const maxEntries = 40;
+/** Number of colors that show a scale. */
+const scaleSteps = 24;
+
+/** The marks of a legend, in rows from `top` on, and how high it is. @param size of its texts */
+export function legendMarks(entries: readonly LegendEntry[], place: { top: number; width: number; size: number }) {
+  const { top, width, size } = place;
+  const marks: Mark[] = [];
+  if (entries.length === 0) return { marks, height: 0 };
+  const [line, gap] = [size * 1.6, size * 1.2];
+  const edge = size * 0.4;
+  let x = edge;
+  let y = top + size * 0.6;
+  for (const { label, colors } of entries.slice(0, maxEntries)) add(label, colors);
+  if (entries.length > maxEntries) add(figureTexts.moreEntries(entries.length - maxEntries), []);
+  return { marks, height: Math.ceil(y + line - top) };
+
+  function add(label: string, colors: readonly string[]) {
+    const swatch = colors.length === 0 ? 0 : colors.length === 1 ? size : size * 6;
+    const indent = swatch === 0 ? 0 : swatch + size * 0.4;
+    const shown = clipped(label, width - 2 * edge - indent, (part) => widthOf(part, size, false));
+    const needed = indent + widthOf(shown, size, false);
+    if (x > edge && x + needed > width - edge) {
+      x = edge;
+      y += line;
+    }
+    const steps = colors.length > 1 ? scaleSteps : colors.length;
+    for (let step = 0; step < steps; step += 1) {
+      const color = colors[Math.round((step / Math.max(1, steps - 1)) * (colors.length - 1))] as string;
+      const left = x + (swatch * step) / steps;
+      const path = rectangle({ left, top: y, right: left + swatch / steps, bottom: y + size });
+      // White channels are visible on white by their line.
+      const stroke = steps === 1 ? { stroke: { ...inkOf('#5b5f6e'), width: size / 16 } } : {};
+      marks.push({ path, fill: { ...inkOf(color), alpha: 1 }, ...stroke });
+    }
+    marks.push({ text: shown, x: x + indent, y: y + size * 0.85, size, isBold: false, isCentered: false, ink: inkOf('#16181f') });
+    x += needed + gap;
+  }
+}

@@ -1,0 +1,222 @@
+import { boxOf, isArea } from '../annotations/drawing/shapes.js';
+import {
+  arrowHead,
+  defaultLine,
+  defaultLineWidth,
+  maxLabels,
+  maxLabelWidth,
+  pointRadius,
+  traceOutline,
+  type OutlineSink,
+} from '../annotations/drawing/paint.js';
+import { overlaps, type Box, type Element } from '../annotations/model.js';
+import { clipped } from '../format.js';
+import { h } from '../dom.js';
+
+/** A color without opacity, as `#rrggbb`, and its opacity from 0 to 1. */
+export type Ink = { color: string; alpha: number };
+
+/** Part of an outline, in pixels of the figure: the names and the order are those of SVG. */
+export type Segment =
+  | ['M' | 'L', x: number, y: number]
+  | ['C', x1: number, y1: number, x2: number, y2: number, x: number, y: number]
+  | ['Z'];
+
+/** An area that is filled by the even-odd rule, a line, or both. */
+export interface PathMark {
+  path: Segment[];
+  fill?: Ink;
+  stroke?: Ink & { width: number };
+}
+
+/** A text whose baseline is at `y`. `halo` is the width of a white line around its letters. */
+export interface TextMark {
+  text: string;
+  x: number;
+  y: number;
+  size: number;
+  isBold: boolean;
+  isCentered: boolean;
+  ink: Ink;
+  halo?: number;
+}
+
+export type Mark = PathMark | TextMark;
+
+/** Fonts of the texts in figures. Helvetica is one of the fonts that every PDF reader has; the others are as wide. */
+export const fontFamily = 'Helvetica, Arial, Liberation Sans, sans-serif';
+
+/** Distance of the control points that makes a quarter of a circle of radius 1 out of a cubic curve. */
+const roundness = 0.5523;
+
+/** Records an outline in image coordinates as segments in pixels of the figure. */
+class Outline implements OutlineSink {
+  readonly segments: Segment[] = [];
+
+  constructor(private readonly placement: DOMMatrix) {}
+
+  #at(x: number, y: number): [number, number] {
+    const point = this.placement.transformPoint({ x, y });
+    return [point.x, point.y];
+  }
+
+  moveTo(x: number, y: number) {
+    this.segments.push(['M', ...this.#at(x, y)]);
+  }
+
+  lineTo(x: number, y: number) {
+    this.segments.push(['L', ...this.#at(x, y)]);
+  }
+
+  closePath() {
+    this.segments.push(['Z']);
+  }
+
+  arc(x: number, y: number, radius: number) {
+    this.ellipse(x, y, radius, radius, 0);
+  }
+
+  /** A whole ellipse. */
+  ellipse(x: number, y: number, radiusX: number, radiusY: number, rotation: number) {
+    const [cos, sin] = [Math.cos(rotation), Math.sin(rotation)];
+    const at = (across: number, down: number) =>
+      this.#at(x + across * radiusX * cos - down * radiusY * sin, y + across * radiusX * sin + down * radiusY * cos);
+    this.segments.push(['M', ...at(1, 0)]);
+    for (let quarter = 0; quarter < 4; quarter += 1) {
+      const [fromX, fromY] = corner(quarter);
+      const [toX, toY] = corner(quarter + 1);
+      const control1 = at(fromX + toX * roundness, fromY + toY * roundness);
+      const control2 = at(toX + fromX * roundness, toY + fromY * roundness);
+      this.segments.push(['C', ...control1, ...control2, ...at(toX, toY)]);
+    }
+    this.closePath();
+  }
+}
+
+/** The point of a unit circle at a number of quarter turns. */
+function corner(quarters: number): [number, number] {
+  return [
+    [1, 0],
+    [0, 1],
+    [-1, 0],
+    [0, -1],
+  ][quarters % 4] as [number, number];
+}
+
+/** A rectangle in pixels of the figure. */
+export function rectangle({ left, top, right, bottom }: Box): Segment[] {
+  return [['M', left, top], ['L', right, top], ['L', right, bottom], ['L', left, bottom], ['Z']];
+}
+
+/** Colors that were read. There are few different ones. */
+const inks: Map<string, Ink> = new Map();
+let reader: CanvasRenderingContext2D | null = null;
+
+/** A color in any form that browsers know, with its opacity multiplied by a share. */
+export function inkOf(color: string, share: number = 1): Ink {
+  let ink = inks.get(color);
+  if (!ink) {
+    reader ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
+    reader.fillStyle = '#000000';
+    reader.fillStyle = color;
+    // The browser writes opaque colors as `#rrggbb`, and others as `rgba(r, g, b, a)`.
+    const [red, green, blue, alpha] = reader.fillStyle.match(/[\d.]+/g) ?? [];
+    ink = reader.fillStyle.startsWith('#')
+      ? { color: reader.fillStyle, alpha: 1 }
+      : {
+          color: `#${[red, green, blue].map((value) => Number(value).toString(16).padStart(2, '0')).join('')}`,
+          alpha: Number(alpha),
+        };
+    inks.set(color, ink);
+  }
+  return share === 1 ? ink : { ...ink, alpha: ink.alpha * share };
+}
+
+/** Where shapes are drawn in a figure. */
+export interface Ground {
+  /** from image pixels to pixels of the figure */
+  placement: DOMMatrix;
+  /** pixels of the figure that correspond to one CSS pixel on a screen: lines and texts are drawn larger by this factor */
+  unit: number;
+  /** the box of the image that is visible */
+  view: Box;
+}
+
+/** The marks of a shape; its lines are as wide as on the screen. */
+export function marksOfShape(element: Element, { placement, unit }: Ground, opacity: number): PathMark[] {
+  const scale = Math.hypot(placement.a, placement.b) / unit;
+  const { lineColor = defaultLine, lineWidth = defaultLineWidth, fillColor, points = [] } = element;
+  const outline = new Outline(placement);
+  if (element.type === 'point') outline.arc(element.center?.[0] ?? 0, element.center?.[1] ?? 0, pointRadius / scale);
+  else traceOutline(element, outline);
+  const width = lineWidth > 0 ? Math.max(1, lineWidth * Math.min(1, scale)) * unit : 0;
+  const stroke = width > 0 ? { stroke: { ...inkOf(lineColor, opacity), width } } : {};
+  const isFilled = fillColor && (isArea(element) || element.type === 'point');
+  const mark = { path: outline.segments, ...(isFilled && { fill: inkOf(fillColor, opacity) }), ...stroke };
+  const [head, tail] = points;
+  if (element.type !== 'arrow' || !head || !tail) return [mark];
+  const angle = Math.atan2(tail[1] - head[1], tail[0] - head[0]);
+  const length = arrowHead / scale;
+  const tip = new Outline(placement);
+  for (const side of [-0.45, 0.45]) {
+    tip.moveTo(head[0], head[1]);
+    tip.lineTo(head[0] + Math.cos(angle + side) * length, head[1] + Math.sin(angle + side) * length);
+  }
+  return [mark, { path: tip.segments, ...stroke }];
+}
+
+/** The labels that are always visible, above their shapes. */
+export function marksOfLabels(elements: readonly Element[], { placement, unit, view }: Ground): TextMark[] {
+  const labelled = elements.filter(({ label }) => label?.visibility === 'always' && label.value !== '');
+  const seen = labelled.filter((element) => overlaps(boxOf(element), view)).slice(0, maxLabels);
+  return seen.map((element) => {
+    const { left, top, right, bottom } = boxOf(element);
+    const corners = [left, right].flatMap((x) => [top, bottom].map((y) => placement.transformPoint({ x, y })));
+    const { value, fontSize = 13, color = '#16181f' } = element.label as NonNullable<Element['label']>;
+    const size = Math.min(40, Math.max(9, fontSize)) * unit;
+    const above = (element.type === 'point' ? pointRadius + 3 : 4) + fontSize / 4;
+    return {
+      text: clipped(value, maxLabelWidth * unit, (part) => widthOf(part, size, true)),
+      x: corners.reduce((sum, { x }) => sum + x / corners.length, 0),
+      y: Math.max(Math.min(...corners.map(({ y }) => y)) - above * unit, size),
+      size,
+      isBold: true,
+      isCentered: true,
+      ink: inkOf(color),
+      halo: 3.5 * unit,
+    };
+  });
+}
+
+/** The width of a text in pixels of the figure. */
+export function widthOf(text: string, size: number, isBold: boolean) {
+  reader ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
+  reader.font = fontOf(size, isBold);
+  return reader.measureText(text).width;
+}
+
+/** The font of a text, as CSS has it. */
+export function fontOf(size: number, isBold: boolean) {
+  return `${isBold ? 'bold ' : ''}${size}px ${fontFamily}`;
+}
+
+/** Number of segments that are written before other work of the page gets its turn. */
+const atATime = 10_000;
+
+/** Calls with each mark, and lets the page do other work from time to time, because there may be a million points. */
+export async function eachMark(marks: readonly Mark[], signal: AbortSignal, write: (mark: Mark) => void) {
+  let written = 0;
+  for (const mark of marks) {
+    write(mark);
+    written += 'path' in mark ? mark.path.length + 4 : 8;
+    if (written < atATime) continue;
+    written = 0;
+    await turn();
+    signal.throwIfAborted();
+  }
+}
+
+/** Lets other work of the page run. */
+export function turn() {
+  return new Promise<void>((resolve) => setTimeout(resolve));
+}

@@ -1,0 +1,114 @@
+import { deflated, rowsOf } from './files.js';
+import { eachMark, widthOf, type Ink, type Mark, type Segment, type TextMark } from './marks.js';
+import type { Figure } from './compose.js';
+
+/** The characters with the codes 80 to 9f, which have other ones in Unicode. Spaces are unused codes. */
+const special = [...'€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ'];
+
+/** The codes of a text; `null` if the fonts of all PDF readers lack one of its characters. */
+function encoded(text: string): number[] | null {
+  const found = [...text.replaceAll(/[\u2009\u202f]/g, ' ')].map((letter) => {
+    const code = letter.codePointAt(0) as number;
+    if ((code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff)) return code;
+    return special.includes(letter) ? 0x80 + special.indexOf(letter) : -1;
+  });
+  return found.includes(-1) ? null : found;
+}
+
+/** Whether a PDF can have a mark as vectors. Other texts must be in its picture. */
+export function isWritable(mark: Mark) {
+  return 'path' in mark || encoded(mark.text) !== null;
+}
+
+/** The figure as a PDF of one page: the canvas as its picture, and the marks as vectors. */
+export async function pdfOf(figure: Figure, canvas: HTMLCanvasElement, dpi: number, signal: AbortSignal): Promise<Blob> {
+  const { width, height, parts } = figure;
+  const points = 72 / dpi;
+  const opacities = new Set<number>();
+  const content = [
+    `${short(points)} 0 0 ${short(-points)} 0 ${short(height * points)} cm 1 j 1 J`,
+    `q ${width} 0 0 ${-height} 0 ${height} cm /Picture Do Q`,
+  ];
+  for (const {
+    clip: { left, top, right, bottom },
+    marks,
+  } of parts) {
+    content.push(`q ${short(left)} ${short(top)} ${short(right - left)} ${short(bottom - top)} re W n`);
+    await eachMark(marks.filter(isWritable), signal, (mark) => content.push('path' in mark ? pathOf(mark) : textOf(mark)));
+    content.push('Q');
+  }
+  const states = [...opacities].map((percent) => `/A${percent} << /ca ${percent / 100} /CA ${percent / 100} >>`).join(' ');
+  const picture = await deflated(rowsOf(canvas, signal));
+  const drawing = await deflated([new TextEncoder().encode(content.join('\n'))]);
+  const font = (name: string) => `/${name} << /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
+  const resources = `/XObject << /Picture 5 0 R >> /ExtGState << ${states} >> /Font << ${font('Helvetica')} ${font('Helvetica-Bold')} >>`;
+  return assembled([
+    ['<< /Type /Catalog /Pages 2 0 R >>'],
+    ['<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${short(width * points)} ${short(height * points)}] /Resources << ${resources} >> /Contents 4 0 R >>`,
+    ],
+    stream('', drawing),
+    stream(
+      `/Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 `,
+      picture,
+    ),
+  ]);
+
+  function use({ color, alpha }: Ink, operator: 'rg' | 'RG') {
+    const percent = Math.round(alpha * 100);
+    opacities.add(percent);
+    const parts = [1, 3, 5].map((at) => short(Number.parseInt(color.slice(at, at + 2), 16) / 255));
+    return `/A${percent} gs ${parts.join(' ')} ${operator}`;
+  }
+
+  function pathOf({ path, fill, stroke }: Exclude<Mark, TextMark>) {
+    const outline = path.map(segment).join(' ');
+    const filled = fill ? [use(fill, 'rg'), outline, 'f*'] : [];
+    const line = stroke ? [use(stroke, 'RG'), `${short(stroke.width)} w`, outline, 'S'] : [];
+    return [...filled, ...line].join(' ');
+  }
+
+  function textOf({ text, x, y, size, isBold, isCentered, ink, halo }: TextMark) {
+    const left = isCentered ? x - widthOf(text, size, isBold) / 2 : x;
+    const letters = (encoded(text) as number[]).map((code) => code.toString(16).padStart(2, '0')).join('');
+    const placed = `/Helvetica${isBold ? '-Bold' : ''} ${short(size)} Tf 1 0 0 -1 ${short(left)} ${short(y)} Tm`;
+    const around = halo
+      ? `${use({ color: '#ffffff', alpha: 1 }, 'RG')} ${short(halo)} w BT 1 Tr ${placed} <${letters}> Tj ET `
+      : '';
+    return `${around}${use(ink, 'rg')} BT 0 Tr ${placed} <${letters}> Tj ET`;
+  }
+}
+
+const operators = { M: 'm', L: 'l', C: 'c', Z: 'h' } as const;
+
+function segment([name, ...numbers]: Segment) {
+  return [...numbers.map(short), operators[name]].join(' ');
+}
+
+function short(value: number) {
+  return String(Number(value.toFixed(3)));
+}
+
+function stream(entries: string, data: Blob) {
+  return [`<< ${entries}/Filter /FlateDecode /Length ${data.size} >>\nstream\n`, data, '\nendstream'];
+}
+
+/** A file of these objects, the first of which is its catalog. */
+function assembled(objects: (string | Blob)[][]) {
+  const parts: (string | Blob)[] = ['%PDF-1.4\n'];
+  let length = (parts[0] as string).length;
+  const places = objects.map((object, index) => {
+    const place = length;
+    const whole = [`${index + 1} 0 obj\n`, ...object, '\nendobj\n'];
+    parts.push(...whole);
+    for (const part of whole) length += typeof part === 'string' ? part.length : part.size;
+    return `${String(place).padStart(10, '0')} 00000 n \n`;
+  });
+  const count = objects.length + 1;
+  parts.push(
+    `xref\n0 ${count}\n0000000000 65535 f \n${places.join('')}`,
+    `trailer\n<< /Size ${count} /Root 1 0 R >>\nstartxref\n${length}\n%%EOF\n`,
+  );
+  return new Blob(parts, { type: 'application/pdf' });
+}

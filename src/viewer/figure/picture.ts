@@ -1,0 +1,124 @@
+import type { FigureLayer } from '../annotations/figure-layers.js';
+import type { Box } from '../annotations/model.js';
+import { apiUrl, requestPicture } from '../api.js';
+import type { Light } from '../image/brightness.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import { projectionQuery } from '../image/projection.js';
+import { sharpZoom } from '../stage/stage.js';
+import type { Look } from '../stage/contract.js';
+import type { TileUrl } from '../stage/tile-layer.js';
+
+/** The pixels of an image in a figure, below its shapes. */
+export interface PanelPicture {
+  itemId: string;
+  metadata: ImageMetadata;
+  look: Look & { frame: number; light: Light };
+  /** the box of the image that is visible, in whole pixels */
+  bounds: Box;
+  /** in pixels of the figure */
+  place: Box;
+  placement: DOMMatrix;
+  layers: readonly FigureLayer[];
+}
+
+/** Number of simultaneous requests for tiles. */
+const parallel = 4;
+/** Maximum number of tiles of an annotation. If a figure needs more, coarser ones are enlarged. */
+const maxTiles = 400;
+
+/** Paints the image, the tiles of annotations that are not drawn as shapes, and the images on top of it. */
+export async function paintPanel(context: CanvasRenderingContext2D, panel: PanelPicture, signal: AbortSignal) {
+  const { bounds, place, placement, layers, look } = panel;
+  if (bounds.right === bounds.left) return;
+  const zoom = Math.hypot(placement.a, placement.b);
+  const picture = await requestPicture(regionUrl(panel, zoom), signal);
+  paint(() => {
+    const { brightness, contrast } = look.light;
+    if (brightness !== 100 || contrast !== 100) context.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
+    context.imageSmoothingEnabled = zoom < sharpZoom;
+    drawIn(picture, bounds);
+  });
+  for (const { tiles, opacity } of layers) if (tiles) await paintTiles(tiles, opacity);
+  for (const { overlays } of layers) {
+    for (const { element, picture: overlay } of overlays) {
+      const {
+        xoffset = 0,
+        yoffset = 0,
+        matrix = [
+          [1, 0],
+          [0, 1],
+        ] as const,
+      } = element.transform ?? {};
+      paint(() => {
+        context.transform(...matrix[0], ...matrix[1], xoffset, yoffset);
+        context.globalAlpha = element.opacity ?? 1;
+        context.drawImage(overlay.picture, 0, 0, overlay.width, overlay.height);
+      });
+    }
+  }
+
+  /** Coordinates are image pixels, and nothing is painted outside the panel. */
+  function paint(draw: () => void) {
+    context.save();
+    context.beginPath();
+    context.rect(place.left, place.top, place.right - place.left, place.bottom - place.top);
+    context.clip();
+    context.setTransform(placement);
+    context.imageSmoothingQuality = 'high';
+    draw();
+    context.restore();
+  }
+
+  function drawIn(image: ImageBitmap, { left, top, right, bottom }: Box) {
+    context.drawImage(image, left, top, right - left, bottom - top);
+  }
+
+  async function paintTiles(url: TileUrl, opacity: number) {
+    const wanted = tilesOf(panel.metadata, bounds, zoom);
+    for (let start = 0; start < wanted.length; start += parallel) {
+      const some = wanted.slice(start, start + parallel);
+      const found = await Promise.all(some.map(({ level, x, y }) => requestPicture(url(level, x, y), signal)));
+      paint(() => {
+        context.globalAlpha = opacity;
+        for (const [index, tile] of found.entries()) {
+          const { left, top, side } = some[index] as (typeof wanted)[number];
+          drawIn(tile, { left, top, right: left + tile.width * side, bottom: top + tile.height * side });
+        }
+      });
+    }
+  }
+}
+
+/** The address of the part of the image, with no more pixels than the figure shows. */
+function regionUrl({ itemId, look, bounds: { left, top, right, bottom } }: PanelPicture, zoom: number) {
+  const [across, down] = [right - left, bottom - top];
+  const scale = Math.min(1, zoom);
+  return apiUrl(`item/${itemId}/tiles/region`, {
+    left,
+    top,
+    regionWidth: across,
+    regionHeight: down,
+    width: Math.max(1, Math.ceil(across * scale - 1e-6)),
+    height: Math.max(1, Math.ceil(down * scale - 1e-6)),
+    frame: look.frame || null,
+    style: look.style || null,
+    ...projectionQuery(look.projection),
+    encoding: 'PNG',
+  });
+}
+
+/** The tiles of a box of the image, whose pixels are as small as those of the figure if these are not too many. */
+function tilesOf({ levels, tileWidth, tileHeight }: ImageMetadata, { left, top, right, bottom }: Box, zoom: number) {
+  for (let coarser = Math.min(levels - 1, Math.max(0, Math.floor(-Math.log2(zoom)))); ; coarser += 1) {
+    const side = 2 ** coarser;
+    const [width, height] = [tileWidth * side, tileHeight * side];
+    const [firstX, firstY] = [Math.floor(left / width), Math.floor(top / height)];
+    const columns = Math.ceil(right / width) - firstX;
+    const count = columns * (Math.ceil(bottom / height) - firstY);
+    if (count > maxTiles && coarser < levels - 1) continue;
+    return Array.from({ length: count }, (_, index) => {
+      const [x, y] = [firstX + (index % columns), firstY + Math.floor(index / columns)];
+      return { level: levels - 1 - coarser, x, y, left: x * width, top: y * height, side };
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import { fill, h } from '../dom.js';
+import { formatCount, formatDate, formatLength, scaleBar, significant } from '../format.js';
+import { factList } from '../image/facts.js';
+import type { FigureSource } from './compose.js';
+import { fontOf } from './marks.js';
+import { frameOfView, onImage } from './frame.js';
+import { printTexts } from '../figure-texts.js';
+import { imageTexts } from '../texts.js';
+
+/** An open image, and the picture of its stage. */
+interface Shown {
+  figure: FigureSource;
+  snapshot: () => HTMLCanvasElement;
+}
+
+/** Prints the view of an image and its facts instead of the page. @param options `beside` is the image that is compared with it */
+export function printable(options: {
+  main: HTMLElement;
+  /** the name as it is now */
+  title: () => string;
+  image: Shown;
+  beside?: () => Shown | null;
+  signal: AbortSignal;
+}) {
+  const { main, title, image, beside = () => null, signal } = options;
+  const sheet = h('section.print-sheet.column', { 'aria-hidden': 'true' });
+  main.append(sheet);
+  addEventListener('beforeprint', show, { signal });
+  addEventListener('afterprint', clear, { signal });
+
+  function clear() {
+    fill(sheet);
+    for (const pane of main.querySelectorAll<HTMLElement>('.frozen')) {
+      pane.classList.remove('frozen');
+      for (const side of ['width', 'height']) pane.style.removeProperty(side);
+    }
+  }
+
+  /** Browsers print at once after this, so the picture is made of what is on the screen. */
+  function show() {
+    const second = beside();
+    const images = second ? [image, second] : [image];
+    const address = factList([
+      [printTexts.printed, formatDate(new Date().toISOString())],
+      [printTexts.address, location.href],
+    ]);
+    for (const { figure } of images) freeze(figure);
+    fill(sheet, h('h1', title()), h('div.print-images', ...images.map((one) => printed(one, second !== null))), address);
+  }
+}
+
+/** Keeps the size of a stage while the page is laid out for paper, because its view would change with it. */
+function freeze({ stage }: FigureSource) {
+  const pane = stage.canvas.closest<HTMLElement>('.stage');
+  const { width, height } = stage.size();
+  pane?.style.setProperty('width', `${width}px`);
+  pane?.style.setProperty('height', `${height}px`);
+  pane?.classList.add('frozen');
+}
+
+function printed(image: Shown, isNamed: boolean) {
+  const { item, metadata, stage } = image.figure;
+  const { sizeX, sizeY, mm_x: mmX, mm_y: mmY, magnification, magnificationComputed } = metadata;
+  const bar = scaleBar({ zoom: stage.zoom(), mmPerPixel: mmX, maxWidth: maxBarWidth });
+  const part = onImage({ ...frameOfView(stage), rotation: 0 }, metadata);
+  const isWhole = stage.position() === null || part === null;
+  const facts = factList([
+    [imageTexts.image, isNamed ? item.name : null],
+    [printTexts.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
+    [printTexts.pixelSize, mmX && mmY ? `${formatLength(mmX)} × ${formatLength(mmY)}` : imageTexts.unknown],
+    [printTexts.magnification, magnification && !magnificationComputed ? `${significant(magnification, 3)}×` : null],
+    [printTexts.scale, bar.label],
+    [printTexts.view, isWhole ? null : printTexts.viewOf(part)],
+  ]);
+  return h('figure.column', image.snapshot(), facts);
+}
+
+/** Widest scale bar in CSS pixels. */
+const maxBarWidth = 150;
+
+/** A picture of the stage as it is on the screen, with a scale bar in the corner. */
+export function snapshotOf({ stage, metadata }: FigureSource, drawing: HTMLElement): HTMLCanvasElement {
+  const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .veil, .live-layer');
+  const place = drawing.getBoundingClientRect();
+  const ratio = devicePixelRatio;
+  const canvas = h('canvas', { width: Math.round(place.width * ratio), height: Math.round(place.height * ratio) });
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  context.fillStyle = '#ffffff';
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.scale(ratio, ratio);
+  for (const layer of layers) {
+    // Hidden layers have no size.
+    if (layer.offsetWidth === 0) continue;
+    context.filter = layer.style.filter || 'none';
+    context.drawImage(layer, 0, 0, place.width, place.height);
+  }
+  context.filter = 'none';
+  const { width, label } = scaleBar({ zoom: stage.zoom(), mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
+  const bottom = place.height - 14;
+  context.fillStyle = 'rgb(255 255 255 / 85%)';
+  context.fillRect(10, bottom - 28, width + 20, 36);
+  context.fillStyle = '#16181f';
+  context.fillRect(20, bottom - 3, width, 3);
+  context.font = fontOf(13, true);
+  context.textAlign = 'center';
+  context.fillText(label, 20 + width / 2, bottom - 9);
+  return canvas;
+}

@@ -1,0 +1,51 @@
+import { outcome } from '../admin/parts.js';
+import { apiUrl, save } from '../api.js';
+import { h } from '../dom.js';
+import { projectionQuery } from '../image/projection.js';
+import type { Look } from '../stage/contract.js';
+import type { Box } from '../annotations/model.js';
+import { imageTexts } from '../texts.js';
+import { figureTexts } from '../figure-texts.js';
+
+/** Longest side of a region that is saved at full resolution, in pixels. */
+const maxSide = 20_000;
+
+/** Buttons that save a box of an image at full resolution, as it is shown or as samples. */
+export function samplesPart(options: {
+  itemId: string;
+  /** name of the files, without an ending */
+  name: string;
+  box: Box;
+  /** the frame, how it is shown, and the frames of the channels that are shown if there are others */
+  shown: Look & { frame: number; some: number[] | null };
+  onSaved: () => void;
+}) {
+  const { itemId, name, box, shown, onSaved } = options;
+  const { left, top } = box;
+  const size = { width: box.right - left, height: box.bottom - top };
+  const { frame, style, projection, some } = shown;
+  const channels = some?.join(',');
+  const place = { left, top, regionWidth: size.width, regionHeight: size.height, ...projectionQuery(projection) };
+  const region = { ...place, frame: frame || null, style: style || null, encoding: 'TILED' };
+  const raw = { ...place, frame: frame || null, encoding: 'OMETIFF' };
+  const said = outcome();
+  if (Math.max(size.width, size.height) > maxSide) return h('p.quiet-text', imageTexts.saveTooLarge(maxSide));
+  const samples = `${name}.ome.tif`;
+  return h(
+    'div.stack.column',
+    h('p', figureTexts.fullSize(size.width, size.height)),
+    action(figureTexts.pyramid, region, `${name}.tif`),
+    h('p', imageTexts.saveSamples),
+    action(channels ? imageTexts.allChannels : 'OME-TIFF', raw, samples),
+    channels ? action(imageTexts.shownChannels, { ...raw, frameList: channels }, samples) : null,
+    said.element,
+  );
+
+  function action(label: string, query: Record<string, string | number | null>, file: string) {
+    const run = async () => {
+      await save(apiUrl(`item/${itemId}/tiles/region`, query), file);
+      onSaved();
+    };
+    return h('div', said.button(label, run));
+  }
+}

@@ -1,0 +1,71 @@
+import { eachMark, fontFamily, type Ink, type Mark, type Segment } from './marks.js';
+import type { Figure } from './compose.js';
+
+/** The figure as SVG, with the picture in it. @param picture as PNG */
+export async function svgOf({ width, height, parts }: Figure, picture: Blob, dpi: number, signal: AbortSignal): Promise<Blob> {
+  const size = (pixels: number) => `${Number(((pixels / dpi) * 25.4).toFixed(3))}mm`;
+  const text: string[] = [];
+  for (const [index, { clip, marks }] of parts.entries()) {
+    const { left, top, right, bottom } = clip;
+    text.push(
+      `<clipPath id="part-${index}"><rect x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/></clipPath>`,
+      `<g clip-path="url(#part-${index})">`,
+    );
+    await eachMark(marks, signal, (mark) => text.push(written(mark)));
+    text.push('</g>');
+  }
+  return new Blob(
+    [
+      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${size(width)}" height="${size(height)}" `,
+      `viewBox="0 0 ${width} ${height}">\n<image width="${width}" height="${height}" xlink:href="`,
+      await dataUrl(picture),
+      '"/>\n',
+      text.join('\n'),
+      '\n</svg>\n',
+    ],
+    { type: 'image/svg+xml' },
+  );
+}
+
+function written(mark: Mark) {
+  if ('path' in mark) {
+    const { path, fill, stroke } = mark;
+    const filled = fill ? `${ink('fill', fill)} fill-rule="evenodd"` : 'fill="none"';
+    const line = stroke
+      ? ` ${ink('stroke', stroke)} stroke-width="${short(stroke.width)}" stroke-linejoin="round" stroke-linecap="round"`
+      : '';
+    return `<path d="${path.map(segment).join('')}" ${filled}${line}/>`;
+  }
+  const { x, y, size, isBold, isCentered, halo } = mark;
+  const around = halo ? ` stroke="#ffffff" stroke-width="${short(halo)}" stroke-linejoin="round" paint-order="stroke"` : '';
+  const font = `font-family="${fontFamily}" font-size="${short(size)}"${isBold ? ' font-weight="bold"' : ''}`;
+  const anchor = isCentered ? ' text-anchor="middle"' : '';
+  return `<text x="${short(x)}" y="${short(y)}" ${font}${anchor} ${ink('fill', mark.ink)}${around}>${escaped(mark.text)}</text>`;
+}
+
+function segment([name, ...numbers]: Segment) {
+  return `${name}${numbers.map(short).join(' ')}`;
+}
+
+function ink(name: string, { color, alpha }: Ink) {
+  return `${name}="${color}"${alpha < 1 ? ` ${name}-opacity="${short(alpha)}"` : ''}`;
+}
+
+function short(value: number) {
+  return String(Number(value.toFixed(3)));
+}
+
+/** A text without what XML does not allow. */
+function escaped(text: string) {
+  const allowed = text.replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu, '\ufffd');
+  return allowed.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function dataUrl(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result as string);
+    reader.onerror = () => reject(reader.error as DOMException);
+    reader.readAsDataURL(blob);
+  });
+}
