@@ -1,7 +1,7 @@
 import { groupsOf } from './requests.js';
 import { nameOf, type Box, type Element } from './model.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { significant } from '../format.js';
+import { formatNumber } from '../format.js';
 import type { OverlayPicture, OverlayPictures } from './drawing/overlay-pictures.js';
 import type { Sheet, ShapesInBox } from './sheet.js';
 import type { TileUrl } from '../stage/tile-layer.js';
@@ -54,7 +54,7 @@ async function legendOf(sheet: Sheet, { shapes, legend, tiles }: ShapesInBox, si
   const { by } = display.coloring;
   if (legend?.scale && by !== null) {
     const { low, high, colors } = legend.scale;
-    return [{ label: `${by}: ${significant(low, 4)} – ${significant(high, 4)}`, colors }];
+    return [{ label: `${by}: ${formatNumber(low, 4)} – ${formatNumber(high, 4)}`, colors }];
   }
   if (legend?.categories && by !== null) {
     return legend.categories.map(({ value, color }) => ({

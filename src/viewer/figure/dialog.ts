@@ -1,5 +1,6 @@
 import { save } from '../api.js';
 import { button, h, plainDialog, tell } from '../dom.js';
+import { formatNumber } from '../format.js';
 import { form } from '../forms.js';
 import type { Look } from '../stage/contract.js';
 import { figureTexts } from '../figure-texts.js';
@@ -117,7 +118,7 @@ export function figureDialog(options: FigureDialogOptions, chosen: { frame: Fram
   function showResult() {
     const { width, dpi } = sizeFrom(entered());
     const size = width >= 1 && dpi > 0 ? sizeOf(frames, width) : null;
-    const centimeters = (pixels: number) => ((pixels / dpi) * 2.54).toFixed(1);
+    const centimeters = (pixels: number) => formatNumber((pixels / dpi) * 2.54, 3);
     result.textContent = size ? figureTexts.result(width, size.height, centimeters(width), centimeters(size.height)) : '';
   }
 

@@ -3,11 +3,11 @@ import { eachMark, widthOf, type Ink, type Mark, type Segment, type TextMark } f
 import type { Figure } from './compose.js';
 
 /** The characters with the codes 80 to 9f, which have other ones in Unicode. Spaces are unused codes. */
-const special = [...'€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ'];
+const special = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
 
 /** The codes of a text; `null` if the fonts of all PDF readers lack one of its characters. */
 function encoded(text: string): number[] | null {
-  const found = [...text.replaceAll(/[\u2009\u202f]/g, ' ')].map((letter) => {
+  const found = Array.from(text.replaceAll(/[\u2009\u202f]/g, ' ')).map((letter) => {
     const code = letter.codePointAt(0) as number;
     if ((code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff)) return code;
     return special.includes(letter) ? 0x80 + special.indexOf(letter) : -1;

@@ -1,5 +1,5 @@
 import { fill, h } from '../dom.js';
-import { formatCount, formatDate, formatLength, scaleBar, significant } from '../format.js';
+import { formatCount, formatDate, formatLength, formatNumber, scaleBar } from '../format.js';
 import { factList } from '../image/facts.js';
 import type { FigureSource } from './compose.js';
 import { fontOf } from './marks.js';
@@ -68,7 +68,7 @@ function printed(image: Shown, isNamed: boolean) {
     [imageTexts.image, isNamed ? item.name : null],
     [printTexts.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
     [printTexts.pixelSize, mmX && mmY ? `${formatLength(mmX)} × ${formatLength(mmY)}` : imageTexts.unknown],
-    [printTexts.magnification, magnification && !magnificationComputed ? `${significant(magnification, 3)}×` : null],
+    [printTexts.magnification, magnification && !magnificationComputed ? `${formatNumber(magnification, 3)}×` : null],
     [printTexts.scale, bar.label],
     [printTexts.view, isWhole ? null : printTexts.viewOf(part)],
   ]);

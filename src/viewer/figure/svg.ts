@@ -57,7 +57,7 @@ function short(value: number) {
 
 /** A text without what XML does not allow. */
 function escaped(text: string) {
-  const allowed = text.replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu, '\ufffd');
+  const allowed = text.replaceAll(/\s/g, ' ').replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd');
   return allowed.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
