@@ -14,6 +14,12 @@ const blank: TileSourceDefinition = {
 };
 
 const [mongoUri, dataDirectory] = process.argv.slice(2) as [string, string];
-const host = await createReferenceHost({ mongoUri, dataDirectory, passwordMemoryKiB: 8, install: { tileSources: [blank] } });
+const host = await createReferenceHost({
+  mongoUri,
+  dataDirectory,
+  passwordMemoryKiB: 8,
+  viewer: false,
+  install: { tileSources: [blank] },
+});
 const { url } = await host.listen();
 await serveParent(url, {}, () => host.close());
