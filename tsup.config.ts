@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { brotliCompress } from 'node:zlib';
+import { brotliCompress, constants } from 'node:zlib';
 import { defineConfig, type Options } from 'tsup';
 import { swaggerFiles } from './src/http/describe/swagger-files.js';
 import { writeViewer } from './src/reference-host/viewer-bundle.js';
@@ -16,7 +16,11 @@ async function copySwaggerUi(folder: string): Promise<void> {
   await mkdir(`${folder}/swagger-ui`, { recursive: true });
   const copy = async (name: string) => {
     const bytes = await readFile(`node_modules/swagger-ui-dist/${name}`);
-    await writeFile(`${folder}/swagger-ui/${name}.br`, await compress(bytes));
+    // A tenth larger than by the highest quality, which takes five seconds.
+    await writeFile(
+      `${folder}/swagger-ui/${name}.br`,
+      await compress(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+    );
   };
   await Promise.all(swaggerFiles.map(copy));
 }

@@ -12,6 +12,7 @@ import { elementId } from '../hosts/annotated.js';
 import { Client, startHost, type Answer, type Sending, type TestHost } from '../hosts/reference-host.js';
 import { levels, pathFor, roles, secret, type Kind, type Role, type Row, type Things } from './rights-row.js';
 import { otherChanges, rightsRows, writing } from './rights-rows.js';
+import { sampleOf } from '../run/sample.js';
 
 const scopes = {
   full: ['core.user_auth'],
@@ -263,7 +264,12 @@ export function describeRights(title: string, callersOf: (row: number) => readon
       expect(late.map(nameOf)).toEqual([]);
     });
 
-    it.each(Object.keys(rightsRows).map((name, index) => [name, callersOf(index)] as const))('%s', async (name, callers) => {
+    it.each(
+      sampleOf(
+        Object.keys(rightsRows).map((name, index) => [name, callersOf(index)] as const),
+        100,
+      ),
+    )('%s', async (name, callers) => {
       const row = rightsRows[name]!;
       const route = routes().get(routeOf(name))!;
       const complaints: (string | null)[] = [];

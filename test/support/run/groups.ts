@@ -4,6 +4,8 @@ export const groups = {
   core: ['test/unit', 'test/contract', 'test/rest', 'test/e2e'],
   /** Servers and workers that are killed at their steps. */
   kills: ['test/full/kills'],
+  /** Files, disks, databases and clients that fail, are slow, or come at the same time. */
+  faults: ['test/full/faults'],
   /** Requests at the limits of what is accepted, and what the server does for them. */
   costly: ['test/full/costly'],
   /** Every route, asked by every kind of caller. */
@@ -34,6 +36,8 @@ export const groups = {
   tables: [
     'test/rest/annotations/documents/annotation-bad-bodies.test.ts',
     'test/rest/annotations/documents/annotation-many-items.test.ts',
+    'test/rest/annotations/documents/annotation-verdicts.test.ts',
+    'test/rest/annotations/elements/element-store.test.ts',
     'test/rest/annotations/elements/element-store-body.test.ts',
     'test/rest/host/api-description.test.ts',
     'test/rest/host/install-checks.test.ts',
@@ -43,13 +47,14 @@ export const groups = {
     'test/unit/core/json-slices.test.ts',
     'test/unit/tilesource/conversion-samples.test.ts',
     'test/unit/tilesource/edges.test.ts',
+    'test/unit/tilesource/pictures/without-value.test.ts',
     'test/unit/tilesource/sources/deepzoom.test.ts',
     'test/unit/tilesource/sources/multi.test.ts',
     'test/unit/tilesource/style',
     'test/unit/tilesource/tiff',
   ],
   /** What uses a database, on one that keeps its data on disk (`durable-database.ts`). */
-  database: ['test/contract', 'test/rest', 'test/full/kills'],
+  database: ['test/contract', 'test/rest', 'test/full/kills', 'test/full/faults'],
 } as const satisfies Record<string, readonly string[]>;
 
 export type Group = keyof typeof groups;

@@ -3,10 +3,11 @@ import { elementId, point, startAnnotated, type Annotated } from '../../../suppo
 import { mutants, type Mutant } from '../../../support/annotations/annotation-mutants.js';
 import { oracle } from '../../../support/annotations/annotation-oracle.js';
 import { fullElements } from '../../../unit/annotation-format/samples.js';
+import { isFull } from '../../../support/run/sample.js';
 
 type Json = Record<string, unknown>;
 /** Every how many-th mutant is sent: a number without a common factor with the number of routes. */
-const step = 149;
+const step = isFull ? 149 : 599;
 
 describe('every route that takes elements judges them as the tables of the format do', () => {
   let at: Annotated;

@@ -8,6 +8,7 @@ import type { PackedElementStore } from '../../../../src/features/annotations/el
 import { startElementStore } from '../../../support/annotations/element-store.js';
 import { centroidsNaively, selectNaively, type Stored } from '../../../support/annotations/element-model.js';
 import { anyElement } from '../../../unit/annotation-format/arbitraries.js';
+import { casesOf } from '../../../support/run/sample.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -140,7 +141,7 @@ describe('stored elements', () => {
         });
         for (const parameters of queries) await expectSameAnswers(stored, model, parameters);
       }),
-      { numRuns: 10, endOnFailure: true },
+      { numRuns: casesOf(10, 1 / 3), endOnFailure: true },
     );
   });
 
@@ -175,7 +176,7 @@ describe('stored elements', () => {
         }
         expect(marks).toBe(model.length);
       }),
-      { numRuns: 10, endOnFailure: true },
+      { numRuns: casesOf(10, 1 / 3), endOnFailure: true },
     );
   });
 
@@ -261,7 +262,7 @@ describe('stored elements', () => {
           expect(await readAll(stored)).toEqual(model);
         },
       ),
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: casesOf(8, 1 / 3), endOnFailure: true },
     );
   });
 

@@ -4,6 +4,7 @@ import { openLargeImage } from '../../../../src/tilesource/large-image.js';
 import { fullValue, leastValue, sampleArrays, type SampleType } from '../../../../src/tilesource/raster.js';
 import type { EncodedPicture } from '../../../../src/tilesource/requests.js';
 import { paint, rasterSource } from '../../../support/images/raster-source.js';
+import { sampleOf } from '../../../support/run/sample.js';
 
 const types = Object.keys(sampleArrays) as SampleType[];
 const [width, height] = [120, 90];
@@ -29,7 +30,7 @@ const geo = { transform: [0, 1, 0, 0, 0, -1] as [number, number, number, number,
 const style = (nodata?: number) => ({ min: 0, max: 255, ...(nodata !== undefined && { nodata }) });
 
 describe('samples without a value', () => {
-  it.each(types)('of %s that the file declares count in no picture, whatever its size', async (dtype) => {
+  it.each(sampleOf(types, 3))('of %s that the file declares count in no picture, whatever its size', async (dtype) => {
     const image = openLargeImage(rasterSource(checkered(dtype, 7), { geo: { ...geo, nodata: 7 } }).source);
     for (const size of sizes) {
       const request = { ...size, encoding: 'PNG', style: style() };
@@ -42,7 +43,7 @@ describe('samples without a value', () => {
     expect((await image.histogram({ ...sizes[0], resample: 1 }))[0]).toMatchObject({ min: 100, max: 100 });
   });
 
-  it.each(types)('of %s that only the style declares count in no picture, whatever its size', async (dtype) => {
+  it.each(sampleOf(types, 3))('of %s that only the style declares count in no picture, whatever its size', async (dtype) => {
     const image = openLargeImage(rasterSource(checkered(dtype, 7)).source);
     const plain = { level: 0, x: 0, y: 0, encoding: 'PNG', edge: 'crop', style: style() };
     const before = await samplesOf(await image.tile(plain));
@@ -63,7 +64,7 @@ describe('samples without a value', () => {
     }
   });
 
-  it.each(types)('pixels of %s are averaged in a histogram of a scaled region', async (dtype) => {
+  it.each(sampleOf(types, 3))('pixels of %s are averaged in a histogram of a scaled region', async (dtype) => {
     const raster = paint({ width, height, bands: 5, dtype }, (x, y) => ((x + y) % 2) * 100);
     const [counted] = await openLargeImage(rasterSource(raster).source).histogram({ width: 60, height: 45, resample: 1 });
     expect(counted).toMatchObject({ min: 50, max: 50, samples: 60 * 45 });
@@ -76,21 +77,23 @@ describe('samples without a value', () => {
     proj4: 'EPSG:3857',
   };
 
-  it.each(types.map((dtype, at) => [dtype, [1, 3, 5][at % 3]!] as const))(
-    'the map of %s with %i bands averages pixels, and leaves out those without a value',
-    async (dtype, bands) => {
-      const low = leastValue(dtype) === 0 ? 0 : -100;
-      const full = dtype.startsWith('float') ? 200 : Math.min(200, fullValue(dtype));
-      const bounds = { min: low, max: full };
-      const shown = { bands: [{ band: 1, ...bounds, palette: ['#000', '#fff'] }] };
-      const plain = paint({ width: 512, height: 512, bands, dtype }, (x, y) => ((x + y) % 2 === 0 ? low : full));
-      const tile = { level: 0, x: 0, y: 0, projection: 'EPSG:3857', encoding: 'PNG', style: shown };
-      const even = await samplesOf(
-        await openLargeImage(rasterSource(plain, { geo: { ...mapped, nodata: null } }).source).tile(tile),
-      );
-      expect(Math.max(...even.map((value) => Math.abs(value - 127)))).toBeLessThanOrEqual(2);
-      const part = openLargeImage(rasterSource(plain, { geo: { ...mapped, nodata: low } }).source);
-      expect(await samplesOf(await part.tile(tile))).toEqual([255]);
-    },
-  );
+  it.each(
+    sampleOf(
+      types.map((dtype, at) => [dtype, [1, 3, 5][at % 3]!] as const),
+      3,
+    ),
+  )('the map of %s with %i bands averages pixels, and leaves out those without a value', async (dtype, bands) => {
+    const low = leastValue(dtype) === 0 ? 0 : -100;
+    const full = dtype.startsWith('float') ? 200 : Math.min(200, fullValue(dtype));
+    const bounds = { min: low, max: full };
+    const shown = { bands: [{ band: 1, ...bounds, palette: ['#000', '#fff'] }] };
+    const plain = paint({ width: 512, height: 512, bands, dtype }, (x, y) => ((x + y) % 2 === 0 ? low : full));
+    const tile = { level: 0, x: 0, y: 0, projection: 'EPSG:3857', encoding: 'PNG', style: shown };
+    const even = await samplesOf(
+      await openLargeImage(rasterSource(plain, { geo: { ...mapped, nodata: null } }).source).tile(tile),
+    );
+    expect(Math.max(...even.map((value) => Math.abs(value - 127)))).toBeLessThanOrEqual(2);
+    const part = openLargeImage(rasterSource(plain, { geo: { ...mapped, nodata: low } }).source);
+    expect(await samplesOf(await part.tile(tile))).toEqual([255]);
+  });
 });

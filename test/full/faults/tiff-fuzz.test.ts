@@ -1,9 +1,9 @@
 import sharp, { type Sharp } from 'sharp';
 import { expect, it } from 'vitest';
-import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
-import { fuzz, type FuzzKind } from '../../../support/images/fuzz.js';
-import { pattern } from '../../../support/images/pattern.js';
-import { grayTags, writeTiff, type TagValue, type WrittenDirectory } from '../../../support/writers/tiff-writer.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
+import { fuzz, type FuzzKind } from '../../support/images/fuzz.js';
+import { pattern } from '../../support/images/pattern.js';
+import { grayTags, writeTiff, type TagValue, type WrittenDirectory } from '../../support/writers/tiff-writer.js';
 
 const filesPerKind = 450;
 

@@ -1,9 +1,9 @@
 import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { expect, it } from 'vitest';
-import type { TileSource } from '../../../../src/tilesource/tile-source.js';
-import { sharpSource } from '../../../../src/tilesource/sources/sharp/sharp-source.js';
-import { memoryInput } from '../../../support/images/memory-input.js';
+import type { TileSource } from '../../../src/tilesource/tile-source.js';
+import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
+import { memoryInput } from '../../support/images/memory-input.js';
 
 function open(bytes: Uint8Array): Promise<TileSource> {
   return sharpSource.open(memoryInput(bytes, 'bomb'));

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
-import { until } from '../../../support/run/until.js';
+import { startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
+import { until } from '../../support/run/until.js';
 
 const readers = 6;
 const elements = 30_000;

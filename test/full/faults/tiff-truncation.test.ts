@@ -2,18 +2,18 @@ import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { fileInput } from '../../../../src/tilesource/byte-reader.js';
-import { tiffSource } from '../../../../src/tilesource/sources/tiff/tiff-source.js';
-import { sampleFile } from '../../../support/images/data.js';
-import { memoryInput } from '../../../support/images/memory-input.js';
-import { slicesOf } from '../../../support/run/slices.js';
+import { fileInput } from '../../../src/tilesource/byte-reader.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
+import { sampleFile } from '../../support/images/data.js';
+import { memoryInput } from '../../support/images/memory-input.js';
+import { slicesOf } from '../../support/run/slices.js';
 import {
   grayTags,
   writeTiff,
   type TagValue,
   type WriteOptions,
   type WrittenDirectory,
-} from '../../../support/writers/tiff-writer.js';
+} from '../../support/writers/tiff-writer.js';
 
 async function truncationOf(bytes: Uint8Array): Promise<unknown> {
   const source = await tiffSource.open(memoryInput(bytes));

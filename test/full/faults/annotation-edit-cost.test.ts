@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { elementId, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
-import { startTestDatabase } from '../../../support/hosts/database.js';
+import { elementId, point, startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
 
 /** What the database was asked about annotations. */
 interface Asked {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createReferenceHost } from '../../../../src/reference-host/index.js';
-import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
-import { Client } from '../../../support/hosts/reference-host.js';
+import { createReferenceHost } from '../../../src/reference-host/index.js';
+import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../../support/hosts/annotated.js';
+import { Client } from '../../support/hosts/reference-host.js';
 
 type Json = Record<string, unknown>;
 
