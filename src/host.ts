@@ -222,6 +222,11 @@ export interface HostEventPayloads {
     /** When the host found that the content of the file had changed. Annotations of its item show this. */
     replacedAt?: Date;
   };
+  /**
+   * Items were created together, with one file each. A host with thousands of new files announces them with this event, some hundred at a
+   * time, instead of `file.saved` for each. Then they become images with few commands to the database.
+   */
+  'files.added': { added: readonly { file: StoredDocument; item: StoredDocument }[] };
   'file.removed': { file: StoredDocument };
   /**
    * An upload has ended. `reference` is the client's text for it. `id` identifies the upload: it may be announced again after a

@@ -4,7 +4,7 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { OnClose } from '../../core/undo.js';
 import { LargeImageError, MissingPartsError } from '../../errors.js';
-import type { HostEvents, HostLogger, StoredDocument } from '../../host.js';
+import type { HostEventPayloads, HostEvents, HostLogger, StoredDocument } from '../../host.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -51,6 +51,7 @@ export class HostFollower {
     onClose(events.on('item.shown', ({ items }) => this.#itemsShown(items)));
     onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
     onClose(events.on('file.saved', ({ file, created }) => this.#fileSaved(file, created)));
+    onClose(events.on('files.added', ({ added }) => this.#filesAdded(added)));
     onClose(events.on('file.removed', ({ file }) => this.#fileRemoved(file)));
   }
 
@@ -69,21 +70,52 @@ export class HostFollower {
     await this.#folders.changed(item, file);
   }
 
+  /** Items that were created together become large images together, so that each step is one command to the database. */
+  async #filesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
+    const { records, marking, series } = this.parts;
+    const pairs = added.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
+    const sources = new Map<string, string>();
+    const steps: ((pair: (typeof pairs)[number]) => Promise<unknown>)[] = [
+      async ({ file, item }) => {
+        if (!(await this.#mayBecomeImage(file))) return;
+        await this.#refusal(item, file, async () => sources.set(file.id, await marking.sourceFor(item, file)));
+      },
+      async ({ file, item }) => {
+        const sourceName = sources.get(file.id);
+        if (sourceName === undefined) return;
+        await this.#refusal(item, file, async () => series.join(await marking.claim(item, file, sourceName)));
+      },
+      ({ file, item }) => this.#folders.changed(item, file),
+    ];
+    const failures: unknown[] = [];
+    for (const step of steps) {
+      const results = await Promise.allSettled(pairs.map(step));
+      for (const result of results) if (result.status === 'rejected') failures.push(result.reason);
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
   /** Makes an item a large image of the first file that a source reads. Files that read the others of the item are tried first. */
   async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
+    const { marking, series } = this.parts;
     const others = await this.#mainFilesOf(item, file);
     for (const candidate of others.length > 0 && !this.#isMain(file) ? [...others, file] : [file, ...others]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
-      try {
-        await this.parts.series.join(await this.parts.marking.create(item, candidate));
-        return;
-      } catch (error) {
-        if (!(error instanceof LargeImageError)) throw error;
-        const { message: reason } = error;
-        this.parts.logger.info({ fileId: candidate.id, itemId: item.id, reason }, 'LargeImage:AutoSet:Refused');
-        // The other files of the item are parts of this one.
-        if (error instanceof MissingPartsError) return;
-      }
+      const refusal = await this.#refusal(item, candidate, async () => series.join(await marking.create(item, candidate)));
+      // If parts are missing, the other files of the item are parts of this one.
+      if (refusal === null || refusal instanceof MissingPartsError) return;
+    }
+  }
+
+  /** Does work on a file that may become an image. @returns the error by which a source refused the file, which is logged; otherwise `null` */
+  async #refusal(item: ItemRecord, file: FileRecord, work: () => Promise<unknown>): Promise<LargeImageError | null> {
+    try {
+      await work();
+      return null;
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.parts.logger.info({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+      return error;
     }
   }
 

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { idText } from '../../core/database/id-text.js';
 import type { Callers } from '../../core/host/callers.js';
 import type { HostRecords } from '../../core/host/host-records.js';
@@ -29,8 +30,13 @@ export interface ImageMarkingOptions {
   temporaryDirectory: string;
 }
 
+/** Number of files that are opened at the same time to find their sources, because each takes memory. */
+export const openedTogether = 64;
+
 /** Makes items large images of one of their files if a source reads it, and undoes that. */
 export class ImageMarking {
+  readonly #opening = pLimit(openedTogether);
+
   constructor(private readonly options: ImageMarkingOptions) {}
 
   /**
@@ -41,8 +47,12 @@ export class ImageMarking {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
+    return this.claim(item, file, await this.sourceFor(item, file));
+  }
+
+  /** Makes an item a large image of a file whose source is known. @throws BadParameterError if it has become one meanwhile, or was removed */
+  async claim(item: ItemRecord, file: FileRecord, sourceName: string): Promise<ItemRecord> {
     const { records, items } = this.options;
-    const sourceName = await this.sourceFor(item, file);
     const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
     items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
@@ -86,7 +96,11 @@ export class ImageMarking {
   }
 
   /** Finds the source that reads a file, by trying them. @param item the item of the file, if it has just been read. @returns its name. @throws TileSourceError that says why none can. */
-  async findSource(file: FileRecord, item?: ItemRecord): Promise<string> {
+  findSource(file: FileRecord, item?: ItemRecord): Promise<string> {
+    return this.#opening(() => this.#findSource(file, item));
+  }
+
+  async #findSource(file: FileRecord, item: ItemRecord | undefined): Promise<string> {
     const { images, logger } = this.options;
     const opened = await images.openApart(file, { icc: false, sight: this.#sightOf(file), ...(item && { item }) });
     // Closing may take a source long, so nobody waits for it.

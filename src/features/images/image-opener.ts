@@ -11,7 +11,7 @@ import { prepareWireMetadata } from '../../tilesource/metadata.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { asStored } from '../../tilesource/render/appearance.js';
 import { Renderer } from '../../tilesource/render/renderer.js';
-import type { IccOption } from '../../tilesource/requests.js';
+import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
@@ -95,14 +95,19 @@ export class ImageOpener {
       const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
       const source = withScale(opened, scale);
       await prepareWireMetadata(source.metadata);
-      const image = openLargeImage(source, {
-        sourceName: name,
-        icc,
-        warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
-        temporaryDirectory,
-      });
+      let made: LargeImage | null = null;
+      const make = () =>
+        openLargeImage(source, {
+          sourceName: name,
+          icc,
+          warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
+          temporaryDirectory,
+        });
       return {
-        image,
+        // Files that are opened only to find their sources need none.
+        get image() {
+          return (made ??= make());
+        },
         borrowed: borrowable(name, source),
         parts: nesting.parts,
         sourceName: name,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ContentHashes } from '../../../src/reference-host/start/content/content-hashes.js';
 import { ServedFiles, type ScanCounts } from '../../../src/reference-host/start/content/served-files.js';
-import { openedTogether } from '../../../src/reference-host/files/in-place.js';
+import { openedTogether } from '../../../src/features/images/image-marking.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
 import { priorities, type TileSourceDefinition } from '../../../src/tilesource/tile-source.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
@@ -342,18 +342,23 @@ describe('files that are served in place', () => {
   });
 
   it('are opened once each, and become images with few commands to the database', async () => {
-    const names = Array.from({ length: openedTogether }, (_, index) => `${index}.together`);
+    // More than are opened at the same time, but all of them become images together.
+    const names = Array.from({ length: openedTogether + 32 }, (_, index) => `${index}.together`);
     for (const name of names) await writeFile(join(folder, name), name);
     const { mongoose, context } = { ...server.host.host, context: server.host.context };
     const commands: string[] = [];
-    mongoose.set('debug', (collection: string, method: string) => {
-      if (collection === context.models.item.collection.name) commands.push(method);
+    let readAgain = 0;
+    mongoose.set('debug', (collection: string, method: string, query: object) => {
+      if (collection !== context.models.item.collection.name) return;
+      commands.push(method);
+      if (method === 'find' && '_id' in query) readAgain += 1;
     });
     await scan();
     mongoose.set('debug', false);
     expect(together.opened.toSorted()).toEqual(names.toSorted());
     expect(await context.models.item.countDocuments({ 'largeImage.sourceName': 'together' })).toBe(names.length);
     expect(commands.filter((method) => method === 'bulkWrite')).toHaveLength(1);
+    expect(readAgain).toBe(0);
     expect(commands.length).toBeLessThan(names.length / 2);
   });
 

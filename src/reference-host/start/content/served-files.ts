@@ -43,7 +43,7 @@ export interface ServedFilesOptions {
 }
 
 /** Files of a folder that are made items together. */
-export const filesTogether = 128;
+export const filesTogether = 100;
 /** Groups of them at the same time: one waits for the database while the other is opened. */
 const groupsAtOnce = 2;
 
