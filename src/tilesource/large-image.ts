@@ -13,6 +13,7 @@ import {
 } from './render/encode.js';
 import { checkTile, croppedTileContent, levelScale, type Box } from './geometry.js';
 import { fitSize } from './region-plan.js';
+import { compositeOf } from './render/composite.js';
 import { CorruptTiles } from './render/corrupt-tiles.js';
 import { readBands, readHistogram, readPixel } from './measure/measures.js';
 import { profileDescription } from './render/icc.js';
@@ -105,7 +106,8 @@ function servePlanes(source: TileSource, options: LargeImageOptions, renderer: R
       }
       return regions.region(request);
     },
-    async thumbnail({ projection, ...request }) {
+    async thumbnail({ projection, composite = false, ...plain }) {
+      const request = composite ? { ...compositeOf(metadata), ...plain } : plain;
       if (projection === undefined) return regions.thumbnail(request);
       const { image: shown, extent } = inProjection(projection);
       const { left, top, width, height } = extent;

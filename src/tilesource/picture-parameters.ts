@@ -114,6 +114,13 @@ export const pictureParameters = {
     description: 'Answer only if the scale is exactly that of a level; otherwise the result is empty.',
   },
   resample: { kind: 'method', description: '0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic.' },
+  composite: {
+    kind: 'boolean',
+    default: false,
+    description:
+      'Show an image of several channels as a mixture of them, in the colors of the file or the usual ones of their names, and a stack at its middle plane. ' +
+      'Without effect on other images, and with a style or frame.',
+  },
   framesAcross: { kind: 'integer', description: 'Columns; about as many as rows by default.' },
   frameList: {
     kind: 'integers',

@@ -45,7 +45,7 @@ export interface RegionRequest extends RenderRequest, RegionPlace, RegionOutput,
 }
 
 /** The whole image in a box of at most `width` by `height`; 256 by 256 if neither is given. */
-export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill'> {}
+export interface ThumbnailRequest extends RenderRequest, RequestOf<'width' | 'height' | 'fill' | 'composite'> {}
 
 /** One position, or the same position in several frames. */
 export interface PixelRequest extends ZRequest, RequestOf<'left' | 'top' | 'units' | 'frame' | 'style'> {

@@ -21,7 +21,7 @@ const thumbnail = defineRoute({
   forLinks: true,
   summary: 'Get the whole image in a box of at most this size; 256 by 256 by default.',
   query: {
-    ...routeParameters('width', 'height', 'fill'),
+    ...routeParameters('width', 'height', 'fill', 'composite'),
     ...renderParameters,
     ...dispositionParameters,
   },

@@ -1,5 +1,6 @@
 import { request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
+import { thumbnailSize } from '../browse/item-card.js';
 import { actions, button, fill, h } from '../dom.js';
 import { checkbox, choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
@@ -45,12 +46,17 @@ function createPanel(onStarted: (job: Job) => void) {
       if (chosen.length === 0) throw new Error(adminTexts.atLeastOne);
       const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
       const spec = readSizes(sizes.value).flatMap((size) =>
-        chosen.map(({ input: { name } }) => ({ ...size, ...encoding, ...(name !== '' && { imageKey: name }) })),
+        chosen.map(({ input: { name } }) => ({ ...size, ...encoding, ...(name === '' ? ofLists(size) : { imageKey: name }) })),
       );
       onStarted(await request('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
     },
   });
   return panel(adminTexts.createThumbnails, creation);
+}
+
+/** The pictures in lists of the page are composites of their channels. */
+function ofLists({ width, height }: { width: number; height: number }) {
+  return width === thumbnailSize && height === thumbnailSize ? { composite: true } : {};
 }
 
 /** @throws if the text is not a list of sizes */

@@ -1,4 +1,4 @@
-import { automaticShare } from '../image/channels.js';
+import { automaticShare } from '../../tilesource/style/usual-colors.js';
 
 /** Side in pixels to which a picture is scaled before it is examined. */
 const lookedAt = 64;

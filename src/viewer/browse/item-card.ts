@@ -10,7 +10,7 @@ import { stateOf } from './item-state.js';
 import { imageState, itemVersion, type Item } from './model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
-const thumbnailSize = 440;
+export const thumbnailSize = 440;
 
 /**
  * An item in a list: its picture, its name, and a note.
@@ -46,7 +46,7 @@ function refusal(reason: string) {
 }
 
 function thumbnailUrl(item: Item, style: object = {}) {
-  const query = { width: thumbnailSize, height: thumbnailSize, _: itemVersion(item) };
+  const query = { width: thumbnailSize, height: thumbnailSize, composite: true, _: itemVersion(item) };
   return apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
 }
 

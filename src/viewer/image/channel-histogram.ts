@@ -1,6 +1,7 @@
 import { request } from '../api.js';
 import type { Histogram } from './channel-range.js';
-import { automaticShare, type Channel } from './channels.js';
+import { automaticShare } from '../../tilesource/style/usual-colors.js';
+import type { Channel } from './channels.js';
 import { projectionQuery, type Projection } from './projection.js';
 
 const bins = 4096;

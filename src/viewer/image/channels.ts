@@ -1,7 +1,7 @@
 import { h } from '../dom.js';
 import { axesOf, type ImageMetadata } from './metadata.js';
 import { readTone, toneOf, toneStyle, writeTone, type Tone } from './tones.js';
-import { usualColor } from './usual-colors.js';
+import { automaticShare, channelColors, usualColor } from '../../tilesource/style/usual-colors.js';
 import { imageTexts } from '../texts.js';
 
 /**
@@ -24,12 +24,6 @@ export interface Channel extends Tone {
 /** A stored way to display the channels. */
 export type Preset = { name: string; bands: Record<string, unknown>[] };
 
-/** Share of the samples that automatic contrast leaves out at each end. */
-export const automaticShare = 0.001;
-/** Maximum number of channels that are visible at first. */
-const maxOn = 6;
-const colors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
-
 /**
  * The channels of an image whose samples are not colors: channels of the file, or bands of other depths than eight bits. Empty for color images.
  */
@@ -42,7 +36,7 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
       const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
       const given = hexColor(frames[framedelta]?.ChannelColor);
       const usual = given === null ? usualColor(name) : null;
-      const made = channel(name, index, { framedelta }, given ?? usual ?? colors[index % colors.length]);
+      const made = channel(name, index, { framedelta }, given ?? usual ?? channelColors[index % channelColors.length]);
       return usual === null ? made : { ...made, isGuessed: true };
     });
   }
@@ -52,11 +46,11 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
     bandCount === 3 || bandCount === 4
       ? imageTexts.primaries
       : Array.from({ length: bandCount }, (_, i) => imageTexts.band(i + 1));
-  return names.map((name, index) => channel(name, index, { band: index + 1 }, colors[index % colors.length]));
+  return names.map((name, index) => channel(name, index, { band: index + 1 }, channelColors[index % channelColors.length]));
 }
 
 function channel(name: string, index: number, source: Channel['source'], color: string = '#ffffff'): Channel {
-  return { name, color, on: index < maxOn, min: null, max: null, source };
+  return { name, color, on: index < channelColors.length, min: null, max: null, source };
 }
 
 /** A color in any form that the browser knows, as `#rrggbb`; `null` for other texts. */

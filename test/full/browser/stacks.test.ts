@@ -139,6 +139,15 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     expect(await saved('OME-TIFF, visible channels')).toEqual(['OMETIFF', '8', '9', null]);
   });
 
+  it('shows composites of channels in lists', async () => {
+    asked.length = 0;
+    const { folderId } = await admin.ok('GET', `/item/${item}`);
+    await page.goto(`${testHost.url}/#folder/${String(folderId)}`);
+    await page.locator('.card img.loaded').waitFor();
+    const thumbnail = asked.find(({ pathname }) => pathname.endsWith('/tiles/thumbnail'));
+    expect(thumbnail?.searchParams.get('composite')).toBe('true');
+  });
+
   it('has no violations that axe finds', async () => {
     await open('?project=min:0~2');
     await page.evaluate(axe.source);

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 /** Files of all layers, and packages, that a file might import. */
 const imports = `
   errors host installation install worker index larger-host core/core core/json core/host/records core/database/outage
-  core/concurrency/slices http/route http/serving/mount tilesource/raster tilesource/sources/tiff/tiff-layout
+  core/concurrency/slices http/route http/serving/mount tilesource/raster tilesource/sources/tiff/tiff-layout tilesource/style/usual-colors
   annotation-format/rules configuration-text/parse features/feature features/images/images features/jobs/job.model
   features/jobs/jobs.routes features/cached-files/cache-files.job reference-host/index reference-host/start/serve
   s3/index s3/bucket cli/usage viewer/dom testing/index

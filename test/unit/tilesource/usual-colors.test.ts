@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { usualColor } from '../../../src/viewer/image/usual-colors.js';
+import { usualColor } from '../../../src/tilesource/style/usual-colors.js';
 
 it.each([
   ['DAPI', '#0000ff'],

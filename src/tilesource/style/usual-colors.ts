@@ -1,3 +1,9 @@
+/** Share of the samples that automatic contrast leaves out at each end. */
+export const automaticShare = 0.001;
+
+/** Colors of channels that have none, in order. As many channels are visible at first. */
+export const channelColors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
+
 /** Usual colors of dyes, by words in the names of channels. The first match counts. */
 const usualColors: readonly (readonly [RegExp, string])[] = [
   [/dapi|hoechst|\bbfp\b/i, '#0000ff'],
