@@ -357,6 +357,8 @@ export const imageTexts = {
   play: (axis: string) => `Play ${axis}`,
   positionOf: (position: number, range: number) => `${position} of ${range}`,
   positionAt: (count: string, place: string) => `${count} · ${place}`,
+  presetFor: 'For',
+  presetPlaces: { item: 'This image', folder: 'All images in this folder and its subfolders' },
   presets: 'Presets',
   savePreset: 'Save as preset',
   primaries: ['Red', 'Green', 'Blue'],

@@ -1,3 +1,4 @@
+import type { ImageItem } from '../browse/model.js';
 import { debounced, fill, h, linkButton } from '../dom.js';
 import { requestHistogram } from './channel-histogram.js';
 import { channelRange } from './channel-range.js';
@@ -14,7 +15,7 @@ const restMs = 500;
 
 /** A panel that switches channels on and off, and sets their colors and their ranges of samples, on histograms. */
 export function channelPanel(options: {
-  itemId: string;
+  item: ImageItem;
   /** the channels as they are displayed */
   channels: Channel[];
   presets: Preset[];
@@ -26,7 +27,7 @@ export function channelPanel(options: {
   mayWrite: boolean;
   signal: AbortSignal;
 }) {
-  const { itemId, channels: start, presets, mayWrite, frameOf, projection, onChange, signal } = options;
+  const { item, channels: start, presets, mayWrite, frameOf, projection, onChange, signal } = options;
   let channels = start;
   /** Cancels the pending requests for histograms. */
   let asking = new AbortController();
@@ -35,7 +36,7 @@ export function channelPanel(options: {
   signal.addEventListener('abort', () => asking.abort(), { once: true });
   const changeSoon = debounced(() => signal.aborted || onChange(channels), followMs);
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
-  const choice = presetChoice({ itemId, presets, mayWrite, channels: () => channels, onChoose: apply });
+  const choice = presetChoice({ item, presets, mayWrite, channels: () => channels, onChoose: apply });
   const element = h('div.stack.column', ...choice.elements, list);
   show();
   return {
@@ -116,7 +117,7 @@ export function channelPanel(options: {
   async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
     const channel = channels[index] as Channel;
     try {
-      const all = await requestHistogram(itemId, channel, { frame: frameOf(channel), projection: projection() }, end);
+      const all = await requestHistogram(item._id, channel, { frame: frameOf(channel), projection: projection() }, end);
       const changes = { channel: () => channels[index] as Channel, change: (next: Partial<Channel>) => change(index, next) };
       if (all) fill(place, ...channelRange({ all, ...changes }));
     } catch {

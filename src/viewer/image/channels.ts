@@ -137,13 +137,14 @@ interface RenderedChannel {
   window?: { start?: number; end?: number };
 }
 
-/** The presets of the folder's configuration, of the item, and of the rendering settings in the file. */
-export function presetsOf({ configured, kept, omero }: { configured: unknown; kept: unknown; omero: unknown }): Preset[] {
-  const lists = [configured, kept].flatMap((list) => (Array.isArray(list) ? list : []));
-  const named = lists.flatMap((preset) => {
-    const bands = preset?.style?.bands;
-    return typeof preset?.name === 'string' && Array.isArray(bands) ? [{ name: preset.name, bands }] : [];
-  });
+/** The presets of several lists, and of the rendering settings in the file. */
+export function presetsOf({ lists, omero }: { lists: unknown[]; omero: unknown }): Preset[] {
+  const named = lists
+    .flatMap((list) => (Array.isArray(list) ? list : []))
+    .flatMap((preset) => {
+      const bands = preset?.style?.bands;
+      return typeof preset?.name === 'string' && Array.isArray(bands) ? [{ name: preset.name, bands }] : [];
+    });
   const rendered = (omero as { channels?: RenderedChannel[] } | undefined)?.channels;
   if (!Array.isArray(rendered)) return named;
   const bands = rendered.flatMap(({ color, window, active }, framedelta) =>

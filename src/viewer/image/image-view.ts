@@ -75,7 +75,7 @@ export async function openImage(options: ImageOptions) {
     },
   });
   const channels = channelPanel({
-    itemId: item._id,
+    item,
     channels: view.channels,
     presets,
     mayWrite,

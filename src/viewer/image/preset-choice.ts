@@ -1,12 +1,13 @@
 import { fill, h, linkButton } from '../dom.js';
 import { ask, choice, field } from '../forms.js';
+import type { ImageItem } from '../browse/model.js';
 import type { Channel, Preset } from './channels.js';
 import { savePreset } from './presets.js';
 import { commonTexts, imageTexts } from '../texts.js';
 
 /** The choice of a preset, with a button that saves the present channels as another one. */
 export function presetChoice(options: {
-  itemId: string;
+  item: ImageItem;
   presets: Preset[];
   /** whether the user may store presets */
   mayWrite: boolean;
@@ -14,7 +15,7 @@ export function presetChoice(options: {
   channels: () => Channel[];
   onChoose: (preset: Preset | 'automatic' | null) => void;
 }) {
-  const { itemId, mayWrite, channels, onChoose } = options;
+  const { item, mayWrite, channels, onChoose } = options;
   let { presets } = options;
   const select = choice({}, '', { onchange: choose });
   offer();
@@ -39,10 +40,13 @@ export function presetChoice(options: {
   function askForName() {
     ask({
       title: imageTexts.savePreset,
-      fields: [{ name: 'name', label: commonTexts.name, required: true, maxlength: 100 }],
+      fields: [
+        { name: 'name', label: commonTexts.name, required: true, maxlength: 100 },
+        { name: 'place', label: imageTexts.presetFor, options: imageTexts.presetPlaces, value: 'item' },
+      ],
       action: commonTexts.save,
-      async send({ name = '' }) {
-        const saved = await savePreset(itemId, name.trim(), channels());
+      async send({ name = '', place }) {
+        const saved = await savePreset(item, place === 'folder' ? 'folder' : 'item', name.trim(), channels());
         presets = [...presets.filter((preset) => preset.name !== saved.name), saved];
         offer(`preset ${presets.length - 1}`);
       },

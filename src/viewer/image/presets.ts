@@ -7,24 +7,44 @@ export async function loadPresets(item: ImageItem, known: Channel[], signal: Abo
   // Links do not open the presets, and addresses with a link name the channels.
   if (known.length === 0 || isLinked()) return { presets: [], firstShown: known };
   // If one of these is missing, or the user may not read it, there are fewer presets.
-  const [settings, kept, internal] = await Promise.all([
+  const [settings, ofFolder, kept, internal] = await Promise.all([
     request('GET', `folder/${item.folderId}/yaml_config/.large_image_config.yaml`, { signal }).catch(() => null),
+    folderPresets(item, signal).catch(() => []),
     request('GET', `item/${item._id}/internal_metadata/presets`, { signal }).catch(() => null),
     request('GET', `item/${item._id}/tiles/internal_metadata`, { signal }).catch(() => null),
   ]);
   const { imageFramePresets, imageFramePresetDefaults } = (settings ?? {}) as Record<string, unknown>;
-  const presets = presetsOf({ configured: imageFramePresets, kept, omero: internal?.omero });
+  const presets = presetsOf({ lists: [imageFramePresets, ofFolder, kept], omero: internal?.omero });
   const defaults = Array.isArray(imageFramePresetDefaults) ? imageFramePresetDefaults : [];
   const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
   return { presets, firstShown: first ? applyPreset(first, known) : known };
 }
 
-/** Stores the channels as a preset of an item, in place of one with the same name. */
-export async function savePreset(itemId: string, name: string, channels: Channel[]): Promise<Preset> {
-  const path = `item/${itemId}/internal_metadata/presets` as const;
-  const kept = await request('GET', path);
+/** Where a preset is stored: for one image, or for all images in a folder and in the folders below it. */
+export type PresetPlace = 'item' | 'folder';
+
+/** The configuration with the presets that this page stores in folders, so that it does not change a text that was written by hand. */
+const folderPresetsName = '.large_image_presets.yaml';
+
+/** The presets that this page has stored in a folder, or else in those above it. */
+async function folderPresets({ folderId }: ImageItem, signal?: AbortSignal): Promise<unknown[]> {
+  const path = `folder/${folderId}/yaml_config/${folderPresetsName}` as const;
+  const { imageFramePresets: found } = ((await request('GET', path, signal && { signal })) ?? {}) as Record<string, unknown>;
+  return Array.isArray(found) ? found : [];
+}
+
+/** Stores the channels as a preset, in place of one with the same name. */
+export async function savePreset(item: ImageItem, place: PresetPlace, name: string, channels: Channel[]): Promise<Preset> {
+  const path = `item/${item._id}/internal_metadata/presets` as const;
+  const kept: unknown = place === 'item' ? await request('GET', path) : await folderPresets(item);
   const others = (Array.isArray(kept) ? (kept as (Partial<Preset> | null)[]) : []).filter((preset) => preset?.name !== name);
   const style = JSON.parse(styleOf(channels)) as Pick<Preset, 'bands'>;
-  await request('PUT', path, { json: [...others, { name, style }] });
+  const presets = [...others, { name, style }];
+  if (place === 'item') await request('PUT', path, { json: presets });
+  else {
+    // JSON is YAML.
+    const text = `${JSON.stringify({ imageFramePresets: presets }, null, 2)}\n`;
+    await request('PUT', `folder/${item.folderId}/yaml_config/${folderPresetsName}`, { text });
+  }
   return { name, bands: style.bands };
 }

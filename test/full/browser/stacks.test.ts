@@ -125,6 +125,32 @@ describe.skipIf(executablePath === null)('stacks in the page', { timeout: 300_00
     await until('the preset is applied', () => page.url().includes('channels=1:ff00ff:10~200'));
   });
 
+  it('saves the channels as a preset of the folder, which its other images offer', async () => {
+    await open('?channels=0:00ffff:5~100');
+    for (const name of ['First', 'Of the folder', 'First']) {
+      await page.getByRole('button', { name: 'Save as preset' }).click();
+      await page.getByLabel('Name').fill(name);
+      await page.getByLabel('For').selectOption('All images in this folder and its subfolders');
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    const { folderId } = await admin.ok('GET', `/item/${item}`);
+    const { bytes } = await knownFiles.find(({ file }) => file === 'image.ome.tif')!.make();
+    const below = await admin.create('/folder', {
+      parentType: 'folder',
+      parentId: String(folderId),
+      name: 'Below',
+      public: true,
+    });
+    const other = await uploadItem(admin, below, 'other.ome.tif', bytes);
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${other}`);
+    const presets = page.getByLabel('Presets');
+    await presets.selectOption('Of the folder');
+    await until('the preset is applied', () => page.url().includes('channels=0:00ffff:5~100'));
+    expect((await presets.locator('option').allTextContents()).filter((name) => name === 'First')).toEqual(['First']);
+  });
+
   it('saves the samples of the view, of all or of the visible channels', async () => {
     await open('?frame=8&channels=1:ff0000');
     const saved = async (button: string) => {

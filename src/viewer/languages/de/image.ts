@@ -67,6 +67,8 @@ export const imageTexts: Texts['imageTexts'] = {
   play: (axis) => `${axis} abspielen`,
   positionOf: (position, range) => `${position} von ${range}`,
   positionAt: (count, place) => `${count} · ${place}`,
+  presetFor: 'Für',
+  presetPlaces: { item: 'Dieses Bild', folder: 'Alle Bilder in diesem Ordner und seinen Unterordnern' },
   presets: 'Voreinstellungen',
   savePreset: 'Als Voreinstellung speichern',
   primaries: ['Rot', 'Grün', 'Blau'],
