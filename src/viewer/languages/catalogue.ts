@@ -37,7 +37,7 @@ export const currentTexts: Texts = current;
 const english: Record<string, object> = Object.fromEntries(Object.entries(current).map(([name, area]) => [name, { ...area }]));
 
 const translations: Map<string, Translation | (() => Promise<Translation>)> = new Map([
-  ['de', () => import('./de.js').then(({ german }) => german)],
+  ['de', () => import('./german.js').then(({ german }) => german)],
 ]);
 
 let language = 'en';

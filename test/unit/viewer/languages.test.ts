@@ -9,7 +9,7 @@ import {
   useLanguage,
   type Translation,
 } from '../../../src/viewer/languages/catalogue.js';
-import { german } from '../../../src/viewer/languages/de.js';
+import { german } from '../../../src/viewer/languages/german.js';
 import { accountTexts, browseTexts, commonTexts } from '../../../src/viewer/texts.js';
 
 const root = 'src/viewer/';
