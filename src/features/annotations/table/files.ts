@@ -1,3 +1,4 @@
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { mapAhead } from '../../../core/concurrency/map-ahead.js';
 import type { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { WindowPacks } from '../elements/element-store.js';
@@ -5,7 +6,8 @@ import { ownPacks } from './blocks.js';
 import type { TableColumn } from './columns.js';
 import { filterColumns } from './filter.js';
 import { csvCell } from './ordering.js';
-import type { FileBox, RowGroup } from './parquet.js';
+import type { FileBox } from './parquet.js';
+import { movedGroup, type RowGroup } from './row-groups.js';
 import { candidates, type TableQuestion } from './tables.js';
 import type { TableFunctions } from './table-thread.js';
 
@@ -14,6 +16,10 @@ type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 const what = 'The table';
 /** Windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
 const windowsAtOnce = 2;
+/** Blocks of a window that are loaded at the same time. */
+const blocksAtOnce = 4;
+/** Columns that shapes need: to find their texts, and for boxes. */
+const shapeColumns = ['order', 'xmin', 'ymin', 'xmax', 'ymax'] as const;
 
 /** Writes tables as files, one block or window at a time, in threads. */
 export class TableFiles {
@@ -43,19 +49,26 @@ export class TableFiles {
   }
 
   /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs. */
-  async *parquet({ filter, signal }: TableQuestion, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
+  async *parquet({ table, filter, signal }: TableQuestion, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
     yield Buffer.from('PAR1');
     let offset = 4;
     const groups: RowGroup[] = [];
     let box: FileBox | null = null;
+    const needed = [...columns, ...shapeColumns.map((name) => table.names.find(name)), ...filterColumns(filter, table.names)];
+    const sources = candidates(table, filter);
     const write = async (packs: WindowPacks) => {
+      const ofWindow = sources.filter(({ window }) => window === packs.window);
+      if (ofWindow.length === 0) return null;
+      const loaded = await mapConcurrently(ofWindow, blocksAtOnce, (source) => source.load(needed, signal));
       const { input, transfer } = ownPacks(await packs.load(signal));
-      return this.threads.run('parquetPart', { ...input, window: packs.window, filter, columns }, { what, signal, transfer });
+      const blocks = loaded.map(({ block }) => block);
+      const all = [...transfer, ...loaded.flatMap((block) => block.transfer)];
+      return this.threads.run('parquetParts', { ...input, blocks, filter, columns }, { what, signal, transfer: all });
     };
     for await (const part of mapAhead(windows, windowsAtOnce, write)) {
-      if (part === null) continue;
-      groups.push(movedGroup(part.group, offset));
-      box = box === null ? part.box : around(box, part.box);
+      if (part === null || part.groups.length === 0) continue;
+      for (const group of part.groups) groups.push(movedGroup(group, offset));
+      for (const own of part.boxes) box = box === null ? own : around(box, own);
       offset += part.bytes.length;
       yield part.bytes;
     }
@@ -65,17 +78,4 @@ export class TableFiles {
 
 function around(a: FileBox, b: FileBox): FileBox {
   return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])];
-}
-
-/** The description of a part that begins at `offset` in the file. */
-function movedGroup(group: RowGroup, offset: number): RowGroup {
-  const moved = (position: bigint) => position + BigInt(offset);
-  const columns = group.columns.map(({ file_offset, meta_data, ...column }) => {
-    if (meta_data === undefined) throw new Error('The writer describes every column');
-    const { data_page_offset, dictionary_page_offset } = meta_data;
-    const dictionary = dictionary_page_offset !== undefined && { dictionary_page_offset: moved(dictionary_page_offset) };
-    const data = { ...meta_data, data_page_offset: moved(data_page_offset), ...dictionary };
-    return { ...column, file_offset: moved(file_offset), meta_data: data };
-  });
-  return { ...group, columns, ...(group.file_offset !== undefined && { file_offset: moved(group.file_offset) }) };
 }

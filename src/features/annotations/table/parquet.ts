@@ -2,13 +2,11 @@ import { gzipSync } from 'node:zlib';
 import { ByteWriter, ParquetWriter, type ColumnSource, type SchemaElement } from 'hyparquet-writer';
 import type { Block, Cell } from './block.js';
 import type { TableColumn } from './columns.js';
+import type { RowGroup } from './row-groups.js';
 import { shapeNumbers, type Shape } from './shapes.js';
 
 /** Columns of the box, which are members of one column in files with shapes. */
 const boxColumns = ['xmin', 'ymin', 'xmax', 'ymax'] as const;
-
-/** The description of one part at the end of a file. */
-export type RowGroup = ParquetWriter['row_groups'][number];
 
 /** The box around the shapes of a file. */
 export type FileBox = [xmin: number, ymin: number, xmax: number, ymax: number];
@@ -38,6 +36,8 @@ function schemaOf(columns: readonly TableColumn[]): SchemaElement[] {
   ];
 }
 
+/** Bytes of a row besides its shape, for few measurements. */
+const bytesPerRow = 128;
 /** The compression that the package has itself is written in JavaScript, and takes several times as long. */
 const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 }) };
 
@@ -70,7 +70,9 @@ export function writeRowGroup({
   // Few shapes are alike, bounds of bytes mean nothing, and to compress coordinates by a quarter takes a third of all time.
   const plain = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
   data.push({ name: 'geometry', data: taken.map((row) => shapes[row]!.wkb), ...plain });
-  const writer = new ByteWriter(1024 * 1024);
+  // Large enough for most, because a writer that grows copies all that was written.
+  const shapeBytes = taken.reduce((sum, row) => sum + (shapes[row]!.wkb?.length ?? 0), 0);
+  const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
   const file = new ParquetWriter({ writer, schema: schemaOf(columns), codec: 'GZIP', compressors });
   // The mark at the beginning is written once, before all parts.
   writer.index = 0;

@@ -6,6 +6,8 @@ import { wkbOf, type ElementGeometry } from './wkb.js';
 /** Numbers of circles, ellipses and rectangles, which their outlines only come close to. */
 export const shapeNumbers = ['center_x', 'center_y', 'radius', 'width', 'height', 'rotation'] as const;
 
+type LineElement = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
+
 /** An element as a row of a file with shapes. */
 export interface Shape {
   /** Well-known binary; `null` for heat maps, grids and images. */
@@ -21,6 +23,24 @@ export function shapeOf(element: AnnotationElement): Shape {
   if (geometry === null) return { wkb: null, numbers: null, properties: null };
   return { wkb: wkbOf(geometry), numbers: numbersOf(element), properties: propertiesOf(element, geometry) };
 }
+
+/** The shape of a line or polygon without holes, whose `points` do not matter. @param numbers x, y and z of its positions. */
+export function lineShape(line: LineElement, numbers: number[]): Shape {
+  // A ring needs three vertices.
+  const isRing = line.type === 'polyline' && line.closed === true && numbers.length >= 9;
+  if (isRing) numbers.push(numbers[0]!, numbers[1]!, numbers[2]!);
+  const geometry: ElementGeometry = { type: isRing ? 'Polygon' : 'LineString', lines: [numbers] };
+  let known = knownProperties.get(line);
+  if (known === undefined) {
+    known = {};
+    knownProperties.set(line, known);
+  }
+  const properties = (known[geometry.type] ??= { json: propertiesOf(line, geometry) });
+  return { wkb: wkbOf(geometry), numbers: null, properties: properties.json };
+}
+
+/** The properties of elements with the same members, for each type of geometry. */
+const knownProperties = new WeakMap<LineElement, Partial<Record<ElementGeometry['type'], { json: string | null }>>>();
 
 /** Members that other columns have. */
 const inColumns: ReadonlySet<string> = new Set(['id', 'type', 'group', 'user', 'points', 'center', 'radius', 'width', 'height']);
@@ -54,14 +74,14 @@ function styleOf({ value: _text, ...style }: Record<string, unknown>): Record<st
 function outlineOf(element: AnnotationElement): ElementGeometry | null {
   switch (element.type) {
     case 'point':
-      return { type: 'Point', coordinates: element.center };
+      return { type: 'Point', lines: [element.center] };
     case 'arrow':
-      return { type: 'LineString', coordinates: element.points };
+      return { type: 'LineString', lines: [element.points.flat()] };
     case 'polyline': {
       const { points, closed = false, holes = [] } = element;
       // A ring needs three vertices.
-      if (!closed || points.length < 3) return { type: 'LineString', coordinates: points };
-      return { type: 'Polygon', coordinates: [points, ...holes].map(closedRing) };
+      if (!closed || points.length < 3) return { type: 'LineString', lines: [points.flat()] };
+      return { type: 'Polygon', lines: [points, ...holes].map((ring) => closedRing(ring).flat()) };
     }
     case 'circle': {
       const { center, radius } = element;
@@ -81,7 +101,7 @@ function outlineOf(element: AnnotationElement): ElementGeometry | null {
 }
 
 function polygon(outline: Coordinate[]): ElementGeometry {
-  return { type: 'Polygon', coordinates: [closedRing(outline)] };
+  return { type: 'Polygon', lines: [closedRing(outline).flat()] };
 }
 
 function numbersOf(element: AnnotationElement): Shape['numbers'] {

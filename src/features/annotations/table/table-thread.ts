@@ -1,15 +1,17 @@
-import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { bufferOf } from '../../../core/buffer-of.js';
 import { moved, threadFunctions } from '../../../core/concurrency/thread-functions.js';
+import { windowPositions } from '../elements/packs/pack-index.js';
 import { PackColumns } from '../elements/packs/pack.js';
 import type { SegmentHeader } from '../elements/packs/segment.js';
 import { tableOfPacks } from '../elements/read/pack-table.js';
 import { arrowBatch, arrowStart } from './arrow.js';
-import { Block } from './block.js';
+import { Block, type BlockInput } from './block.js';
 import type { TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
-import { parquetEnd, writeRowGroup } from './parquet.js';
-import { shapeOf, type Shape } from './shapes.js';
+import { parquetEnd, writeRowGroup, type FileBox } from './parquet.js';
+import { movedGroup, type RowGroup } from './row-groups.js';
+import { ShapeTexts } from './shape-texts.js';
+import type { Shape } from './shapes.js';
 import { cells, csv, ids, page, select } from './ordering.js';
 import { describe, histogram, summarize } from './statistics.js';
 import { values } from './values.js';
@@ -19,13 +21,10 @@ export interface PacksInput {
   packs: { columns: Uint8Array; text: Uint8Array }[];
 }
 
-/** Makes a segment of packs that are in none. @param each takes every element, in the order of the rows. */
-async function segmentOf(
-  { packs }: PacksInput,
-  each?: (element: AnnotationElement) => void,
-): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
+/** Makes a segment of packs that are in none. */
+async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
   const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
-  const table = await tableOfPacks(read, each);
+  const table = await tableOfPacks(read);
   const order = Uint32Array.from({ length: table.count }, (_, row) => row);
   const parts: Uint8Array[] = [];
   for await (const part of table.segment(order, { packs: [], counts: [] })) parts.push(part);
@@ -33,30 +32,45 @@ async function segmentOf(
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }
 
-/** Writes a part of a Parquet file: those elements of packs that a filter takes; `null` when there are none. */
-async function parquetPart({
-  packs,
-  window,
-  filter,
-  columns,
-}: PacksInput & { window: number; filter: TableFilter | null; columns: TableColumn[] }) {
-  const shapes: Shape[] = [];
-  const { header, parts } = await segmentOf({ packs }, (element) => void shapes.push(shapeOf(element)));
-  let next = 0;
-  const stored = header.columns.map(({ name, kind, parts: count }) => {
-    const bytes = Buffer.concat(parts.slice(next, next + count));
-    next += count;
-    return { name, kind, bytes };
-  });
-  const block = new Block({ window, rows: header.rows, live: [[0, header.rows]], columns: stored });
-  const rows = block.select(filter);
-  if (rows.length === 0) return null;
-  const part = writeRowGroup({ block, rows, shapes, columns });
-  return moved(part, part.bytes);
+/** Elements of a window for a Parquet file: blocks with all columns, and all packs, for their shapes. */
+interface ParquetInput extends PacksInput {
+  blocks: BlockInput[];
+  filter: TableFilter | null;
+  columns: TableColumn[];
+}
+
+/** Writes parts of a Parquet file: for each block those elements that a filter takes. */
+function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
+  const texts = new ShapeTexts(packs);
+  const written: Uint8Array[] = [];
+  const groups: RowGroup[] = [];
+  const boxes: FileBox[] = [];
+  let bytes = 0;
+  for (const input of blocks) {
+    const block = new Block(input);
+    const rows = block.select(filter);
+    if (rows.length === 0) continue;
+    const orders = block.numbers('order');
+    const shapes: Shape[] = [];
+    for (const row of rows) shapes[row] = texts.shapeAt((orders[row] as number) % windowPositions);
+    const part = writeRowGroup({ block, rows, shapes, columns });
+    groups.push(movedGroup(part.group, bytes));
+    boxes.push(part.box);
+    written.push(part.bytes);
+    bytes += part.bytes.length;
+  }
+  // A copy, because bytes that are moved must fill their memory.
+  const all = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of written) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return moved({ bytes: all, groups, boxes }, all);
 }
 
 const functions = {
-  segmentOf: (input: PacksInput) => segmentOf(input),
+  segmentOf,
   values,
   describe,
   histogram,
@@ -68,7 +82,7 @@ const functions = {
   csv,
   arrowStart,
   arrowBatch,
-  parquetPart,
+  parquetParts,
   parquetEnd,
 };
 
