@@ -23,6 +23,9 @@ export { isDatabaseOutage } from './core/database/outage.js';
 export { eachInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
 export { repeatCollisions } from './core/database/refused-writes.js';
 
+// Names of files in messages
+export { shownName } from './tilesource/byte-reader.js';
+
 // A logger that may throw, for hosts that receive one
 export { harmlessLogger } from './core/host/logger.js';
 

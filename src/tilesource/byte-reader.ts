@@ -1,5 +1,5 @@
 import { close, fstat, open, read } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { FailedReadError, TileSourceError } from '../errors.js';
 import type { ByteReader, ReadOptions, SourceInput } from './tile-source.js';
@@ -75,13 +75,19 @@ class FileByteReader implements ByteReader {
   }
 }
 
+/** The name of a file in messages. Files that describe a Zarr have the same names in every Zarr, so their folder is named too. */
+export function shownName(path: string): string {
+  const name = basename(path);
+  return /^(zarr\.json|\.z(attrs|group|array|metadata))$/.test(name) ? `${basename(dirname(path))}/${name}` : name;
+}
+
 /**
  * Opens a regular file on this machine for random access.
  *
  * @throws TileSourceError if the path cannot be opened or is not a regular file.
  */
 export async function openFileReader(path: string): Promise<ByteReader> {
-  const name = basename(path);
+  const name = shownName(path);
   let descriptor: number;
   try {
     descriptor = await openDescriptor(path, 'r');

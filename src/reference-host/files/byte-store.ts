@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, type FileHandle, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { LargeImageError } from '../../index.js';
-import { NotFoundError } from '../../larger-host.js';
+import { NotFoundError, shownName } from '../../larger-host.js';
 
 const keyPattern = /^[0-9a-f]{24,64}$/;
 
@@ -210,7 +210,7 @@ export async function readBytes(path: string, { start, end }: { start: number; e
   try {
     handle = await open(path, 'r');
   } catch (cause) {
-    if (isMissing(cause)) throw new NotFoundError(`The file ${basename(path)} is missing.`);
+    if (isMissing(cause)) throw new NotFoundError(`The file ${shownName(path)} is missing.`);
     throw cause;
   }
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });

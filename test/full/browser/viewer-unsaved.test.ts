@@ -178,6 +178,7 @@ describe.skipIf(executablePath === null)('unsaved, hidden and long content of th
     for (const [name, buffer, words] of [
       ['slide.json', bytes, 'this is not a JSON file'],
       ['latin.json', latin, 'this file is not UTF-8 text'],
+      ['number.json', Buffer.from('5'), 'it contains no annotations'],
     ] as const) {
       await page.locator('.annotation-panel input[type=file]').setInputFiles({ name, mimeType: 'application/json', buffer });
       await message.getByText(`${name}: ${words}`).waitFor();

@@ -394,5 +394,11 @@ describe('files that are served in place', () => {
     expect(await scan()).toEqual(counts({ files: 2, moved: 1 }));
     expect(await find('b.zarr')).toMatchObject({ _id });
     expect(await pixel()).toEqual([200]);
+    await rm(join(folder, 'b.zarr'), { recursive: true });
+    expect(await scan()).toEqual(counts({ files: 1, missing: 1 }));
+    await until('the folder is missed', async () => (await admin.send('GET', `/item/${_id}/tiles`)).status === 400);
+    const sentence = expect.stringContaining('b.zarr/.zattrs is missing') as string;
+    for (const path of ['tiles', 'download'])
+      expect(await status(`/item/${_id}/${path}`)).toEqual([expect.any(Number), sentence]);
   });
 });

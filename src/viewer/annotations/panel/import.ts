@@ -57,17 +57,29 @@ export function importControls(options: {
 /** Bytes at the start of a file that mark UTF-16 text. */
 const wideEncodings: Record<string, string> = { '255,254': 'utf-16le', '254,255': 'utf-16be' };
 
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * The text of a file in UTF-8, without the byte order mark that some programs write but JSON does not allow.
  *
- * @throws if the file is not JSON, because the server's message would not be meant for users
+ * @throws if the file is neither a JSON object nor a list, because the server's message would not be meant for users
  */
 async function jsonOf(file: File): Promise<File> {
   const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
   const encoding = wideEncodings[start.subarray(0, 2).join()] ?? 'utf-8';
   // The last character may have been split.
   const text = new TextDecoder(encoding).decode(start, { stream: true });
-  if (!/^\s*[[{]/.test(text)) throw new Error(annotationTexts.importedNoJson);
+  if (!/^\s*[[{]/.test(text)) {
+    const isOtherJson = file.size <= start.length && isJson(text);
+    throw new Error(isOtherJson ? annotationTexts.importedNone : annotationTexts.importedNoJson);
+  }
   const isMarked = start.subarray(0, 3).join() === '239,187,191';
   try {
     if (encoding !== 'utf-8' || isMarked) {
