@@ -41,7 +41,7 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     return server;
   };
 
-  it('serves the slides below a prefix in place, and names skipped ones', async () => {
+  it('serves the slides and Zarr folders below a prefix in place, shows replaced ones, and names skipped ones', async () => {
     const Body = await plainSlide({ r: 10, g: 200, b: 10 });
     const put = (Key: string, bytes = Body) => gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: bytes }));
     await put('slides/case 1/a.tif');
@@ -49,8 +49,24 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     await put('slides/.hidden.tif');
     await put('slides/empty.tif', Buffer.alloc(0));
     await put('others/c.tif');
-    for (const key of ['.zattrs', '.zgroup', '0/.zarray', '0/0/0', '0/0/1']) await put(`slides/d.zarr/${key}`, Buffer.from('{}'));
-    const server = start(['--public', 's3://bucket/slides/'], { MONGODB_URI: database.uri });
+    const putZarr = async (name: string, value: number) => {
+      const axes = ['y', 'x'].map((axis) => ({ name: axis, type: 'space' }));
+      const datasets = [{ path: '0', coordinateTransformations: [{ type: 'scale', scale: [1, 1] }] }];
+      const array = { zarr_format: 2, shape: [16, 16], chunks: [16, 8], dtype: '|u1', fill_value: 0, order: 'C' };
+      const objects: [string, object | Buffer][] = [
+        ['0/0/0', Buffer.alloc(128, value)],
+        ['0/0/1', Buffer.alloc(128, value + 1)],
+        ['0/.zarray', { ...array, compressor: null, filters: null, dimension_separator: '/' }],
+        ['.zgroup', { zarr_format: 2 }],
+        ['.zattrs', { multiscales: [{ version: '0.4', name, axes, datasets }] }],
+      ];
+      for (const [key, content] of objects) {
+        await put(`slides/d.zarr/${key}`, Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content)));
+      }
+    };
+    await putZarr('first', 20);
+    const ADMIN_PASSWORD = 'password of the administrator';
+    const server = start(['--public', 's3://bucket/slides/'], { MONGODB_URI: database.uri, ADMIN_PASSWORD });
     const url = await server.url();
     await until('the files are served', () => /^3 files in buckets are served/m.test(server.output()));
     const get = async (path: string) => (await fetch(`${url}/api/v1${path}`)).json() as Promise<{ _id: string; name: string }[]>;
@@ -68,6 +84,19 @@ describe.skipIf(noGateway !== null)('npm start -- s3://…', () => {
     expect([tile.status, tile.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
     const download = await fetch(`${url}/api/v1/item/${item!._id}/download`);
     expect(Buffer.from(await download.arrayBuffer()).equals(Body)).toBe(true);
+    const value = async (left: number) => {
+      const answer = await fetch(`${url}/api/v1/item/${more[0]!._id}/tiles/pixel?left=${left}&top=3`);
+      return ((await answer.json()) as { value: number[] }).value;
+    };
+    expect([await value(3), await value(12)]).toEqual([[20], [21]]);
+    await putZarr('second', 40);
+    const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`;
+    const login = await fetch(`${url}/api/v1/user/authentication`, { headers: { authorization } });
+    const { authToken } = (await login.json()) as { authToken: { token: string } };
+    const headers = { authorization: `Bearer ${authToken.token}` };
+    const rescan = await fetch(`${url}/api/v1/system/rescan`, { method: 'POST', headers });
+    expect([rescan.status, await rescan.json()]).toEqual([200, expect.objectContaining({ files: 3 })]);
+    await until('the replaced Zarr is shown', async () => (await value(3))[0] === 40);
     expect(server.output()).toContain('Left out s3://bucket/slides/empty.tif: it is empty');
     expect(server.output()).toContain('Left out s3://bucket/slides/.hidden.tif: a name in its key begins with a dot');
   });
