@@ -34,7 +34,7 @@ export interface OverlayStyle {
   groups: GroupFilter;
   /** Factor by which densities are multiplied; 1 shows true shares. `undefined`: chosen by `defaultGain`. */
   gain: number | undefined;
-  /** Colors of groups that differ from the usual ones; only if `mode` is `group`. */
+  /** Chosen colors of groups, see `GroupStyle`. */
   groupColors?: GroupColors | undefined;
   /** Colors by values, a filter, or a heat map. */
   coloring?: Coloring | undefined;

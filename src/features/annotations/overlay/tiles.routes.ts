@@ -58,7 +58,8 @@ const coloringQuery = {
   high: number({ description: 'Number with the last color. Default: the largest one.' }),
   colors: json({
     kind: 'array',
-    description: 'Colors of categories: [["tumor", "#d62728"], …]. Others have colors made from their name.',
+    description:
+      'Colors of categories: [["tumor", "#d62728"], …]. Others have colors made from their name. Without colorBy, categories are groups, and other groups keep the colors of their shapes.',
   }),
   filter: json({
     kind: 'object',

@@ -14,7 +14,7 @@ import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/ge
 import { rendering } from '../../../tilesource/requests.js';
 import { windowsIn, type AnnotationOverlay, type OverlayStyle } from './overlay.js';
 import type { Coloring, ColoringLegend, ColoringView } from './coloring/coloring.js';
-import { isColoring, type ColoringRequest } from './coloring/coloring-request.js';
+import { isColoring, requestedGroupColors, type ColoringRequest } from './coloring/coloring-request.js';
 import type { Colorings } from './coloring/colorings.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Images } from '../../images/images.js';
@@ -116,10 +116,12 @@ export class AnnotationTiles {
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
     const hidden = new Set(request.without);
     const named = request.groups ?? (hidden.size === 0 ? undefined : annotation.elements.groups);
+    const groupColors = requestedGroupColors(request.coloring);
     const style: OverlayStyle = {
       mode: request.color ?? 'element',
       groups: named && new Set(named.filter((name) => !hidden.has(name))),
       gain: request.gain,
+      groupColors,
     };
     // The key contains the groups of the request, because the list of visible ones may be much longer.
     const asked = [request.groups, request.without].map((names) =>
@@ -127,7 +129,7 @@ export class AnnotationTiles {
     );
     const coloring = request.coloring !== undefined && isColoring(request.coloring) ? request.coloring : null;
     const gain = kind === 'png' ? (style.gain ?? null) : 0;
-    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, asked, gain, coloring];
+    const drawingOptions = [rendering.version, kind, level, x, y, style.mode, asked, gain, coloring, [...groupColors]];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
     const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, drawingOptions])}`;
     const scale = levelScale(shape, level);
@@ -141,10 +143,9 @@ export class AnnotationTiles {
     const { elements } = annotation;
     const prepare = async (signal: AbortSignal): Promise<OverlayStyle> => {
       if (coloring === null) return style;
-      const coloringView = { ...coloringViewOf(shape), mode: style.mode, groups: style.groups };
+      const coloringView = { ...coloringViewOf(shape), mode: style.mode, groupColors, groups: style.groups };
       const opened = await this.options.colorings.open(elements, coloring, coloringView, signal);
-      const { groupColors } = opened;
-      if (groupColors !== null) return { ...style, mode: 'group', groupColors };
+      if (opened.groupColors !== null) return { ...style, mode: 'group', groupColors: opened.groupColors };
       await opened.prepare(Math.round(Math.log2(scale)), windowsIn(elements, view), signal);
       return { ...style, coloring: opened };
     };
@@ -180,7 +181,7 @@ export class AnnotationTiles {
     const shape: PyramidShape = await images.use(item, (image) => image.metadata());
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = shape;
     const legend = async () => {
-      const view: ColoringView = { ...coloringViewOf(shape), mode: 'element', groups: undefined };
+      const view: ColoringView = { ...coloringViewOf(shape), mode: 'element', groupColors: new Map(), groups: undefined };
       const opened: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
       return opened.legend(signal);
     };

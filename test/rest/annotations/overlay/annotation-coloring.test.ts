@@ -165,6 +165,27 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     }
   });
 
+  it.each(Object.values(levels))(
+    'colors only the given groups, and shapes of others stay as they are, at level %i',
+    async (z) => {
+      const colors = [
+        ['a', '#0000ff'],
+        [null, '#00ff00'],
+      ];
+      const chosen = new Map<unknown, number[]>([
+        ['a', [0, 0, 255]],
+        [undefined, [0, 255, 0]],
+      ]);
+      for (const query of [{ colors }, { colors, filter: { column: '/score', gte: -1 } }]) {
+        const { cell: pixelOf } = await tile(z, query);
+        for (const { cell, i } of inFirst(z)) {
+          if ('filter' in query && scoreOf(cell) === undefined) expect(pixelOf(i)[3]).toBe(0);
+          else expect(pixelOf(i).slice(0, 3)).toEqual(chosen.get(cell.group) ?? [255, 0, 0]);
+        }
+      }
+    },
+  );
+
   it.each([levels.counted, levels.overview, levels.coarsest])('make heat maps of numbers and means at level %i', async (z) => {
     const square = 4 * scaleOf(z);
     const sums = new Map<string, { count: number; valued: number; sum: number }>();
@@ -237,7 +258,13 @@ describe('colors, filters and heat maps in tiles of annotations', () => {
     };
     const plain = await sent({});
     const tags = new Set([plain.headers.get('etag')]);
-    const others = [{ palette: 'magma' }, { low: 1 }, { high: 998 }, { filter: { column: 'area', gte: 1 } }, { heat: 'mean' }];
+    const others: Query[] = [
+      { palette: 'magma' },
+      { low: 1 },
+      { high: 998 },
+      { filter: { column: 'area', gte: 1 } },
+      { heat: 'mean' },
+    ];
     for (const more of others) tags.add((await sent(more)).headers.get('etag'));
     expect(tags.size).toBe(1 + others.length);
     const again = () => sent({}, { 'If-None-Match': plain.headers.get('etag')! });

@@ -10,7 +10,8 @@ const view: View = { left: 0, top: 0, scale: 1, width: 64, height: 64 };
 
 function drawn(elements: AnnotationElement[], where: Partial<View> = {}, mode: 'element' | 'group' = 'element') {
   const canvas = new Canvas({ ...view, ...where });
-  for (const element of elements) drawElement(canvas, element, mode === 'group' ? colorOfGroup(element.group ?? null) : null);
+  for (const element of elements)
+    drawElement(canvas, element, colorOfGroup(element.group ?? null, { mode, groupColors: new Map() }));
   const bytes = canvas.toRgba();
   const { width } = canvas.view;
   return {

@@ -131,7 +131,7 @@ describe('densities', () => {
     const counter = counted(elements, 4);
     const layer = new DensityLayer(
       { level: 4, column: 0, row: 0, width: 256, height: 256 },
-      { mode: 'element', groups: undefined },
+      { mode: 'element', groups: undefined, groupColors: new Map() },
     );
     for (const [key, content] of counter.level(4).tiles) {
       layer.add({ level: 4, ...tileAddress(key), content: content.byClass(), classes: counter.classes });
@@ -156,8 +156,8 @@ describe('densities', () => {
     const counter = counted(elements, 5);
     const total = (groups?: ReadonlySet<string | null>) => {
       const window = { level: 5, column: 0, row: 0, width: 128, height: 128 };
-      const layer = new DensityLayer(window, { mode: 'group', groups });
-      const points = new DensityPoints(window, { mode: 'group', groups });
+      const layer = new DensityLayer(window, { mode: 'group', groups, groupColors: new Map() });
+      const points = new DensityPoints(window, { mode: 'group', groups, groupColors: new Map() });
       for (const [key, content] of counter.level(5).tiles) {
         const tile = { level: 5, ...tileAddress(key), content: content.byClass(), classes: counter.classes };
         layer.add(tile);

@@ -9,7 +9,7 @@ const view = { left: 1024, top: 2048, scale: 4, width: 256, height: 256 };
 
 function decoded(elements: AnnotationElement[], mode: 'element' | 'group' = 'element') {
   const tile = new VectorTile(view);
-  for (const element of elements) tile.addElement(element, mode === 'group' ? colorOfGroup(element.group ?? null) : null);
+  for (const element of elements) tile.addElement(element, colorOfGroup(element.group ?? null, { mode, groupColors: new Map() }));
   tile.addDensity({ x: 1536, y: 2560, coverage: 0.25, group: 'g', color: [255, 0, 0, 0.5] });
   return new DecodedTile(new PbfReader(tile.encode()));
 }

@@ -2,7 +2,8 @@ import { BadParameterError } from '../../../../errors.js';
 import { tryParseColor } from '../../../../tilesource/color.js';
 import { interpolateColor, parsePalette } from '../../../../tilesource/style/palette.js';
 import type { Cell } from '../../table/block.js';
-import { colorNumber } from '../draw/colors.js';
+import { colorNumber, splitColor } from '../draw/colors.js';
+import type { GroupColors } from '../draw/shape.js';
 
 /** How shapes are colored and filtered, as in a request. */
 export interface ColoringRequest {
@@ -11,13 +12,13 @@ export interface ColoringRequest {
   palette?: string | undefined;
   low?: number | undefined;
   high?: number | undefined;
-  /** Pairs of a category and its color. */
+  /** Pairs of a category and its color. Without `colorBy`, categories are groups, and other groups keep their own colors. */
   colors?: readonly unknown[] | undefined;
   filter?: Record<string, unknown> | undefined;
   heat?: 'number' | 'mean' | undefined;
 }
 
-/** Whether a request changes anything. */
+/** Whether a request changes anything but colors of groups. */
 export function isColoring({ colorBy, filter, heat }: ColoringRequest): boolean {
   return colorBy !== undefined || filter !== undefined || heat !== undefined;
 }
@@ -56,4 +57,14 @@ export function categoryColors(listed: readonly unknown[] = []): Map<Cell, numbe
       return [value, colorNumber(color)];
     }),
   );
+}
+
+/** Colors by group, of colors by category. */
+export function groupColorsOf(colors: ReadonlyMap<Cell, number>): GroupColors {
+  return new Map(Array.from(colors, ([group, color]) => [group as string | null, splitColor(color)]));
+}
+
+/** The colors of groups in a request whose shapes keep their own colors otherwise. @throws BadParameterError */
+export function requestedGroupColors({ colorBy, colors }: ColoringRequest = {}): GroupColors {
+  return groupColorsOf(colorBy === undefined ? categoryColors(colors) : new Map());
 }

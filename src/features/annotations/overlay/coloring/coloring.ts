@@ -16,17 +16,16 @@ import type { CellWindow } from '../draw/density/density-layer.js';
 import { defaultGain } from '../draw/density/density-gain.js';
 import { colorOfValue, noneColor, type DrawnSums, type ValueScale } from '../draw/density/draw-sums.js';
 import { croppedSums, ownColor, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
-import { pointDiameter, type GroupFilter } from '../draw/shape.js';
-import { categoryColors, paletteColors, type ColoringRequest } from './coloring-request.js';
+import { pointDiameter, type GroupColors, type GroupFilter, type GroupStyle } from '../draw/shape.js';
+import { categoryColors, groupColorsOf, paletteColors, type ColoringRequest } from './coloring-request.js';
 import type { Colorings } from './colorings.js';
 import { finestLevel, type Extent, type Overview } from './overviews.js';
 
 /** The facts about the picture that a coloring needs. */
-export interface ColoringView {
+export interface ColoringView extends GroupStyle {
   extent: Extent;
   /** Level of densities of the smallest picture of the image. */
   coarsest: number;
-  mode: 'element' | 'group';
   groups: GroupFilter;
 }
 
@@ -109,14 +108,9 @@ export class Coloring {
    * The colors of groups, if elements are only colored by them. Then densities of the annotation are enough, which are stored;
    * otherwise `null`.
    */
-  get groupColors(): Map<string | null, [number, number, number]> | null {
+  get groupColors(): GroupColors | null {
     if (this.#column?.name !== 'group' || this.#filter !== null || this.kind !== 'colors') return null;
-    return new Map(
-      Array.from(this.#colors, ([group, color]): [string | null, [number, number, number]] => [
-        group as string | null,
-        splitColor(color),
-      ]),
-    );
+    return groupColorsOf(this.#colors);
   }
 
   #question(signal: AbortSignal, filter = this.#filter): TableQuestion {
@@ -191,7 +185,8 @@ export class Coloring {
       { field: 'lowy', operator: '$lt', value: (fine.row + fine.height + 1) * side + pointRadius },
     ];
     const packs = await this.#valued(await this.colorings.marks(this.#stored, { conditions, signal }), signal);
-    const input = { packs, kind, mode: this.#view.mode, groups: this.#view.groups };
+    const { mode, groupColors, groups } = this.#view;
+    const input = { packs, kind, mode, groupColors, groups };
     const [counted, gain] = await Promise.all([
       this.colorings.options.drawer.countSums(input, { fine, cells }, signal),
       this.colorings.options.densities.gain(this.#stored, level, { signal }),
@@ -204,7 +199,7 @@ export class Coloring {
   }
 
   #overview(signal: AbortSignal): Promise<Overview> {
-    const { mode, groups, extent } = this.#view;
+    const { mode, groupColors, groups, extent } = this.#view;
     const { kind } = this;
     const colors = kind === 'colors' ? [...this.#colors] : [];
     const shown = groups === undefined ? null : [...groups];
@@ -217,7 +212,7 @@ export class Coloring {
       const packs = await this.colorings.marks(stored, { signal: until });
       return this.#valued(packs, until, window);
     };
-    return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groups, marks }, signal);
+    return this.colorings.overviews.get({ key, stored: this.#stored, extent, kind, mode, groupColors, groups, marks }, signal);
   }
 
   /** @param only the window that all packs are of, if they do not know it. */

@@ -5,7 +5,7 @@ import type { StoredElements } from '../../elements/element-store.js';
 import type { DensityCrowd } from '../draw/density/density-gain.js';
 import { densityLevels } from '../draw/density/density.js';
 import { emptySums, type CellSums, type SumsKind, type ValuedMarks } from '../draw/density/value-sums.js';
-import { pointDiameter, type ColorMode, type GroupFilter } from '../draw/shape.js';
+import { pointDiameter, type GroupFilter, type GroupStyle } from '../draw/shape.js';
 import type { Drawer } from '../drawer.js';
 
 /** Memory for overviews in bytes. One takes 5 to 90 MB, depending on the number of elements. */
@@ -29,12 +29,11 @@ export interface Extent {
 }
 
 /** Elements to add up, and the key of their sums. */
-interface OverviewRequest {
+interface OverviewRequest extends GroupStyle {
   key: string;
   stored: StoredElements;
   extent: Extent;
   kind: SumsKind;
-  mode: ColorMode;
   groups: GroupFilter;
   /** Elements of a window, pack by pack. */
   marks: (window: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
@@ -77,7 +76,10 @@ export class Overviews {
     return this.#making.join(request.key, make, signal);
   }
 
-  async #make({ key, stored, extent, kind, mode, groups, marks }: OverviewRequest, signal: AbortSignal): Promise<Overview> {
+  async #make(
+    { key, stored, extent, kind, mode, groupColors, groups, marks }: OverviewRequest,
+    signal: AbortSignal,
+  ): Promise<Overview> {
     const finest = finestLevel(stored, extent);
     const { left, top, right, bottom } = areaOf(stored.box, extent);
     const grids: CellSums[] = [];
@@ -89,7 +91,7 @@ export class Overviews {
     }
     for (const window of stored.windows.keys()) {
       const packs = await marks(window, signal);
-      await this.drawer.addSums({ packs, kind, mode, groups }, grids, signal);
+      await this.drawer.addSums({ packs, kind, mode, groupColors, groups }, grids, signal);
     }
     const overview = { finest, grids, crowds: await this.drawer.completeSums({ kind, grids }, signal) };
     this.#kept.set(key, overview);

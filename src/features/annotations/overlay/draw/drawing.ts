@@ -24,7 +24,7 @@ interface Drawing {
   view: View;
   mode: ColorMode;
   groups: GroupFilter;
-  /** Colors of groups, if shapes are colored by group. */
+  /** See `GroupStyle`. */
   groupColors: GroupColors;
   /** The level of densities with the scale of the view. */
   level: number;
@@ -46,7 +46,7 @@ export type VectorDrawing = Drawing;
 
 /** The elements of the visible groups that are drawn at this level instead of being counted in its density. */
 function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElement; color: ShapeColor }, void, undefined> {
-  const { mode, groupColors, level, groups } = drawing;
+  const { level, groups } = drawing;
   const { text, ends, colors } = drawing.elements;
   const texts = bufferOf(text);
   for (let i = 0, start = 0; i < ends.length; i += 1) {
@@ -57,8 +57,8 @@ function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElemen
     if (groups !== undefined && !groups.has(element.group ?? null)) continue;
     if (firstDensityLevel(drawnSize(element)) <= level) continue;
     const chosen = colors?.[i] ?? ownColor;
-    if (chosen !== ownColor) yield { element, color: splitColor(chosen) };
-    else yield { element, color: mode === 'group' ? colorOfGroup(element.group ?? null, groupColors) : null };
+    const color = chosen === ownColor ? colorOfGroup(element.group ?? null, drawing) : splitColor(chosen);
+    yield { element, color };
   }
 }
 

@@ -133,10 +133,17 @@ export type ShapeColor = readonly [red: number, green: number, blue: number] | n
 /** Colors of groups that differ from {@link groupColor}, by name; `null` is for elements without a group. */
 export type GroupColors = ReadonlyMap<string | null, ShapeColor>;
 
-/** The color of a group, if shapes are colored by group. */
-export function colorOfGroup(group: string | null, colors?: GroupColors): NonNullable<ShapeColor> {
-  const [red, green, blue] = colors?.get(group) ?? groupColor(group);
-  return [red, green, blue];
+/** How shapes are colored by their groups. */
+export interface GroupStyle {
+  mode: ColorMode;
+  /** Chosen colors. Other groups have the color of their name, or their shapes keep their own, depending on `mode`. */
+  groupColors: GroupColors;
+}
+
+/** The color of the shapes of a group; `null` if they have their own. */
+export function colorOfGroup(group: string | null, { mode, groupColors }: GroupStyle): ShapeColor {
+  const color = groupColors.get(group) ?? (mode === 'group' ? groupColor(group) : null);
+  return color && [color[0], color[1], color[2]];
 }
 
 /** Colors and line width of an element, with the defaults of existing clients: no fill, a black line of 2 pixels. */

@@ -3,7 +3,7 @@ import type { PaintColor } from '../colors.js';
 import { decodeDensity } from './density-codec.js';
 import type { ClassCells } from './density-cells.js';
 import { densityTile, type DensityClass } from './density.js';
-import { colorOfGroup, type ColorMode, type GroupColors, type GroupFilter } from '../shape.js';
+import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
 
 /** The rectangle of cells that is shown, in cells of `level`. */
 export interface CellWindow {
@@ -68,16 +68,14 @@ function isShown({ group }: DensityClass, groups: GroupFilter): boolean {
   return groups === undefined || (group !== undefined && groups.has(group));
 }
 
-function shownColor({ group, color }: DensityClass, { mode, groupColors }: DensityStyle): PaintColor {
-  if (mode === 'element') return color;
-  return [...colorOfGroup(group ?? null, groupColors), color[3]];
+function shownColor({ group, color }: DensityClass, style: DensityStyle): PaintColor {
+  const chosen = group === undefined && style.mode === 'element' ? null : colorOfGroup(group ?? null, style);
+  return chosen === null ? color : [...chosen, color[3]];
 }
 
 /** The visible groups, and the colors of shapes. */
-interface DensityStyle {
-  mode: ColorMode;
+interface DensityStyle extends GroupStyle {
   groups: GroupFilter;
-  groupColors?: GroupColors;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { PackMarks } from '../../../elements/element-store.js';
 import { notTaken } from '../../../table/values.js';
-import { groupColor, splitColor, type PaintColor } from '../colors.js';
-import type { ColorMode, GroupFilter } from '../shape.js';
+import { splitColor, type PaintColor } from '../colors.js';
+import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
 import { countedBox, countedPaint, CoveredCells } from './covered-cells.js';
 import { firstDensityLevel } from './density.js';
 import type { DensityCrowd } from './density-gain.js';
@@ -32,10 +32,9 @@ export interface ValuedMarks extends Pick<PackMarks, 'boxes' | 'appearanceIndice
 }
 
 /** Elements to add up, and how. */
-export interface SumsInput {
+export interface SumsInput extends GroupStyle {
   packs: readonly ValuedMarks[];
   kind: SumsKind;
-  mode: ColorMode;
   groups: GroupFilter;
 }
 
@@ -43,15 +42,15 @@ export interface SumsInput {
  * Adds elements that are too small to be drawn. Each is added to the first grid whose level is that at which it is small enough, or a
  * coarser one. Grids are in ascending order of their levels.
  */
-export function addSums({ packs, kind, mode, groups }: SumsInput, grids: readonly CellSums[]): void {
+export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, grids: readonly CellSums[]): void {
   const shapes = new CoveredCells();
   for (const { boxes, appearanceIndices, appearances, values, colors } of packs) {
     const paints = appearances.map((appearance) => {
       const paint = countedPaint(appearance);
       if (paint === null || (groups !== undefined && !groups.has(appearance.group))) return null;
-      if (mode === 'element') return paint;
-      const [red, green, blue] = groupColor(appearance.group);
-      const inGroupColor = (color: PaintColor | null): PaintColor | null => color && [red, green, blue, color[3]];
+      const chosen = colorOfGroup(appearance.group, { mode, groupColors });
+      if (chosen === null) return paint;
+      const inGroupColor = (color: PaintColor | null): PaintColor | null => color && [...chosen, color[3]];
       return { ...paint, fill: inGroupColor(paint.fill), line: inGroupColor(paint.line) };
     });
     for (let i = 0; i < values.length; i += 1) {
