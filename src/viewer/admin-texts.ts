@@ -172,6 +172,8 @@ export const adminTexts = {
   defaultIs: (value: string) => `Default: ${value || 'empty'}.`,
   defaultOf: (name: string) => `Default of ${name}`,
   nothingChanged: 'Nothing changed.',
+  findSetting: 'Find a setting',
+  noSetting: 'No setting has these words.',
   settingGroups: { 'large_image.': 'Large images', 'core.': 'Server', '': 'Other' } as Record<string, string>,
   settingUnits: { bytes: 'bytes', days: 'days', seconds: 'seconds' } as Record<string, string>,
   settingsRefused: (count: number) => `${plural(count, 'setting')} refused. See the reason below each.`,

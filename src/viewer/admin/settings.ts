@@ -3,7 +3,7 @@ import type { Answer } from '../answers.js';
 import { h, linkButton, messageOf } from '../dom.js';
 import { checkbox, choice, field } from '../forms.js';
 import { formatBytes, formatCount } from '../format.js';
-import { onceAtATime, outcome, panel, type Section } from './parts.js';
+import { onceAtATime, outcome, type Section } from './parts.js';
 import { commonTexts } from '../texts.js';
 import { adminTexts } from '../admin-texts.js';
 
@@ -26,13 +26,37 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
   const said = outcome();
   const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
   const starts = Object.keys(adminTexts.settingGroups);
-  const panels = starts.flatMap((start) => {
+  const groups = starts.flatMap((start, index) => {
     const own = rows.filter(({ key }) => starts.find((one) => key.startsWith(one)) === start);
-    return own.length === 0 ? [] : [panel(adminTexts.settingGroups[start] ?? '', ...own.map(({ element }) => element))];
+    const heading = h('summary', h('h2', adminTexts.settingGroups[start] ?? ''));
+    const attributes = { open: index === 0 };
+    const element = h('details.panel.surface.raised.stack.column', attributes, heading, ...own.map((row) => row.element));
+    return own.length === 0 ? [] : [{ rows: own, element }];
   });
-  return [
-    h('form.stack.column', { onsubmit: submit, novalidate: true }, ...panels, h('div.settings-end.row', said.element, save)),
-  ];
+  const find = h('input', {
+    type: 'search',
+    placeholder: adminTexts.findSetting,
+    'aria-label': adminTexts.findSetting,
+    oninput: () => search(),
+    // Enter searches, and does not save.
+    onkeydown: (event: KeyboardEvent) => event.key === 'Enter' && event.preventDefault(),
+  });
+  const none = h('p.quiet-text', { role: 'status' });
+  const elements = groups.map(({ element }) => element);
+  const end = h('div.settings-end.row', said.element, save);
+  return [h('form.stack.column', { onsubmit: submit, novalidate: true }, find, none, ...elements, end)];
+
+  /** Shows the settings whose names, keys or descriptions contain all typed words. */
+  function search() {
+    const words = find.value.toLowerCase().split(/\s+/);
+    for (const { rows: own, element } of groups) {
+      for (const row of own) row.element.hidden = !words.every((word) => row.text.includes(word));
+      const isFound = own.some((row) => !row.element.hidden);
+      element.hidden = !isFound;
+      element.open = find.value === '' ? element === elements[0] : isFound;
+    }
+    none.textContent = elements.every(({ hidden }) => hidden) ? adminTexts.noSetting : '';
+  }
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
@@ -48,7 +72,12 @@ export async function settingsSection({ signal }: Parameters<Section>[0]): Retur
     const stored = adminTexts.settingsSaved(changed.length - refused);
     if (refused === 0) said.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
     else said.bad(`${stored} ${adminTexts.settingsRefused(refused)}`);
-    if (refused > 0) document.querySelector('.setting [aria-invalid="true"]')?.scrollIntoView({ block: 'center' });
+    const [first] = rows.filter((row) => row.isRefused());
+    if (!first) return;
+    const group = first.element.closest('details');
+    if (group) Object.assign(group, { open: true, hidden: false });
+    first.element.hidden = false;
+    first.element.scrollIntoView({ block: 'center' });
   }
 }
 
@@ -65,7 +94,9 @@ function settingRow(definition: Definition) {
   const hint = `${adminTexts.settingDescriptions[key] ?? description} ${adminTexts.defaultIs(inWords(definition))}`;
   const labelled = box ? h('div.stack.column', box.element, h('p.hint.break.quiet-text.small', hint)) : field(name, input, hint);
   const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
-  return { key, element, isChanged, save };
+  const text = `${name} ${key} ${description}`.toLowerCase();
+  const isRefused = () => input.getAttribute('aria-invalid') === 'true';
+  return { key, element, text, isChanged, isRefused, save };
 
   /** Whether there is something to save. Clears the message about the previous value. */
   function isChanged() {

@@ -108,7 +108,22 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(await page.locator('.setting').count()).toBe(definitions.length);
     const setting = (key: string) => page.locator(`.setting[data-key="${key}"]`);
     const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
-    await setting('core.upload_minimum_chunk_size').getByLabel('Upload minimum chunk size (bytes)', { exact: true }).waitFor();
+    // The settings of images are shown first; others are folded, and found by their words.
+    const files = setting('large_image.max_thumbnail_files');
+    const chunk = setting('core.upload_minimum_chunk_size');
+    await files.waitFor();
+    expect(await chunk.isVisible()).toBe(false);
+    const find = page.getByLabel('Find a setting');
+    await find.fill('minimum CHUNK');
+    await chunk.waitFor();
+    expect(await files.isVisible()).toBe(false);
+    await find.fill('no such words');
+    await page.getByText('No setting has these words.').waitFor();
+    await find.fill('');
+    await files.waitFor();
+    expect(await chunk.isVisible()).toBe(false);
+    await page.getByText('Server', { exact: true }).and(page.locator('summary *')).click();
+    await chunk.getByLabel('Upload minimum chunk size (bytes)', { exact: true }).waitFor();
     await setting('core.upload_minimum_chunk_size').getByText('Default: 5\u2009242\u2009880 (5.24 MB).').waitFor();
     await setting('core.add_to_group_policy')
       .getByRole('option', { name: 'administrators', exact: true })
@@ -118,7 +133,6 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       await button('Save').click();
       await page.locator('.settings-end').getByText(words, { exact: true }).waitFor();
     };
-    const files = setting('large_image.max_thumbnail_files');
     const label = files.getByLabel('Max thumbnail files', { exact: true });
     const set = setting('large_image.auto_set').getByLabel('Open uploaded images automatically', { exact: true });
     await label.fill('-3');

@@ -171,6 +171,8 @@ export const adminTexts: Texts['adminTexts'] = {
   defaultIs: (value) => `Standard: ${value || 'leer'}.`,
   defaultOf: (name) => `Standard von ${name}`,
   nothingChanged: 'Nichts geändert.',
+  findSetting: 'Einstellung suchen',
+  noSetting: 'Keine Einstellung enthält diese Wörter.',
   settingGroups: { 'large_image.': 'Große Bilder', 'core.': 'Server', '': 'Weitere' },
   settingUnits: { bytes: 'Byte', days: 'Tage', seconds: 'Sekunden' },
   settingsRefused: (count) => `${settings(count)} abgelehnt. Der Grund steht jeweils darunter.`,
