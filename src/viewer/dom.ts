@@ -60,9 +60,12 @@ export function useSurface(root: ShadowRoot) {
   surface = root;
 }
 
-/** Opens a modal dialog. It is removed when it is closed. */
+/** Opens a modal dialog. It is removed when it is closed, and closed when the address changes, because it is about what the page shows. */
 export function showDialog(dialog: HTMLDialogElement) {
-  dialog.addEventListener('close', () => dialog.remove());
+  const closed = new AbortController();
+  dialog.addEventListener('close', () => (closed.abort(), dialog.remove()));
+  // The element is in pages whose addresses mean something else.
+  if (!surface) addEventListener('hashchange', () => dialog.close(), { signal: closed.signal });
   (surface ?? document.body).append(dialog);
   dialog.showModal();
 }

@@ -149,7 +149,9 @@ export const browseTexts = {
   emptyTrash: 'Empty trash',
   emptyTrashTitle: (count: number) => `Delete ${plural(count, 'entry', 'entries')} in the trash?`,
   extent: (folders: number, items: number, size: string) =>
-    `${[folders > 0 && plural(folders, 'folder'), plural(items, 'item')].filter(Boolean).join(' and ')}, ${size}.`,
+    items === 0 && folders > 0
+      ? `${plural(folders, 'folder')} without items.`
+      : `${[folders > 0 && plural(folders, 'folder'), plural(items, 'item')].filter(Boolean).join(' and ')}, ${size}.`,
   emptyHome: 'No collections yet',
   emptyHomeVisible: 'No collections that you can see',
   emptyHomeOwn: 'You can upload to your own folders.',

@@ -202,6 +202,14 @@ describe.skipIf(executablePath === null)('what a slip does not lose', { timeout:
     await page.getByRole('button', { name: `Restore “${name}”` }).click();
     await page.getByRole('heading', { name: 'The trash is empty.' }).waitFor();
     expect((await admin.send('GET', `/folder/${gone}`)).status).toBe(200);
+    // A dialog about something that is no longer shown is closed.
+    await admin.create('/folder', { parentType: 'folder', parentId: gone, name: 'empty' });
+    await open(`folder/${gone}`);
+    await page.getByRole('checkbox', { name: 'Select empty' }).click();
+    await page.getByRole('region', { name: 'Selection' }).getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByText('1 folder without items.').waitFor();
+    await page.goBack();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await admin.ok('POST', '/resource/trash', { query: { resources: JSON.stringify({ folder: [gone] }) } });
     await open('trash');
     await page.getByRole('button', { name: 'Empty trash' }).click();

@@ -161,7 +161,10 @@ export const browseTexts: Texts['browseTexts'] = {
   editNamed: (name) => `„${name}“ bearbeiten`,
   emptyTrash: 'Papierkorb leeren',
   emptyTrashTitle: (count) => `${entries(count)} im Papierkorb löschen?`,
-  extent: (folderCount, itemCount, size) => `${joined([folderCount > 0 && folders(folderCount), items(itemCount)])}, ${size}.`,
+  extent: (folderCount, itemCount, size) =>
+    itemCount === 0 && folderCount > 0
+      ? `${folders(folderCount)} ohne Objekte.`
+      : `${joined([folderCount > 0 && folders(folderCount), items(itemCount)])}, ${size}.`,
   emptyHome: 'Noch keine Sammlungen',
   emptyHomeVisible: 'Keine Sammlungen, die Sie sehen dürfen',
   emptyHomeOwn: 'In Ihre eigenen Ordner können Sie hochladen.',
