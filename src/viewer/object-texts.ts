@@ -1,4 +1,4 @@
-import { formatCount, plural } from './format.js';
+import { formatCount, formatNumber, plural } from './format.js';
 
 /** Texts about the table and the plots of shapes. */
 export const objectTexts = {
@@ -19,6 +19,8 @@ export const objectTexts = {
   inOutline: 'Inside the drawn outline',
   inView: 'In the view',
   low: (name: string) => `Lowest value of ${name}`,
+  marked: (values: (readonly [name: string, value: number])[]) =>
+    `The clicked shape: ${values.map(([name, value]) => `${name} ${formatNumber(value, 6)}`).join(', ')}`,
   mean: (name: string) => `${name}, mean`,
   newAnnotation: 'New annotation of these',
   newName: (name: string) => `${name} (selection)`,

@@ -4,7 +4,7 @@ import { figureLayers } from './figure-layers.js';
 import { followKeys } from './keys.js';
 import { aim } from './drawing/aim.js';
 import { isArea } from './drawing/shapes.js';
-import type { Tool } from './drawing/tool-names.js';
+import { drawsFirst, type Tool } from './drawing/tool-names.js';
 import { drawingLayer } from './drawing/layer.js';
 import { paintMarks } from './drawing/marks.js';
 import { OverlayPictures } from './drawing/overlay-pictures.js';
@@ -18,6 +18,7 @@ import { SmallAnnotations } from './small-annotations.js';
 import { toolbar } from './toolbar.js';
 import { Tools } from './drawing/tools.js';
 import { Work } from './work.js';
+import type { Editor } from './editor.js';
 import type { Box, Element, Point } from './model.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
@@ -40,13 +41,15 @@ export function showAnnotations(options: {
   hide: string[];
   /** colors and filters by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
+  /** whether tools for the first shape are offered if there are no annotations */
+  offersFirst: boolean;
   /** called when the hidden annotations change */
   onHide: () => void;
   /** called if the item was removed or the user has lost access */
   onRefused: () => void;
   signal: AbortSignal;
 }) {
-  const { item, metadata, stage, drawing, container, hide, colorings, onHide, onRefused, signal } = options;
+  const { item, metadata, stage, drawing, container, hide, colorings, offersFirst, onHide, onRefused, signal } = options;
   let hovered: Element | null = null;
   const report = (message: string) => panel.say(message);
   const work = new Work({
@@ -59,7 +62,7 @@ export function showAnnotations(options: {
     radius: 20,
     onRadius: (radius) => (tools.brushRadius = radius),
     onTool: (tool) => {
-      use(tool === tools.tool ? 'select' : tool);
+      void use(tool === tools.tool ? 'select' : tool);
       // After a click, the keys of tools work; keyboard users stay on the button.
       if (!container.querySelector('.annotation-tools :focus-visible')) stage.canvas.focus({ preventScroll: true });
     },
@@ -133,7 +136,7 @@ export function showAnnotations(options: {
     onList(records) {
       sheets.apply(records);
       objects.update(records);
-      void work.editor?.learnGroups();
+      offerTools();
       return (id) => sheets.get(id)?.visible ?? false;
     },
     onShow: (id, changes) => {
@@ -150,7 +153,15 @@ export function showAnnotations(options: {
   onPointer(drawing, hover, signal);
   aim(stage, drawing, tools, signal);
   const root = container.getRootNode();
-  followKeys(root, { tools, editor: () => work.editor, use, canvas: stage.canvas, unpin: () => card.pin(null), signal });
+  followKeys(root, {
+    tools,
+    editor: () => work.editor,
+    isOffered: (tool) => tool === 'measure' || work.editor !== null || (mayBegin() && drawsFirst.has(tool)),
+    use: (tool) => void use(tool),
+    canvas: stage.canvas,
+    unpin: () => card.pin(null),
+    signal,
+  });
   stage.onMove(throttled(() => sheets.refresh(), signal));
   stage.onRest(() => signal.aborted || sheets.refresh());
   signal.addEventListener('abort', () => (tools.finish(), work.end(), objects.close(), sheets.close()), { once: true });
@@ -181,27 +192,44 @@ export function showAnnotations(options: {
     return polygon?.points.map(([x, y]) => ({ x, y })) ?? null;
   }
 
-  function use(tool: Tool) {
+  async function use(tool: Tool) {
+    if (!work.editor && drawsFirst.has(tool)) {
+      try {
+        await panel.begin();
+      } catch (error) {
+        report(messageOf(error));
+      }
+      if (!work.editor || signal.aborted) return;
+    }
     tools.use(tool);
     // A hole needs a selected polygon.
     if (tools.tool !== tool) tell(annotationTexts.tools[tool][1]);
   }
 
+  /** Whether a tool makes the first annotation of the image. */
+  function mayBegin() {
+    return offersFirst && panel.mayBegin;
+  }
+
+  function offerTools() {
+    bar.offer(work.editor ? 'all' : mayBegin() ? 'first' : 'measure');
+  }
+
   /** Starts editing an annotation; `null` ends editing. */
-  function edit(id: string | null): HTMLElement | null {
+  function edit(id: string | null): Editor | null {
     // An unfinished shape is kept as an unsaved change.
     tools.finish();
     tools.use('select');
     work.end();
     const sheet = id === null ? undefined : sheets.get(id);
-    bar.setEditing(sheet !== undefined);
     card.pin(null);
     if (sheet) {
       sheets.show(sheet.record._id, { visible: true });
       work.begin(sheet);
     }
+    offerTools();
     redraw();
-    return work.editor?.element ?? null;
+    return work.editor;
   }
 
   /** The topmost shape at a point of the stage, of any annotation. */

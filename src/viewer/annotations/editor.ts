@@ -1,12 +1,13 @@
-import { h, linkButton, messageOf, tell } from '../dom.js';
+import { h, linkButton, tell } from '../dom.js';
 import { editBar } from './edit-bar.js';
 import { onEdits } from './edits.js';
-import { groupPalette, Groups, styleOf } from './groups.js';
-import { KnownGroups } from './known-groups.js';
+import { inColor } from './coloring/painting.js';
+import { colorOf, Groups, styleOf, type EditedGroups } from './groups.js';
 import { newId, type Edit, type Element } from './model.js';
 import { polygonChanges } from './polygon-changes.js';
 import { Saving } from './saving.js';
 import { Selection } from './selection.js';
+import { isOverlay } from './drawing/shapes.js';
 import { shapeForm } from './shape-form.js';
 import type { Sheet } from './sheet.js';
 import { commonTexts } from '../texts.js';
@@ -30,18 +31,15 @@ export function editAnnotation(options: {
   const { sheet, signal, redraw, zoom, report, onSaved } = options;
   const { edits } = sheet;
   const groups = new Groups();
-  const known = new KnownGroups(sheet, groups, signal);
   const selection = new Selection(sheet, () => (form.show(), redraw()));
   const saving = new Saving({
     sheet,
     deselect: () => selection.select(null),
     onSaved,
-    onVersion: (version) => known.skip(version),
     onState: () => bar.show(),
     report,
   });
   const polygons = polygonChanges({ sheet, selection, commit, zoom, report, signal });
-  const palette = groupPalette(groups, { onChoose: () => form.show(), onColor: recolor });
   const form = shapeForm({
     groups,
     selection: () => selection.shapes,
@@ -55,13 +53,14 @@ export function editAnnotation(options: {
     { undo: () => step('undo'), redo: () => step('redo'), discard, save: () => void saving.save() },
     () => saving.isRunning,
   );
-  const element = h('div.annotation-editor.column', palette.element, form.element, ...bar.elements);
-  palette.show();
+  const element = h('div.annotation-editor.column', form.element, ...bar.elements);
+  const edited: EditedGroups = { groups, onChoose: () => form.show(), onLearned: () => form.offerGroups(), recolor };
   selection.select(null);
   bar.show();
   onEdits(bar.show, signal);
   return {
     element,
+    groups: edited,
     selection,
     find: (id: string) => sheet.find(id),
     make,
@@ -72,19 +71,7 @@ export function editAnnotation(options: {
     save: () => saving.save(),
     reload: () => saving.reload(),
     takeOver: () => saving.takeOver(),
-    learnGroups,
   };
-
-  /** Offers the groups of the current version. */
-  async function learnGroups() {
-    try {
-      if (!(await known.learn())) return;
-      palette.show();
-      form.offerGroups();
-    } catch (error) {
-      if (!signal.aborted) report(messageOf(error));
-    }
-  }
 
   function make(members: Pick<Element, 'type'> & Partial<Element>): Element {
     const group = groups.chosen;
@@ -112,12 +99,14 @@ export function editAnnotation(options: {
 
   function step(way: 'undo' | 'redo') {
     edits[way]();
+    followColors();
     selection.dropGone();
     showAll();
   }
 
   function discard() {
     edits.discard();
+    followColors();
     selection.select(null);
     bar.show();
     report('');
@@ -125,8 +114,23 @@ export function editAnnotation(options: {
     tell(annotationTexts.discarded, undo);
   }
 
-  function recolor(group: string | null) {
-    const shapes = selection.shapes.filter((shape) => (shape.group ?? null) === group);
-    commit(...shapes.map((before) => ({ before, after: { ...before, ...styleOf(before, groups.colorOf(group)) } })));
+  /** After a step, groups have the colors that their shapes have again. */
+  function followColors() {
+    if (!sheet.isWhole) return;
+    const colors = new Map<string | null, string>();
+    for (const shape of sheet.all()) {
+      const group = shape.group ?? null;
+      const color = isOverlay(shape) || colors.has(group) ? null : colorOf(shape);
+      if (color !== null) colors.set(group, color);
+    }
+    for (const [group, color] of colors) groups.paint(group, color);
+  }
+
+  function recolor(group: string | null, color: string) {
+    groups.paint(group, color);
+    if (!sheet.isWhole) return false;
+    const shapes = [...sheet.all()].filter((shape) => !isOverlay(shape) && (shape.group ?? null) === group);
+    commit(...shapes.map((before) => ({ before, after: inColor(before, color) })));
+    return true;
   }
 }

@@ -78,6 +78,19 @@ export class Edits {
     return growth;
   }
 
+  /** Number of shapes that each group gains or loses when the changes are saved; `null` for shapes without a group. */
+  growthOfGroups(): Map<string | null, number> {
+    const growth: Map<string | null, number> = new Map();
+    const add = (element: Element | null, by: number) => {
+      if (element) growth.set(element.group ?? null, (growth.get(element.group ?? null) ?? 0) + by);
+    };
+    for (const { before, after } of this.#edits.values()) {
+      add(before, -1);
+      add(after, 1);
+    }
+    return growth;
+  }
+
   get canUndo() {
     return this.#former.length > 0;
   }

@@ -1,11 +1,8 @@
-import { h, icon } from '../dom.js';
 import type { Element } from './model.js';
-import { commonTexts } from '../texts.js';
-import { annotationTexts } from '../annotation-texts.js';
 
 /** Colors of new groups in turn. They are distinguishable on stained tissue and by color-blind people. */
 const newColors = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7a3ec8', '#b2182b'];
-/** Maximum number of groups that are offered at once. Others are found by their names. */
+/** Maximum number of groups that are offered at once. Others are found in the legend. */
 const maxOffered = 100;
 /** Opacity of the fill of shapes. */
 const fillOpacity = 0.2;
@@ -22,24 +19,33 @@ export function styleOf({ type, closed }: Pick<Element, 'type' | 'closed'>, colo
   return { lineColor: color, lineWidth, fillColor: type === 'point' ? color : `rgba(${r}, ${g}, ${b}, ${fillOpacity})` };
 }
 
+/** The color of a shape without its opacity, as `#rrggbb`; `null` if it has no color. */
+export function colorOf({ lineColor = '' }: Element): string | null {
+  const [, short, long] = /^#(?:([\da-f]{3})[\da-f]?|([\da-f]{6})(?:[\da-f]{2})?)$/i.exec(lineColor) ?? [];
+  if (short) return `#${short.replaceAll(/./g, '$&$&')}`.toLowerCase();
+  if (long) return `#${long}`.toLowerCase();
+  const [, ...channels] = /^rgba?\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)/.exec(lineColor) ?? [];
+  if (channels.length === 0) return null;
+  return `#${channels.map((channel) => Math.min(255, Number(channel)).toString(16).padStart(2, '0')).join('')}`;
+}
+
 /** The groups of an annotation with their colors, and the group of new shapes. */
 export class Groups {
   /** colors by name; `null` for no group */
   #colors: Map<string | null, string> = new Map([[null, '#ffb000']]);
   chosen: string | null = null;
 
-  get size() {
-    return this.#colors.size;
+  get names() {
+    return this.#colors.keys();
   }
 
   colorOf(group: string | null) {
     return this.#colors.get(group) ?? this.add(group);
   }
 
-  /** The groups to offer. If there are very many, only those whose names contain the text, and always `kept`. */
-  offered(text: string, ...kept: (string | null)[]) {
-    const wanted = text.trim().toLowerCase();
-    const found = [...this.#colors.keys()].filter((name) => (name ?? '').toLowerCase().includes(wanted));
+  /** The groups to offer. If there are very many, only some of them, and always `kept`. */
+  offered(...kept: (string | null)[]) {
+    const found = [...this.#colors.keys()];
     return found.length <= maxOffered ? found : [...new Set([...kept, null, ...found.slice(0, maxOffered)])];
   }
 
@@ -61,58 +67,13 @@ export class Groups {
   }
 }
 
-/** The palette, in which the user selects group and color of new shapes. */
-export function groupPalette(
-  groups: Groups,
-  { onChoose, onColor }: { onChoose: () => void; onColor: (group: string | null) => void },
-) {
-  const list = h('div.group-list');
-  const name = h('input', {
-    type: 'text',
-    'aria-label': annotationTexts.newGroupName,
-    placeholder: commonTexts.newGroup,
-    maxlength: 200,
-    oninput: show,
-  });
-  const label = annotationTexts.addGroup;
-  const submit = h('button.button.icon-button', { type: 'submit', 'aria-label': label, title: label }, icon('plus'));
-  const form = h('form.row', { onsubmit: add }, name, submit);
-  show();
-  return { element: h('fieldset', h('legend', annotationTexts.groupOfNew), list, form), show };
-
-  function show() {
-    list.replaceChildren(...groups.offered(groups.size > maxOffered ? name.value : '', groups.chosen).map(row));
-  }
-
-  function row(group: string | null) {
-    const label = annotationTexts.groupName(group);
-    const color = h('input', {
-      type: 'color',
-      value: groups.colorOf(group),
-      'aria-label': commonTexts.colorOf(label),
-      onchange: () => {
-        groups.paint(group, color.value);
-        onColor(group);
-      },
-    });
-    const checked = groups.chosen === group;
-    const radio = h('input', { type: 'radio', name: 'annotation-group', checked, onchange: () => choose(group) });
-    return h('div.group-row.row.between', h('label.row.grow', radio, h('span.clip', label)), color);
-  }
-
-  function choose(group: string | null) {
-    groups.chosen = group;
-    onChoose();
-  }
-
-  function add(event: SubmitEvent) {
-    event.preventDefault();
-    const group = name.value.trim();
-    if (group === '') return;
-    groups.add(group);
-    name.value = '';
-    show();
-    choose(group);
-    show();
-  }
+/** What the list of groups changes while an annotation is edited. */
+export interface EditedGroups {
+  groups: Groups;
+  /** called when another group was chosen for new shapes */
+  onChoose: () => void;
+  /** called when more groups are known */
+  onLearned: () => void;
+  /** Changes the color of a group, and of its shapes if all of them are loaded. @returns whether they are */
+  recolor: (group: string | null, color: string) => boolean;
 }

@@ -7,6 +7,8 @@ interface KeyUsers {
   tools: Tools;
   /** the editor of the edited annotation; `null` while none is edited */
   editor: () => Pick<Editor, 'removeSelected' | 'step' | 'save'> | null;
+  /** whether a tool can be chosen now */
+  isOffered: (tool: Tool) => boolean;
   /** chooses a tool */
   use: (tool: Tool) => void;
   /** the element that has the focus while the image has it */
@@ -26,10 +28,13 @@ export function followKeys(root: Node, { signal, ...users }: KeyUsers) {
 }
 
 /** Chooses a tool by its key. @returns whether the key is for a tool */
-function chooseTool({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent, { editor, use, canvas }: Omit<KeyUsers, 'signal'>) {
+function chooseTool(
+  { key, target, ctrlKey, metaKey, altKey }: KeyboardEvent,
+  { isOffered, use, canvas }: Omit<KeyUsers, 'signal'>,
+) {
   const tool = toolKeys[key];
   if (tool === undefined || target !== canvas || ctrlKey || metaKey || altKey || !toolKeySetting.isOn) return false;
-  if (tool !== 'measure' && !editor()) return false;
+  if (!isOffered(tool)) return false;
   use(tool);
   return true;
 }

@@ -15,8 +15,6 @@ interface SavingParts {
   deselect: () => void;
   /** called when the annotation was changed */
   onSaved: () => void;
-  /** called with the version that was made */
-  onVersion: (version: number) => void;
   /** called when saving begins and when changes were saved or rebased */
   onState: () => void;
   /** shows what went wrong, or clears the message */
@@ -73,7 +71,7 @@ export class Saving {
  *
  * @returns the shapes that were changed there too, if any
  */
-async function saveEdits({ sheet, deselect, onSaved, onVersion }: SavingParts): Promise<Conflicts | undefined> {
+async function saveEdits({ sheet, deselect, onSaved }: SavingParts): Promise<Conflicts | undefined> {
   const { edits } = sheet;
   for (let attempt = 1; ; attempt += 1) {
     const conflicts = await edits.rebase(sheet.record);
@@ -87,7 +85,6 @@ async function saveEdits({ sheet, deselect, onSaved, onVersion }: SavingParts): 
     try {
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
-      onVersion(_version);
       sheet.update(record, seen);
       onSaved();
       return undefined;

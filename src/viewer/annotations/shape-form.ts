@@ -50,11 +50,11 @@ export function shapeForm(options: {
     return field(annotationTexts.label, label);
   }
 
-  /** Offers groups for the selected shapes. If there are very many, the group of new shapes, which is searched in the palette, is among them. */
+  /** Offers groups for the selected shapes. If there are very many, the group of new shapes, which is found in the legend, is among them. */
   function offerGroups() {
     const own = [...new Set(selection().map(({ group = null }) => group))];
     const isOne = own.length < 2;
-    const names = groups.offered('', ...own.slice(0, 2), groups.chosen);
+    const names = groups.offered(...own.slice(0, 2), groups.chosen);
     fill(
       groupSelect,
       !isOne && h('option', { value: '""', disabled: true, hidden: true }, annotationTexts.variousGroups),

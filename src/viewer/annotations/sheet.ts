@@ -1,6 +1,6 @@
 import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
-import { coloringQuery } from './coloring/coloring.js';
+import { coloringQuery, isPlain, needsLegend } from './coloring/coloring.js';
 import { nameOfPainting, Painting } from './coloring/painting.js';
 import { legendOf, type ColoringLegend } from './coloring/requests.js';
 import { editsOf, type Edits } from './edits.js';
@@ -105,6 +105,11 @@ export class Sheet {
     return this.#shown === 'shapes';
   }
 
+  /** Whether all shapes of the annotation are loaded. */
+  get isWhole() {
+    return this.record._elementCount === 0 || (this.hasShapes && this.#has(everywhere));
+  }
+
   /** The loaded shapes: all in the view, or only unsaved ones above tiles. */
   all() {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
@@ -146,12 +151,12 @@ export class Sheet {
     this.#newPainting.abort();
     this.#newPainting = new AbortController();
     const { signal } = this.#newPainting;
-    if (name === '') {
-      this.#painting = null;
+    const { coloring } = display;
+    if (!needsLegend(coloring)) {
+      this.#painting = isPlain(coloring) ? null : new Painting(coloring, null);
       options.redraw();
       return;
     }
-    const { coloring } = display;
     void legendOf(record, coloring, signal).then(
       (legend) => {
         if (signal.aborted) return;

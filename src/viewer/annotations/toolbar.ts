@@ -1,11 +1,11 @@
 import { button, h } from '../dom.js';
 import { annotationTexts } from '../annotation-texts.js';
-import { toolKeys, toolNames, type Tool } from './drawing/tool-names.js';
+import { drawsFirst, toolKeys, toolNames, type Tool } from './drawing/tool-names.js';
 
 /** Smallest and largest radius of the brush, in CSS pixels. */
 const brushRadii = { min: 3, max: 120 };
 
-/** The tools, as buttons on the stage: those for drawing while an annotation is edited, and the ruler always. */
+/** The tools, as buttons on the stage: those for drawing while an annotation is edited or the image has none yet, and the ruler always. */
 export function toolbar({
   onTool,
   onRadius,
@@ -34,18 +34,20 @@ export function toolbar({
   const sizes = h('div.brush-size.row', { hidden: true }, size);
   const attributes = { role: 'toolbar', 'aria-label': annotationTexts.drawingTools };
   const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: made }) => made), sizes);
-  setEditing(false);
+  offer('measure');
   return {
     element,
-    setEditing,
+    offer,
     show(chosen: Tool) {
       for (const { tool, button: made } of buttons) made.setAttribute('aria-pressed', String(tool === chosen));
       sizes.hidden = chosen !== 'brush' && chosen !== 'eraser';
     },
   };
 
-  function setEditing(isEditing: boolean) {
-    for (const { tool, button: made } of buttons) made.hidden = !isEditing && tool !== 'measure';
-    element.classList.toggle('ruler-only', !isEditing);
+  /** Offers all tools, those that can draw the first shape, or only the ruler. */
+  function offer(which: 'all' | 'first' | 'measure') {
+    const isOffered = (tool: Tool) => which === 'all' || tool === 'measure' || (which === 'first' && drawsFirst.has(tool));
+    for (const { tool, button: made } of buttons) made.hidden = !isOffered(tool);
+    element.classList.toggle('ruler-only', which === 'measure');
   }
 }

@@ -32,7 +32,7 @@ interface ImageOptions {
   onProblem?: (message: string) => void;
   /** reopens the image, because the browser does not repeat failed requests, or says why it cannot be opened any more */
   onRetry: () => void;
-  /** whether the user may store presets; default no */
+  /** whether the user may store presets, and draws the first shape without making an annotation; default no */
   mayWrite?: boolean;
   signal: AbortSignal;
 }
@@ -107,6 +107,7 @@ export async function openImage(options: ImageOptions) {
     container: element,
     hide: readList(query.get('hide')),
     colorings: readColorings(query.get('coloring')),
+    offersFirst: mayWrite,
     onHide: writeAddress,
     onRefused: onRetry,
     signal,

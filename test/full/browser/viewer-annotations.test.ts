@@ -122,6 +122,23 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   it('makes an annotation and draws shapes of every kind in groups, which are there after a reload', async () => {
     await look(page, 1);
     await page.getByText('No annotations yet.').waitFor();
+    // The first shape needs no annotation: one is made, and removed again if nothing is drawn.
+    expect(await page.getByRole('button', { name: 'Eraser' }).isVisible()).toBe(false);
+    await tool('Rectangle');
+    await row('Annotation 1').getByText('All changes are saved.').waitFor();
+    await page.getByRole('button', { name: 'Stop editing Annotation 1' }).click();
+    await page.getByText('No annotations yet.').waitFor();
+    await until('the empty annotation is gone', async () => (await namesOf()).length === 0);
+    await page.locator('[role=application]').focus();
+    await page.keyboard.press('r');
+    await row('Annotation 1').getByText('All changes are saved.').waitFor();
+    await drag([-300, -200], [-200, -140]);
+    await row('Annotation 1').getByText('1 unsaved change', { exact: true }).waitFor();
+    await save();
+    expect((await stored('Annotation 1'))._elementCount).toBe(1);
+    await page.getByRole('button', { name: 'Stop editing Annotation 1' }).click();
+    await admin.ok('DELETE', `/annotation/${(await stored('Annotation 1'))._id}`);
+    await page.getByText('No annotations yet.').waitFor();
     await page.getByRole('button', { name: 'New annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Regions <b>&');
     await page.getByRole('button', { name: 'Create annotation' }).click();
@@ -182,6 +199,48 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     await page.getByRole('checkbox', { name: 'Regions' }).check();
     await until('the shapes are drawn', async () => (await inkOf(page)) > 1000);
+    expect(complaints).toEqual([]);
+  });
+
+  it('changes the color of a group and its shapes while it is edited, and counts shapes by group', async () => {
+    const box = {
+      type: 'rectangle',
+      width: 20,
+      height: 20,
+      lineColor: '#ff0000',
+      fillColor: 'rgba(255, 0, 0, 0.4)',
+      group: 'dyed',
+    };
+    const elements = [
+      { ...box, center: [40, 40, 0] },
+      { ...box, center: [80, 40, 0] },
+      { ...box, center: [120, 40, 0], group: 'other' },
+    ];
+    await admin.ok('POST', '/annotation', { query: { itemId }, json: { name: 'Recolored', elements } });
+    await row('Recolored').waitFor();
+    await page.getByRole('button', { name: 'Edit Recolored' }).click();
+    const dyed = row('Recolored').getByRole('listitem').filter({ hasText: 'dyed' });
+    await dyed.getByText('2', { exact: true }).waitFor();
+    await dyed.getByRole('radio').check();
+    await tool('Point');
+    await click(0, 300);
+    await page.keyboard.press('Escape');
+    await dyed.getByText('3', { exact: true }).waitFor();
+    const color = page.getByLabel('Color of dyed');
+    await color.fill('#0000ff');
+    await row('Recolored').getByText('3 unsaved changes').waitFor();
+    await row('Recolored').getByRole('button', { name: 'Undo' }).click();
+    await row('Recolored').getByText('1 unsaved change', { exact: true }).waitFor();
+    expect(await color.inputValue()).toBe('#ff0000');
+    await row('Recolored').getByRole('button', { name: 'Redo' }).click();
+    await until('the group has its color again', async () => (await color.inputValue()) === '#0000ff');
+    await save();
+    const { annotation, _id: id } = await stored('Recolored');
+    expect(annotation.elements.map(({ lineColor }) => lineColor)).toEqual(['#0000ff', '#0000ff', '#ff0000', '#0000ff']);
+    expect(annotation.elements[0]).toMatchObject({ fillColor: '#0000ff66' });
+    await page.getByRole('button', { name: 'Stop editing Recolored' }).click();
+    await admin.ok('DELETE', `/annotation/${id}`);
+    await row('Recolored').waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   });
 
@@ -388,7 +447,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       x += 10;
       await page.goto(`${testHost.url}/#item/${itemId}?at=${x},${size / 2},${width / 0.3}`);
       // On a busy machine, the next frame comes late.
-      await page.waitForFunction('copied.length > 0');
+      await until('a frame is drawn', () => page.evaluate<boolean>('copied.length > 0'));
       return page.evaluate<boolean>('copied.every(Boolean)');
     });
     await look(page, 4);
@@ -852,7 +911,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(await find.inputValue()).toBe('group 59');
     expect(await focused()).toBe('Find a group');
 
-    // The keyboard stays on the pencil; the group of a shape is found in the palette.
+    // The keyboard stays on the pencil; the group of new shapes is found in the legend.
     await page.getByRole('button', { name: 'Edit Many' }).press('Enter');
     expect(await focused()).toBe('Stop editing Many');
     await page.goto(`${testHost.url}/#item/${item}?at=512,960,60`);
@@ -864,7 +923,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const text = await page.getByRole('region', { name: 'Shape' }).innerText();
     expect(text.length).toBeLessThan(1500);
     for (const letter of ['g', 'L', 'v']) expect(text).toContain(`${letter.repeat(300)}…`);
-    await page.getByLabel('Name of a new group').fill('group 5432');
+    await find.fill('group 5432');
     await page.getByRole('radio', { name: 'group 5432' }).check();
     await page.getByLabel('Group', { exact: true }).selectOption({ label: 'group 5432' });
     await page.getByLabel('Group', { exact: true }).press('Control+z');

@@ -3,6 +3,7 @@ import sharp from 'sharp';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { interpolateColor, parsePalette } from '../../../src/tilesource/style/palette.js';
+import { groupColor } from '../../../src/features/annotations/overlay/draw/colors.js';
 import { chromiumPath, launchChromium } from '../../support/pages/chromium.js';
 import { newFolder, uploadItem } from '../../support/images/images.js';
 import { startHost, type TestHost } from '../../support/hosts/reference-host.js';
@@ -25,13 +26,15 @@ const elements = Array.from({ length: count }, (_, index) => ({
   fillColor: '#ff0000',
   lineColor: '#ff0000',
   group: index % 3 === 0 ? 'tumor' : 'stroma',
-  user: { score: index, nucleus: { mean: 0.1 + 0.2 }, parts: [[1, 2]] },
+  user: { score: index, isRound: index % 2 === 0, nucleus: { mean: 0.1 + 0.2 }, parts: [[1, 2]] },
 }));
 
 /** Squares around the middle of the image. */
 const around = [4848, 4849, 5050, 5151].map((index) => elements[index]!);
 
 type Color = readonly number[];
+
+const categoryColor = (name: string): Color => groupColor(name).slice(0, 3);
 
 function paletteColor(value: number, [low, high]: [number, number], name = 'viridis'): Color {
   return interpolateColor(parsePalette(name), Math.min(1, Math.max(0, (value - low) / (high - low)))).slice(0, 3);
@@ -103,6 +106,33 @@ describe.skipIf(executablePath === null)('colors and filters of shapes on the pa
 
   const scores = around.map(({ user }) => user.score);
   const red: Color = [255, 0, 0];
+
+  it('change the color of a group in its list, in tiles, in shapes and in the address', async () => {
+    await open(1800);
+    await legend().getByLabel('Color of tumor').fill('#0000ff');
+    const blue: Color = [0, 0, 255];
+    const expected = around.map(({ group }) => (group === 'tumor' ? blue : red));
+    await colorsAre('tiles have the color of the group', expected);
+    expect(coloringOf()).toEqual({ colors: [['tumor', '#0000ff']] });
+    await page.reload();
+    await open(100);
+    await colorsAre('shapes have the color of the group', expected);
+    await legend().getByLabel('Color by').waitFor();
+    await legend().getByLabel('Color by').selectOption('/isRound');
+    await legend().getByLabel('Color of true').fill('#00ff00');
+    await colorsAre(
+      'a category has its color',
+      around.map(({ user }) => (user.isRound ? [0, 255, 0] : null)).map((color) => color ?? categoryColor('false')),
+    );
+    await legend().getByLabel('Color by').selectOption({ label: 'Their own colors' });
+    await colorsAre('shapes have their own colors again', [red, red, red, red]);
+    await legend().getByLabel('Color of stroma').fill('#0000ff');
+    await legend().getByRole('button', { name: 'Show the colors of the shapes' }).click();
+    await colorsAre('the color of the group is gone', [red, red, red, red]);
+    await until('the address has no colors', () => coloringOf() === null);
+    await legend().getByText('Colors and heat map').click();
+    expect(complaints).toEqual([]);
+  });
 
   it('color shapes by a measurement, in tiles of the server and in shapes of the page', async () => {
     await open(1800);

@@ -120,6 +120,56 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     expect(complaints).toEqual([]);
   });
 
+  it('marks the clicked shape in the plot, and sums up the view and an outline', async () => {
+    await panel().getByRole('button', { name: 'Plot', exact: true }).click();
+    await panel().getByLabel('Horizontal').selectOption('/score');
+    await panel()
+      .getByText(`The clicked shape: /score ${count - 1}`, { exact: true })
+      .waitFor();
+    await panel().getByLabel('Vertical').selectOption('/size');
+    // More shapes than a plot has points are shown in bins.
+    await panel().getByRole('img', { name: '/size by /score' }).waitFor();
+    const { size: last } = elements[count - 1]!.user;
+    await panel()
+      .getByText(`The clicked shape: /score ${count - 1}, /size ${last}`, { exact: true })
+      .waitFor();
+    await panel().getByLabel('Vertical').selectOption('');
+
+    await panel().getByRole('button', { name: 'Summary' }).click();
+    const total = async () => {
+      const texts = await panel().locator('.object-summary tbody td:nth-of-type(1)').allInnerTexts();
+      return texts.reduce((sum, text) => sum + Number(text.replaceAll(/\D/g, '')), 0);
+    };
+    await panel().getByLabel('Which shapes').selectOption({ label: 'In the view' });
+    await until('only the shapes in the view are summed up', async () => {
+      const number = await total();
+      return number > 0 && number < count;
+    });
+    await panel().getByLabel('Which shapes').selectOption({ label: 'Inside the drawn outline' });
+    await panel().getByText('Measure an area, or select a shape while you edit: that is the outline.').waitFor();
+    await page.getByRole('button', { name: 'Measure', exact: true }).click();
+    const box = (await page.locator('.drawing').boundingBox())!;
+    const corners = [
+      [-80, -80],
+      [80, -80],
+      [80, 80],
+      [-80, 80],
+      [-80, -80],
+    ] as const;
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 4];
+    for (const [across, down] of corners) await page.mouse.click(x + across, y + down);
+    await panel().getByLabel('Which shapes').selectOption({ label: 'All that the filters take' });
+    await until('all are summed up', async () => (await total()) === count);
+    await panel().getByLabel('Which shapes').selectOption({ label: 'Inside the drawn outline' });
+    await until('only the shapes inside the outline are summed up', async () => {
+      const number = await total();
+      return number > 0 && number < count;
+    });
+    await page.keyboard.press('Escape');
+    await panel().getByLabel('Which shapes').selectOption({ label: 'All that the filters take' });
+    expect(complaints).toEqual([]);
+  });
+
   it('selects shapes by a range of a plot, saves them, and makes an annotation of them', async () => {
     await panel().getByRole('button', { name: 'Plot', exact: true }).click();
     await panel().getByLabel('Horizontal').selectOption('/score');

@@ -23,7 +23,7 @@ const { plain, readColorings, writeColorings } = (await load('../../../src/viewe
   writeColorings: (colorings: Iterable<readonly [string, Coloring]>) => string | null;
 };
 const { Painting } = (await load('../../../src/viewer/annotations/coloring/painting.js')) as {
-  Painting: new (coloring: Coloring, legend: object) => { paint: (element: Element) => Element };
+  Painting: new (coloring: Coloring, legend: object | null) => { paint: (element: Element) => Element };
 };
 const { takes, valueOf } = (await load('../../../src/viewer/annotations/coloring/values.js')) as {
   takes: (filter: object, element: Element, types: Record<string, string>) => boolean;
@@ -143,6 +143,21 @@ describe('colors and filters of shapes', () => {
     expect(writeColorings([['id2', plain]])).toBe(null);
   });
 
+  it('keep colors of groups in the address, and paint only their shapes', () => {
+    const colors = [
+      ['a', '#123456'],
+      [null, '#abcdef'],
+    ];
+    const coloring = { ...plain, colors };
+    expect(readColorings(writeColorings([['id1', coloring]]))).toEqual(new Map([['id1', coloring]]));
+    const painting = new Painting(coloring, null);
+    const shape = element({ fillColor: '#ff000080', lineColor: '#ff0000' });
+    expect(painting.paint({ ...shape, group: 'a' })).toMatchObject({ fillColor: '#12345680', lineColor: '#123456' });
+    expect(painting.paint(shape)).toMatchObject({ lineColor: '#abcdef' });
+    const other = { ...shape, group: 'b' };
+    expect(painting.paint(other)).toBe(other);
+  });
+
   it.each([null, '', '{', '[]', '7', 'null'])('are none in an address with %j', (text) => {
     expect(readColorings(text)).toEqual(new Map());
   });
@@ -151,6 +166,8 @@ describe('colors and filters of shapes', () => {
     '{"a": 1}',
     '{"a": {"by": 1, "low": "x", "heat": "y", "filter": {"column": 1, "and": 2}}}',
     '{"a": {"filter": {"and": [1, {"column": "x"}]}}}',
+    '{"a": {"colors": {"x": "#ffffff"}}}',
+    '{"a": {"colors": ["x", ["x"], ["x", "url(y)"], [1, "#ffffff"]]}}',
   ])('are plain in an address with %s', (text) => {
     expect(readColorings(text)).toEqual(new Map([['a', plain]]));
   });

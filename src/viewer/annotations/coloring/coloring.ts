@@ -10,21 +10,44 @@ export interface Coloring {
   high: number | null;
   /** heat map of shapes that are too small to be drawn */
   heat: 'number' | 'mean' | null;
+  /** chosen colors of categories; of groups, if shapes have their own colors */
+  colors: readonly CategoryColor[];
   filter: ObjectFilter | null;
 }
 
-export const plain: Coloring = { by: null, palette: null, low: null, high: null, heat: null, filter: null };
+/** The color of a category, as `#rrggbb`. */
+export type CategoryColor = readonly [value: Cell, color: string];
+
+export const plain: Coloring = { by: null, palette: null, low: null, high: null, heat: null, colors: [], filter: null };
+
+/** Largest length of the colors of categories in an address, in characters. */
+const maxColors = 3000;
+
+/** Whether colors of categories can be sent to the server, whose tiles have them in their address. */
+export function fitsAddress(colors: readonly CategoryColor[]) {
+  return encodeURIComponent(JSON.stringify(colors)).length <= maxColors;
+}
+
+/** Colors of categories with another color of one of them. */
+export function withColor(colors: readonly CategoryColor[], value: Cell, color: string): CategoryColor[] {
+  return [...colors.filter(([other]) => other !== value), [value, color]];
+}
 
 /** Palettes of the server that the page offers. They are easy to read, and equal steps look equal. */
 export const palettes = ['viridis', 'magma', 'cividis', 'turbo', 'Blues', 'Reds', 'RdBu_r'] as const;
 
 /** Whether shapes have their own colors, and all are shown. */
-export function isPlain({ by, heat, filter }: Coloring) {
-  return by === null && heat === null && filter === null;
+export function isPlain(coloring: Coloring) {
+  return !needsLegend(coloring) && coloring.colors.length === 0;
+}
+
+/** Whether only the server knows what is shown in which color. */
+export function needsLegend({ by, heat, filter }: Coloring) {
+  return by !== null || heat !== null || filter !== null;
 }
 
 /** The parameters of the server's tiles. */
-export function coloringQuery({ by, palette, low, high, heat, filter }: Coloring): Record<string, string | number> {
+export function coloringQuery({ by, palette, low, high, heat, colors, filter }: Coloring): Record<string, string | number> {
   const isScaled = by !== null || heat !== null;
   return {
     ...(by !== null && { colorBy: by }),
@@ -32,6 +55,7 @@ export function coloringQuery({ by, palette, low, high, heat, filter }: Coloring
     ...(isScaled && low !== null && { low }),
     ...(isScaled && high !== null && { high }),
     ...(heat !== null && { heat }),
+    ...(colors.length > 0 && { colors: JSON.stringify(colors) }),
     ...(filter !== null && { filter: JSON.stringify(filter) }),
   };
 }
@@ -40,7 +64,8 @@ export function coloringQuery({ by, palette, low, high, heat, filter }: Coloring
 export function writeColorings(colorings: Iterable<readonly [id: string, coloring: Coloring]>): string | null {
   const written = [...colorings].filter(([, coloring]) => !isPlain(coloring));
   if (written.length === 0) return null;
-  const short = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => value !== null));
+  const isUsed = (value: unknown) => value !== null && !(Array.isArray(value) && value.length === 0);
+  const short = (coloring: Coloring) => Object.fromEntries(Object.entries(coloring).filter(([, value]) => isUsed(value)));
   return JSON.stringify(Object.fromEntries(written.map(([id, coloring]) => [id, short(coloring)])));
 }
 
@@ -48,13 +73,14 @@ export function writeColorings(colorings: Iterable<readonly [id: string, colorin
 export function readColorings(text: string | null): Map<string, Coloring> {
   const found: Map<string, Coloring> = new Map();
   for (const [id, given] of Object.entries(membersOf(parsed(text)))) {
-    const { by, palette, low, high, heat, filter } = membersOf(given);
+    const { by, palette, low, high, heat, colors, filter } = membersOf(given);
     found.set(id, {
       by: typeof by === 'string' ? by : null,
       palette: typeof palette === 'string' ? palette : null,
       low: typeof low === 'number' ? low : null,
       high: typeof high === 'number' ? high : null,
       heat: heat === 'number' || heat === 'mean' ? heat : null,
+      colors: readColors(colors),
       filter: readFilter(filter),
     });
   }
@@ -71,6 +97,16 @@ function parsed(text: string | null): unknown {
 
 function membersOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function readColors(value: unknown): CategoryColor[] {
+  if (!Array.isArray(value)) return [];
+  const colors = value.filter((pair: unknown): pair is CategoryColor => {
+    const [category, color] = Array.isArray(pair) ? (pair as unknown[]) : [];
+    const isCategory = category === null || typeof category === 'string' || typeof category === 'boolean';
+    return isCategory && typeof color === 'string' && /^#[\da-f]{6}$/i.test(color);
+  });
+  return fitsAddress(colors) ? colors : [];
 }
 
 /** Reads ranges and categories, which is all that the filters of the table can be. */

@@ -1,18 +1,17 @@
 import { debounced, errorNotice, fill, h, linkButton, newestOnly } from '../../dom.js';
 import { choice, field } from '../../forms.js';
-import { formatCount, formatNumber } from '../../format.js';
+import { formatNumber } from '../../format.js';
 import { channelRange } from '../../image/channel-range.js';
 import { annotationTexts } from '../../annotation-texts.js';
 import { objectTexts } from '../../object-texts.js';
 import type { AnnotationRecord } from '../model.js';
-import { columnsOf, histogramOf, type ObjectColumn } from '../objects/requests.js';
-import { isPlain, palettes, type Coloring } from './coloring.js';
+import { columnsOf, histogramOf, type Cell, type ObjectColumn } from '../objects/requests.js';
+import { categoryList } from './category-list.js';
+import { fitsAddress, isPlain, needsLegend, palettes, withColor, type Coloring } from './coloring.js';
 import { legendOf, type ColoringLegend } from './requests.js';
 
 /** Bins of the histogram of a measurement. */
 const bins = 256;
-/** Categories that are listed. */
-const maxListed = 100;
 /** Colors of the bar that shows a palette. */
 const barColors = 32;
 
@@ -30,13 +29,18 @@ export function coloringControls(options: {
   /** The version whose columns are known. */
   let known = -1;
   const isNewest = newestOnly();
-  const by = h('select', { onchange: () => change({ by: by.value || null, low: null, high: null }) });
+  const by = h('select', { onchange: () => change({ by: by.value || null, low: null, high: null, colors: [] }) });
   const heats: Record<string, string> = { '': objectTexts.heatOff, number: objectTexts.heatNumber, mean: objectTexts.heatMean };
   const heat = choice(heats, '', { onchange: () => change({ heat: (heat.value || null) as Coloring['heat'] }) });
   const names = Object.fromEntries(palettes.map((name) => [name, name]));
   const palette = choice(names, '', { onchange: () => change({ palette: palette.value }) });
   const paletteField = field(objectTexts.palette, palette);
   const scale = h('div.coloring-scale.column');
+  const categories = categoryList<Cell>({
+    label: objectTexts.colors,
+    find: annotationTexts.findCategory,
+    onColor: colorCategory,
+  });
   const message = h('div', { role: 'alert' });
   const filtered = h('p.row.wrap.small', { role: 'status' });
   const fields = h(
@@ -94,7 +98,7 @@ export function coloringControls(options: {
       }
       if (signal.aborted || !isCurrent()) return;
       offer(coloring);
-      const legend = isPlain(coloring) ? null : await legendOf(shown, coloring, signal);
+      const legend = !needsLegend(coloring) ? null : await legendOf(shown, coloring, signal);
       if (signal.aborted || !isCurrent()) return;
       const words = legend && coloring.filter && objectTexts.filtered(legend.count, shown._elementCount);
       fill(filtered, words, words && linkButton(objectTexts.removeFilter, () => change({ filter: null })));
@@ -124,7 +128,11 @@ export function coloringControls(options: {
     options.onGroups(isGroups ? new Map(isGroups.map(({ value, color }) => [value, color])) : null);
     // Groups are listed above, with these colors.
     if (isGroups) return fill(scale);
-    if (legend?.categories) return fill(scale, categories(legend.categories));
+    if (legend?.categories) {
+      categories.show(legend.categories);
+      if (!scale.contains(categories.elements[0]!)) fill(scale, categories.elements);
+      return;
+    }
     if (!legend?.scale) return fill(scale);
     const { low, high, colors } = legend.scale;
     const bar = h('div.coloring-bar', { 'aria-hidden': 'true' });
@@ -157,19 +165,9 @@ export function coloringControls(options: {
     fill(scale, ...range, bar, ends);
   }
 
-  function categories(listed: NonNullable<ColoringLegend['categories']>) {
-    const rows = listed.slice(0, maxListed).map(({ value, color, count }) => {
-      const swatch = h('span.swatch', { 'aria-hidden': 'true', 'data-color': color });
-      swatch.style.backgroundColor = color;
-      const words = annotationTexts.groupName(value === null ? null : String(value));
-      return h('li.row', swatch, h('span.clip.grow', words), h('span.count.quiet-text.small', formatCount(count)));
-    });
-    const more = listed.length - maxListed;
-    return h(
-      'ul.legend-groups.column',
-      { 'aria-label': objectTexts.colors },
-      ...rows,
-      more > 0 && h('li', annotationTexts.more(more)),
-    );
+  function colorCategory(value: Cell, color: string) {
+    const next = withColor(options.coloring().colors, value, color);
+    if (fitsAddress(next)) change({ colors: next });
+    else fill(message, errorNotice(annotationTexts.tooManyColors));
   }
 }

@@ -11,18 +11,22 @@ export class Painting {
 
   constructor(
     readonly coloring: Coloring,
-    readonly legend: ColoringLegend,
+    /** `null`: it is not needed */
+    readonly legend: ColoringLegend | null,
   ) {
-    this.#colors = new Map(legend.categories?.map(({ value, color }) => [value, color]));
+    const listed =
+      coloring.by === null ? coloring.colors : legend?.categories?.map(({ value, color }) => [value, color] as const);
+    this.#colors = new Map(listed);
   }
 
   shows(element: Element) {
-    return takes(this.coloring.filter, element, this.legend.columns);
+    return takes(this.coloring.filter, element, this.legend?.columns ?? {});
   }
 
   /** A shape in its color. Without colors, it is the same shape. */
   paint(element: Element): Element {
-    if (this.coloring.by === null) return element;
+    const { by, colors } = this.coloring;
+    if (by === null && colors.length === 0) return element;
     const known = this.#painted.get(element);
     if (known) return known;
     const color = this.#colorOf(element);
@@ -33,8 +37,10 @@ export class Painting {
 
   /** The color as `#rrggbb`; `undefined` for a category that the server does not have yet. */
   #colorOf(element: Element): string | undefined {
-    const { scale, columns } = this.legend;
-    const value = valueOf(element, this.coloring.by ?? '', columns);
+    const { by } = this.coloring;
+    if (by === null) return this.#colors.get(element.group ?? null);
+    const { scale = null, columns = {} } = this.legend ?? {};
+    const value = valueOf(element, by, columns);
     if (!scale) return this.#colors.get(value);
     if (typeof value !== 'number') return scale.none;
     const share = Math.min(1, Math.max(0, (value - scale.low) / (scale.high - scale.low)));
@@ -43,7 +49,7 @@ export class Painting {
 }
 
 /** A shape with the red, green and blue of a color. Its fill and line stay as opaque as they are. */
-function inColor(element: Element, color: string): Element {
+export function inColor(element: Element, color: string): Element {
   const { fillColor, lineColor } = element;
   return { ...element, lineColor: withAlpha(color, lineColor), ...(fillColor && { fillColor: withAlpha(color, fillColor) }) };
 }

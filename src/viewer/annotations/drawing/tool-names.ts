@@ -26,6 +26,9 @@ export const drawsNothing: ReadonlySet<Tool> = new Set(['box', 'lasso', 'hole', 
 /** Tools that draw rings. */
 export const drawsRing: ReadonlySet<Tool> = new Set(['polygon', 'hole', 'lasso']);
 
+/** Tools that can draw the first shape of an image. */
+export const drawsFirst: ReadonlySet<Tool> = new Set(['rectangle', 'ellipse', 'polygon', 'line', 'point', 'brush']);
+
 /** Keys that choose tools while the image has the focus. */
 export const toolKeys: Readonly<Record<string, Tool>> = {
   v: 'select',

@@ -66,7 +66,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
       void refresh();
     }, 150),
   );
-  const selected = new SelectedObjects(afterSelection, () => select(new Map()));
+  const selected = new SelectedObjects(afterSelection, () => (void plot.mark(null), select(new Map())));
   const rows = new ObjectRows({
     label: objectTexts.tableOf(nameOf(record)),
     load: loadRows,
@@ -261,6 +261,7 @@ export function objectsPanel(options: ObjectsPanelOptions) {
 
   /** The row of a shape is found by counting those before it. */
   async function reveal({ id }: Pick<Element, 'id'>) {
+    void plot.mark(id);
     await act(async () => {
       const isCurrent = isNewest();
       const { column, descending } = sorting;

@@ -15,6 +15,8 @@ export interface PlotData {
   counts: number[];
   /** one for each shape, if these are few */
   points: [number | null, number | null][] | null;
+  /** the values of the clicked shape */
+  mark: () => readonly [x: number | null, y: number | null] | null;
 }
 
 export function sizeOf({ clientWidth, clientHeight }: HTMLElement) {
@@ -26,7 +28,7 @@ export function sizeOf({ clientWidth, clientHeight }: HTMLElement) {
  *
  * @param onSelect called with the part that the user selects
  */
-export function drawPlot(area: HTMLElement, { x, y, counts, points }: PlotData, onSelect: (ranges: Range[]) => void) {
+export function drawPlot(area: HTMLElement, { x, y, counts, points, mark }: PlotData, onSelect: (ranges: Range[]) => void) {
   adoptStyles(area);
   const { color: ink, borderTopColor: line, outlineColor: accent } = getComputedStyle(area);
   const width = (x.high - x.low) / x.bins;
@@ -56,7 +58,12 @@ export function drawPlot(area: HTMLElement, { x, y, counts, points }: PlotData, 
       series: [{}, series],
       hooks: {
         setSelect: [(drawn) => onSelect(rangesOf(drawn, x, y))],
-        draw: y === null || points ? [] : [(drawn) => paintBins(drawn, { x, y }, counts, accent)],
+        draw: [
+          (drawn) => {
+            if (y !== null && !points) paintBins(drawn, { x, y }, counts, accent);
+            paintMark(drawn, mark(), ink);
+          },
+        ],
       },
     },
     [xs, ys],
@@ -96,6 +103,24 @@ function paintBins(drawn: uPlot, { x, y }: { x: Axis; y: Axis }, counts: readonl
     ctx.globalAlpha = 0.12 + 0.88 * (Math.log1p(count) / Math.log1p(most));
     ctx.fillRect(left, top, right - left, bottom - top);
   }
+  ctx.restore();
+}
+
+/** Marks the values of a shape: a ring, or a line in a histogram. */
+function paintMark(drawn: uPlot, mark: readonly [number | null, number | null] | null, color: string) {
+  const [x = null, y = null] = mark ?? [];
+  if (x === null) return;
+  const { ctx, bbox } = drawn;
+  const left = drawn.valToPos(x, 'x', true);
+  ctx.save();
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  if (y === null) {
+    ctx.moveTo(left, bbox.top);
+    ctx.lineTo(left, bbox.top + bbox.height);
+  } else ctx.arc(left, drawn.valToPos(y, 'y', true), 6 * devicePixelRatio, 0, 2 * Math.PI);
+  ctx.stroke();
   ctx.restore();
 }
 

@@ -27,15 +27,21 @@ export function plotControls(options: {
   const choices = { x: h('select', { onchange: () => void show() }), y: h('select', { onchange: () => void show() }) };
   const bounds = h('div.row.wrap');
   const hint = h('p.quiet-text.small', objectTexts.brushHint);
+  const markWords = h('p.small', { role: 'status' });
   const isNewest = newestOnly();
   let plot: uPlot | null = null;
   let isOpen = false;
+  /** The clicked shape, and its values. */
+  let marked: string | null = null;
+  let mark: readonly [x: number | null, y: number | null] | null = null;
+  const isNewestMark = newestOnly();
   signal.addEventListener('abort', () => plot?.destroy(), { once: true });
   const axes = h(
     'div.object-axes',
     field(objectTexts.horizontal, choices.x),
     field(objectTexts.vertical, choices.y),
     hint,
+    markWords,
     bounds,
   );
   const element = h('div.object-plots', axes, area);
@@ -58,6 +64,11 @@ export function plotControls(options: {
       );
       choices.x.value = names.includes(former[0] ?? '') ? former[0]! : first;
       choices.y.value = names.includes(former[1] ?? '') ? former[1]! : '';
+    },
+    /** Marks a shape that was clicked; `null` marks none. */
+    async mark(id: string | null) {
+      marked = id;
+      if (isOpen) await showMark();
     },
     /** Draws the plot while it is open. */
     async refresh(open: boolean = isOpen) {
@@ -82,8 +93,27 @@ export function plotControls(options: {
         : null;
       if (signal.aborted || !isCurrent()) return;
       plot?.destroy();
-      plot = drawPlot(area, { x: found.x, y: found.y, counts, points: points as PlotData['points'] }, brushed);
+      plot = drawPlot(area, { x: found.x, y: found.y, counts, points: points as PlotData['points'], mark: () => mark }, brushed);
       showRanges([]);
+      await showMark();
+    } catch (error) {
+      if (!signal.aborted && isCurrent()) onError(error);
+    }
+  }
+
+  async function showMark() {
+    const isCurrent = isNewestMark();
+    const columns = [choices.x.value, choices.y.value].filter((name) => name !== '');
+    try {
+      const filter: ObjectFilter | null = marked === null ? null : { column: 'id', in: [marked] };
+      const found = filter ? (await rowsOf(record(), { filter, columns, limit: 1 }, signal)).rows[0] : undefined;
+      if (signal.aborted || !isCurrent()) return;
+      const values = found?.map((value) => (typeof value === 'number' ? value : null));
+      const [x = null, y = null] = values ?? [];
+      mark = values ? [x, y] : null;
+      const known = columns.flatMap((name, at) => (typeof values?.[at] === 'number' ? [[name, values[at]] as const] : []));
+      markWords.textContent = known.length === 0 ? '' : objectTexts.marked(known);
+      plot?.redraw();
     } catch (error) {
       if (!signal.aborted && isCurrent()) onError(error);
     }

@@ -1,144 +1,264 @@
-import { actions, button, errorNotice, fill, h, linkButton } from '../../dom.js';
-import { formatCount } from '../../format.js';
+import { actions, button, errorNotice, fill, h, icon, linkButton, tell } from '../../dom.js';
+import { categoryList, type Category } from '../coloring/category-list.js';
+import { fitsAddress, withColor } from '../coloring/coloring.js';
 import { coloringControls } from '../coloring/controls.js';
 import { displayOf, type Display } from '../display.js';
+import { editsOf, onEdits } from '../edits.js';
+import type { EditedGroups } from '../groups.js';
 import { groupFilter, groupsOf, type Group } from '../requests.js';
 import { nameOf, type AnnotationRecord } from '../model.js';
 import { commonTexts } from '../../texts.js';
 import { annotationTexts } from '../../annotation-texts.js';
 
-/** Maximum number of listed groups. Further ones are found by their name. */
-const maxListed = 100;
-
 /** Ids of annotations whose legends the user has folded. */
 const folded: Set<string> = new Set();
 
-/** The legend of an annotation: its groups with colors and counts, which can be hidden, and its opacity. `fold` is the button that shows and hides it. */
-export function legend(
-  { _id: id }: AnnotationRecord,
-  { isOpen, onShow, signal }: { isOpen: boolean; onShow: (changes: Partial<Display>) => void; signal: AbortSignal },
-) {
-  const display = displayOf(id);
-  let record: AnnotationRecord | null = null;
-  let groups: Group[] = [];
+interface LegendOptions {
+  isOpen: boolean;
+  onShow: (changes: Partial<Display>) => void;
+  signal: AbortSignal;
+}
+
+/**
+ * The legend of an annotation: its groups with colors and counts, which can be hidden, and its opacity. While the annotation is
+ * edited, the group of new shapes is chosen here.
+ */
+export class Legend {
+  readonly element: HTMLElement;
+  /** The button that shows and hides the legend. */
+  readonly fold = button('', () => this.#open(this.#isFolded), { picture: 'next', kind: 'fold' });
+  readonly #id: string;
+  readonly #display: Display;
+  #record: AnnotationRecord | null = null;
+  /** The groups of the version, most shapes first. */
+  #groups: Group[] = [];
   /** The colors of groups, if shapes are colored by them instead of having their own. */
-  let groupColors: ReadonlyMap<unknown, string> | null = null;
+  #groupColors: ReadonlyMap<unknown, string> | null = null;
   /** Version of the annotation whose groups are shown or have been requested. */
-  let known = -1;
-  const opacity = h('input', {
-    type: 'range',
-    min: 0,
-    max: 1,
-    step: 0.05,
-    value: display.opacity,
-    oninput: () => onShow({ opacity: opacity.valueAsNumber }),
+  #known = -1;
+  /** What the list changes while the annotation is edited. */
+  #edited: EditedGroups | null = null;
+  readonly #opacity = h('input', { type: 'range', min: 0, max: 1, step: 0.05 });
+  readonly #message = h('div');
+  readonly #list = categoryList<string | null>({
+    label: commonTexts.groups,
+    find: annotationTexts.findGroup,
+    onColor: (group, color) => this.#recolor(group, color),
+    named: (group, words) => (this.#edited ? this.#chosenAndShown(group, words) : this.#shown(group, words)),
   });
-  const name = annotationTexts.findGroup;
-  const filter = h('input', { type: 'search', placeholder: name, 'aria-label': name, hidden: true, oninput: showGroups });
-  const message = h('div');
-  const list = h('ul.legend-groups.column', { 'aria-label': commonTexts.groups });
-  const all = actions(
-    linkButton(annotationTexts.showAll, () => hide([])),
-    linkButton(annotationTexts.hideAll, () => hide(groups.map((group) => group.name))),
+  readonly #all = actions(
+    linkButton(annotationTexts.showAll, () => this.#hide([])),
+    linkButton(annotationTexts.hideAll, () => this.#hide(this.#groups.map((group) => group.name))),
   );
-  const place = h('div.column', h('label.bound.small', h('span', annotationTexts.opacity), opacity), filter, message, list, all);
-  place.hidden = true;
-  const coloring = coloringControls({
-    record: () => record,
-    coloring: () => display.coloring,
-    onChange: (next) => onShow({ coloring: next }),
-    onGroups(colors) {
-      if (colors === null && groupColors === null) return;
-      groupColors = colors;
-      showGroups();
-    },
-    signal,
-  });
-  const element = h('div.legend.small', place, h('div.column', ...coloring.elements));
-  const fold = button('', () => open(isFolded()), { picture: 'next', kind: 'fold' });
-  open(isOpen && !folded.has(id), { isChosen: false });
-  return {
-    element,
-    /** shows and hides it */
-    fold,
-    /** Shows another version. Input and open parts stay. */
-    update(next: AnnotationRecord) {
-      record = next;
-      const label = annotationTexts.legendOf(nameOf(next));
-      Object.assign(fold, { ariaLabel: label, title: label });
-      if (!isFolded()) void load();
-      void coloring.refresh();
-    },
-    /** Shows a coloring that was chosen elsewhere. */
-    refresh: () => void coloring.refresh(),
-  };
+  readonly #ownColors = linkButton(annotationTexts.ownColors, () => this.#show({ colors: [] }));
+  readonly #newGroup = this.#newGroupForm();
+  readonly #place: HTMLElement;
+  readonly #coloring: ReturnType<typeof coloringControls>;
 
-  function isFolded() {
-    return fold.ariaExpanded !== 'true';
+  constructor(
+    { _id: id }: AnnotationRecord,
+    private readonly options: LegendOptions,
+  ) {
+    this.#id = id;
+    this.#display = displayOf(id);
+    this.#opacity.value = String(this.#display.opacity);
+    this.#opacity.addEventListener('input', () => options.onShow({ opacity: this.#opacity.valueAsNumber }));
+    const opacity = h('label.bound.small', h('span', annotationTexts.opacity), this.#opacity);
+    const below = [this.#newGroup, this.#all, this.#ownColors];
+    this.#place = h('div.column', { hidden: true }, opacity, this.#message, this.#list.elements, below);
+    this.#coloring = coloringControls({
+      record: () => this.#record,
+      coloring: () => this.#display.coloring,
+      onChange: (next) => {
+        options.onShow({ coloring: next });
+        this.#showGroups();
+      },
+      onGroups: (colors) => {
+        this.#groupColors = colors;
+        this.#showGroups();
+      },
+      signal: options.signal,
+    });
+    this.element = h('div.legend.small', this.#place, h('div.column', this.#coloring.elements));
+    this.#open(options.isOpen && !folded.has(id), { isChosen: false });
+    onEdits(() => this.#edited && this.#showGroups(), options.signal);
   }
 
-  function open(isOpening: boolean, { isChosen = true } = {}) {
-    element.hidden = !isOpening;
-    fold.ariaExpanded = String(isOpening);
-    if (isChosen && isOpening) folded.delete(id);
-    else if (isChosen) folded.add(id);
-    if (isOpening) void load();
+  /** Shows another version. Input and open parts stay. */
+  update(next: AnnotationRecord) {
+    this.#record = next;
+    const label = annotationTexts.legendOf(nameOf(next));
+    Object.assign(this.fold, { ariaLabel: label, title: label });
+    if (!this.#isFolded || this.#edited) void this.#load();
+    void this.#coloring.refresh();
   }
 
-  async function load() {
-    if (record === null || known === record._version) return;
-    const version = record._version;
-    known = version;
-    try {
-      const found = await groupsOf(record, signal);
-      if (known !== version) return;
-      groups = found.toSorted((a, b) => b.count - a.count);
-      filter.hidden = groups.length <= 12 && filter.value === '';
-      all.hidden = groups.length < 2;
-      fill(message);
-      showGroups();
-    } catch (error) {
-      if (known !== version || signal.aborted) return;
-      known = -1;
-      fill(message, errorNotice(error));
+  /** Shows a coloring that was chosen elsewhere. */
+  refresh() {
+    void this.#coloring.refresh();
+    this.#showGroups();
+  }
+
+  /** Offers to choose the group of new shapes while the annotation is edited; `null` ends that. */
+  edit(edited: EditedGroups | null) {
+    if (edited === this.#edited) return;
+    this.#edited = edited;
+    this.#newGroup.hidden = edited === null;
+    if (edited) {
+      edited.groups.learn(this.#groups, true);
+      edited.onLearned();
+      this.#place.hidden = false;
+      this.#open(true, { isChosen: false });
     }
-    place.hidden = false;
+    this.#showGroups();
+    this.#list.renew();
   }
 
-  function hide(names: (string | null)[]) {
-    onShow({ hidden: new Set(names) });
-    fill(message);
-    showGroups();
+  get #isFolded() {
+    return this.fold.ariaExpanded !== 'true';
   }
 
-  function showGroups() {
-    const wanted = filter.value.trim().toLowerCase();
-    const found = groups.filter((group) => annotationTexts.groupName(group.name).toLowerCase().includes(wanted));
-    const more = found.length - maxListed;
-    fill(list, ...found.slice(0, maxListed).map(row), more > 0 && h('li.quiet-text', annotationTexts.more(more)));
+  #open(isOpening: boolean, { isChosen = true } = {}) {
+    this.element.hidden = !isOpening;
+    this.fold.ariaExpanded = String(isOpening);
+    if (isChosen && isOpening) folded.delete(this.#id);
+    else if (isChosen) folded.add(this.#id);
+    if (isOpening) void this.#load();
   }
 
-  function row({ name: group, color: own, count }: Group) {
-    const color = groupColors?.get(group) ?? own;
-    const checked = !display.hidden.has(group);
-    const box = h('input', { type: 'checkbox', checked, onchange: () => toggle(group, box) });
-    const swatch = h('span.swatch', { 'aria-hidden': 'true', 'data-color': color });
-    swatch.style.backgroundColor = color;
-    const words = annotationTexts.groupName(group);
-    return h(
-      'li.row',
-      h('label.row.grow', { title: words }, box, swatch, h('span.clip', words)),
-      h('span.count.quiet-text.small', formatCount(count)),
-    );
+  async #load() {
+    const record = this.#record;
+    if (record === null || this.#known === record._version) return;
+    const version = record._version;
+    const isFirst = this.#known === -1;
+    this.#known = version;
+    const { signal } = this.options;
+    try {
+      const found = record._elementCount === 0 ? [] : await groupsOf(record, signal);
+      if (this.#known !== version) return;
+      this.#groups = found.toSorted((a, b) => b.count - a.count);
+      this.#edited?.groups.learn(this.#groups, isFirst);
+      this.#edited?.onLearned();
+      fill(this.#message);
+      this.#showGroups();
+    } catch (error) {
+      if (this.#known !== version || signal.aborted) return;
+      this.#known = -1;
+      fill(this.#message, errorNotice(error));
+    }
+    this.#place.hidden = false;
   }
 
-  function toggle(group: string | null, box: HTMLInputElement) {
-    const hidden = new Set(display.hidden);
+  #hide(names: (string | null)[]) {
+    this.options.onShow({ hidden: new Set(names) });
+    fill(this.#message);
+    this.#showGroups();
+  }
+
+  /** The groups with the unsaved changes, and the new ones. */
+  get #categories(): Category<string | null>[] {
+    const groups = this.#edited?.groups;
+    const { by, colors } = this.#display.coloring;
+    const chosen = this.#groupColors ?? (by === null ? new Map(colors) : null);
+    const growth = groups ? editsOf(this.#id).growthOfGroups() : new Map<string | null, number>();
+    const counts = new Map<string | null, Group>(this.#groups.map((group) => [group.name, group]));
+    const names = groups ? [...new Set([...counts.keys(), ...groups.names, ...growth.keys()])] : counts.keys();
+    return [...names].map((name) => {
+      const own = counts.get(name);
+      const color = chosen?.get(name) ?? groups?.colorOf(name) ?? own?.color ?? '#000000';
+      return { value: name, color, count: (own?.count ?? 0) + (growth.get(name) ?? 0) };
+    });
+  }
+
+  #showGroups() {
+    const categories = this.#categories;
+    const { by, colors } = this.#display.coloring;
+    this.#all.hidden = categories.length < 2;
+    this.#ownColors.hidden = by !== null || colors.length === 0;
+    const isFixed = by !== null && by !== 'group';
+    this.#list.show(categories, { isFixed, kept: this.#edited?.groups.chosen });
+  }
+
+  /** The name of a group with the box that shows it. */
+  #shown(group: string | null, words: string) {
+    const box = this.#boxOf(group);
+    const refresh = () => (box.checked = !this.#display.hidden.has(group));
+    return { elements: [h('label.row.grow', box, h('span.clip', words))], refresh };
+  }
+
+  /** The name of a group with the box that shows it, and the button that chooses it for new shapes. */
+  #chosenAndShown(group: string | null, words: string) {
+    const box = this.#boxOf(group);
+    box.ariaLabel = annotationTexts.showGroup(words);
+    const radio = h('input', { type: 'radio', name: `group of ${this.#id}`, onchange: () => this.#choose(group) });
+    const refresh = () => {
+      box.checked = !this.#display.hidden.has(group);
+      radio.checked = this.#edited?.groups.chosen === group;
+    };
+    return { elements: [box, h('label.row.grow', radio, h('span.clip', words))], refresh };
+  }
+
+  #boxOf(group: string | null) {
+    const box = h('input', { type: 'checkbox', onchange: () => this.#toggle(group, box) });
+    return box;
+  }
+
+  #toggle(group: string | null, box: HTMLInputElement) {
+    const hidden = new Set(this.#display.hidden);
     if (box.checked) hidden.delete(group);
     else hidden.add(group);
-    const isPossible = record !== null && groupFilter(record, hidden) !== null;
-    fill(message, !isPossible && errorNotice(annotationTexts.tooManyHidden));
-    if (isPossible) onShow({ hidden });
+    const isPossible = this.#record !== null && groupFilter(this.#record, hidden) !== null;
+    fill(this.#message, !isPossible && errorNotice(annotationTexts.tooManyHidden));
+    if (isPossible) this.options.onShow({ hidden });
     else box.checked = !box.checked;
+  }
+
+  #choose(group: string | null) {
+    if (!this.#edited) return;
+    this.#edited.groups.chosen = group;
+    this.#edited.onChoose();
+    this.#showGroups();
+  }
+
+  /** Gives a group a color: its shapes, if they are edited and all of them are loaded, otherwise only what is shown of them. */
+  #recolor(group: string | null, color: string) {
+    const { by, colors } = this.#display.coloring;
+    const isChanged = by === null && (this.#edited?.recolor(group, color) ?? false);
+    if (isChanged) {
+      if (colors.some(([name]) => name === group)) this.#show({ colors: colors.filter(([name]) => name !== group) });
+      else this.#showGroups();
+      return;
+    }
+    const next = withColor(colors, group, color);
+    fill(this.#message, !fitsAddress(next) && errorNotice(annotationTexts.tooManyColors));
+    if (!fitsAddress(next)) return this.#showGroups();
+    if (this.#edited && by === null) tell(annotationTexts.colorOnlyShown);
+    this.#show({ colors: next });
+  }
+
+  #show(changes: Partial<Display['coloring']>) {
+    this.options.onShow({ coloring: { ...this.#display.coloring, ...changes } });
+    this.refresh();
+  }
+
+  #newGroupForm() {
+    const attributes = {
+      type: 'text',
+      'aria-label': annotationTexts.newGroupName,
+      placeholder: commonTexts.newGroup,
+      maxlength: 200,
+    };
+    const name = h('input', attributes);
+    const label = annotationTexts.addGroup;
+    const submit = h('button.button.icon-button', { type: 'submit', 'aria-label': label, title: label }, icon('plus'));
+    const add = (event: SubmitEvent) => {
+      event.preventDefault();
+      const group = name.value.trim();
+      if (group === '') return;
+      this.#edited?.groups.add(group);
+      name.value = '';
+      this.#choose(group);
+    };
+    return h('form.row', { hidden: true, onsubmit: add }, name, submit);
   }
 }

@@ -19,13 +19,15 @@ import {
   renameAnnotation,
   restoreVersion,
 } from '../requests.js';
+import { FirstAnnotation } from './first-annotation.js';
 import { followList } from './follow-list.js';
 import { importControls } from './import.js';
-import { legend } from './legend.js';
+import { Legend } from './legend.js';
 import { deletedDialog } from './deleted-dialog.js';
+import { keepingFocus } from './keeping-focus.js';
 import { recordDialog } from './record-dialog.js';
-import type { ImageItem } from '../../browse/model.js';
-import type { Display } from '../display.js';
+import type { Editor } from '../editor.js';
+import type { PanelOptions } from './panel-options.js';
 
 /** If there are more annotations than this, their legends are folded at first. */
 const maxOpenLegends = 3;
@@ -36,28 +38,6 @@ const maxUnfiltered = 12;
 /** Number of annotations that are listed at once. */
 const maxListed = 100;
 
-export interface PanelOptions {
-  item: ImageItem;
-  /** the element of the image, on which files can be dropped too */
-  image: HTMLElement;
-  signal: AbortSignal;
-  /** called with the list; returns which annotations are visible */
-  onList: (records: AnnotationRecord[]) => (id: string) => boolean;
-  onShow: (id: string, changes: Partial<Display>) => void;
-  /** turns a half-drawn shape into an unsaved change */
-  finishDrawing: () => void;
-  /** starts or ends editing; returns the controls for it */
-  onEdit: (id: string | null) => HTMLElement | null;
-  /** shows the table of the shapes of an annotation */
-  onTable: (id: string, mayCreate: boolean) => void;
-  /** loads the edited annotation again */
-  onRenamed: () => Promise<unknown>;
-  /** reloads it after a conflict; returns the message to show */
-  onConflict: (reason: string) => Promise<string>;
-  /** called if the item was removed or the user has lost access */
-  onRefused: () => void;
-}
-
 /** The list of an item's annotations. Users without write access see no buttons for changes. */
 export class AnnotationPanel {
   readonly element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
@@ -65,7 +45,7 @@ export class AnnotationPanel {
   readonly #message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
   /** For each annotation in the list, the elements that show its number of shapes and its unsaved changes. */
   readonly #counters: Map<string, { record: AnnotationRecord; count: HTMLElement; unsaved: HTMLElement }> = new Map();
-  readonly #legends: Map<string, ReturnType<typeof legend>> = new Map();
+  readonly #legends: Map<string, Legend> = new Map();
   readonly #filter = h('input', {
     type: 'search',
     placeholder: annotationTexts.find,
@@ -86,13 +66,16 @@ export class AnnotationPanel {
   #isVisible: (id: string) => boolean = () => false;
   #records: AnnotationRecord[] = [];
   #mayCreate = false;
-  /** the edited annotation, and the controls for it */
-  #edited: { id: string; controls: HTMLElement | null } | null = null;
+  /** the edited annotation */
+  #edited: { id: string; editor: Editor | null } | null = null;
+  readonly #first = new FirstAnnotation((name) => this.#make({ name, description: '' }));
   /** the edited annotation, if someone else has deleted it */
   #kept: AnnotationRecord | null = null;
 
   constructor(private readonly options: PanelOptions) {
     onEdits(() => this.#showUnsaved(), options.signal);
+    // After a half-drawn shape has become an unsaved change.
+    options.signal.addEventListener('abort', () => queueMicrotask(() => this.#dropUnused()), { once: true });
     void this.#load();
   }
 
@@ -101,6 +84,16 @@ export class AnnotationPanel {
     fill(this.#message, ...words);
     if (this.#message.textContent !== '') this.#message.scrollIntoView({ block: 'nearest' });
   };
+
+  /** Whether the image has no annotations, and the user may draw the first shape. */
+  get mayBegin() {
+    return this.#mayCreate && this.#records.length === 0 && !this.#kept;
+  }
+
+  /** Makes the first annotation of the image, and starts editing it. */
+  async begin() {
+    if (this.mayBegin) await this.#first.begin();
+  }
 
   /** Loads the list again. */
   reload() {
@@ -253,7 +246,7 @@ export class AnnotationPanel {
       linkButton(annotationTexts.renameAnnotation, () => this.#rename(record)),
       linkButton(annotationTexts.deleteAnnotation, () => void this.#remove(record)),
     ];
-    const legendOfIt = count > 0 ? this.#legendOf(record) : null;
+    const legendOfIt = count > 0 || edited ? this.#legendOf(record) : null;
     return h(
       'li',
       { class: edited ? 'annotation edited' : 'annotation' },
@@ -268,7 +261,7 @@ export class AnnotationPanel {
       ),
       unsaved,
       legendOfIt?.element,
-      edited?.controls,
+      edited?.editor?.element,
       edited && h('div.annotation-whole.row', ...whole),
     );
   }
@@ -290,9 +283,10 @@ export class AnnotationPanel {
     const { _id: id } = record;
     const { onShow, signal } = this.options;
     const isOpen = this.#records.length <= maxOpenLegends;
-    const known = this.#legends.get(id) ?? legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
+    const known = this.#legends.get(id) ?? new Legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
     this.#legends.set(id, known);
     known.update(record);
+    known.edit(this.#edited?.id === id ? (this.#edited.editor?.groups ?? null) : null);
     known.fold.dataset.key = `legend ${id}`;
     return known;
   }
@@ -304,8 +298,9 @@ export class AnnotationPanel {
 
   #edit(id: string | null) {
     this.say();
-    const controls = this.options.onEdit(id);
-    this.#edited = id === null ? null : { id, controls };
+    const editor = this.options.onEdit(id);
+    this.#dropUnused();
+    this.#edited = id === null ? null : { id, editor };
     this.refresh();
   }
 
@@ -331,20 +326,35 @@ export class AnnotationPanel {
   }
 
   #create() {
-    const { item, signal } = this.options;
     ask({
       title: annotationTexts.new,
       action: annotationTexts.create,
       fields: nameFields(),
       send: async ({ name = '', description = '' }) => {
-        const record = await createAnnotation(item._id, { name, description });
-        if (signal.aborted) return;
-        this.#records = [...this.#records, record];
-        this.refresh();
-        this.#edit(record._id);
-        tell(annotationTexts.created(name));
+        await this.#make({ name, description });
       },
     });
+  }
+
+  /** Makes an annotation, and starts editing it. @returns `null` if the user has left the image meanwhile */
+  async #make(named: { name: string; description: string }) {
+    const { item, signal } = this.options;
+    const record = await createAnnotation(item._id, named);
+    if (signal.aborted) return null;
+    this.#records = [...this.#records, record];
+    this.refresh();
+    this.#edit(record._id);
+    tell(annotationTexts.created(named.name));
+    return record;
+  }
+
+  /** Removes the annotation that was made for the first shape, if there is none. */
+  #dropUnused() {
+    const record = this.#first.takeUnused(this.#records);
+    if (!record) return;
+    this.#records = this.#records.filter((other) => other !== record);
+    // If somebody else has used it meanwhile, it stays, and the list shows it again.
+    void removeAnnotation(record).catch(() => (this.options.signal.aborted ? undefined : this.reload()));
   }
 
   #rename(shown: AnnotationRecord) {
@@ -377,14 +387,4 @@ export class AnnotationPanel {
       },
     });
   }
-}
-
-/** Refills a list. The control with the same key as the focused one gets the focus. */
-function keepingFocus(list: HTMLElement, refill: () => void) {
-  const root = list.getRootNode() as Document | ShadowRoot;
-  const focused = list.contains(root.activeElement) ? (root.activeElement as HTMLElement) : null;
-  const key = focused?.dataset.key;
-  refill();
-  const same = [...list.querySelectorAll<HTMLElement>('[data-key]')].find((control) => control.dataset.key === key);
-  (same ?? focused)?.focus({ preventScroll: true });
 }

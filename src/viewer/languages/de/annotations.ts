@@ -1,4 +1,4 @@
-import { formatCount, plural } from '../../format.js';
+import { formatCount, formatNumber, plural } from '../../format.js';
 import type { Texts } from '../catalogue.js';
 
 const shapes = (count: number) => plural(count, 'Form', 'Formen');
@@ -43,13 +43,19 @@ export const annotationTexts: Texts['annotationTexts'] = {
   drawingTools: 'Zeichenwerkzeuge',
   editNamed: (name) => `${name} bearbeiten`,
   fillHoles: 'Löcher füllen',
+  colorOnlyShown:
+    'Diese Annotation hat zu viele Formen, um alle hier zu ändern. Die Farbe gilt auf dieser Seite und in ihrer Adresse.',
   find: 'Annotation suchen',
+  findCategory: 'Kategorie suchen',
+  ownColors: 'Farben der Formen zeigen',
+  showGroup: (name) => `${name} zeigen`,
+  tooManyColors: 'Die Farben so vieler Gruppen können nicht auf einmal gezeigt werden.',
   findGroup: 'Gruppe suchen',
+  firstNamed: 'Erste Annotation',
   forQuPath: 'GeoJSON für QuPath',
   geoJson: 'GeoJSON',
   group: 'Gruppe',
   groupName: (name) => (name === null ? 'Ohne Gruppe' : name || '(leerer Name)'),
-  groupOfNew: 'Gruppe neuer Formen',
   hideAll: 'Alle ausblenden',
   howToEdit: 'Klicken Sie auf eine Form, um sie auszuwählen, oder wählen Sie ein Zeichenwerkzeug.',
   import: 'Importieren',
@@ -152,6 +158,7 @@ export const objectTexts: Texts['objectTexts'] = {
   inOutline: 'Im gezeichneten Umriss',
   inView: 'In der Ansicht',
   low: (name) => `Niedrigster Wert von ${name}`,
+  marked: (values) => `Die angeklickte Form: ${values.map(([name, value]) => `${name} ${formatNumber(value, 6)}`).join(', ')}`,
   mean: (name) => `${name}, Mittelwert`,
   newAnnotation: 'Neue Annotation aus diesen',
   newName: (name) => `${name} (Auswahl)`,

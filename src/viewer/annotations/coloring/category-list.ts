@@ -1,0 +1,109 @@
+import { fill, h, linkButton, type Child } from '../../dom.js';
+import { formatCount } from '../../format.js';
+import { commonTexts } from '../../texts.js';
+import { annotationTexts } from '../../annotation-texts.js';
+import type { Cell } from '../objects/requests.js';
+
+/** Number of categories that are listed at once. */
+const listedAtOnce = 100;
+
+/** If there are more categories than this, they can be found by their names. */
+const maxUnfiltered = 12;
+
+/** A category, or a group of shapes. */
+export interface Category<Value extends Cell> {
+  value: Value;
+  color: string;
+  count: number;
+}
+
+/** A list of categories with their counts and their colors, which can be changed. Each can be reached, however many there are. */
+export function categoryList<Value extends Cell>(options: {
+  label: string;
+  /** the words in the field that finds a category */
+  find: string;
+  onColor: (value: Value, color: string) => void;
+  /** The name of a category with the controls that it has; `refresh` shows their state. */
+  named?: (value: Value, words: string) => { elements: Child[]; refresh: () => void };
+}) {
+  const { label, find, onColor, named } = options;
+  let categories: readonly Category<Value>[] = [];
+  let most = listedAtOnce;
+  /** The category that is always listed. */
+  let kept: Value | undefined;
+  let isFixed = false;
+  let rows: Map<Value, ReturnType<typeof makeRow>> = new Map();
+  const filter = h('input', { type: 'search', placeholder: find, 'aria-label': find, hidden: true, oninput: () => search() });
+  const list = h('ul.legend-groups.column', { 'aria-label': label });
+  return { elements: [filter, list], show, renew };
+
+  /** @param options `isFixed`: the colors cannot be changed; `kept` is always listed */
+  function show(next: readonly Category<Value>[], shown: { isFixed?: boolean; kept?: Value | undefined } = {}) {
+    categories = next;
+    ({ isFixed = false, kept } = shown);
+    filter.hidden = categories.length <= maxUnfiltered && filter.value === '';
+    refresh();
+  }
+
+  /** Makes all rows again, because their controls have become others. */
+  function renew() {
+    rows = new Map();
+    refresh();
+  }
+
+  function search() {
+    most = listedAtOnce;
+    refresh();
+  }
+
+  function refresh() {
+    const wanted = filter.value.trim().toLowerCase();
+    const found = categories.filter(({ value }) => wordsOf(value).toLowerCase().includes(wanted));
+    const listed = found.slice(0, most);
+    const further = categories.filter((category) => category.value === kept && !listed.includes(category));
+    const shown = [...further, ...listed].map((category) => {
+      const row = rows.get(category.value) ?? makeRow(category.value);
+      row.show(category);
+      return [category.value, row] as const;
+    });
+    rows = new Map(shown);
+    const elements: Element[] = shown.map(([, { element }]) => element);
+    const more = found.length - listed.length;
+    if (more > 0) elements.push(moreRow(more));
+    // Rows that stay keep the focus, and the color that is being chosen.
+    const isSame = elements.length === list.children.length && elements.every((element, at) => list.children[at] === element);
+    if (!isSame) fill(list, ...elements);
+  }
+
+  function moreRow(count: number) {
+    const showMore = () => {
+      most += listedAtOnce;
+      refresh();
+    };
+    const button = linkButton(annotationTexts.showMore(Math.min(count, listedAtOnce)), showMore);
+    return h('li.quiet-text.row.wrap', annotationTexts.more(count), button);
+  }
+
+  function makeRow(value: Value) {
+    const words = wordsOf(value);
+    const name = commonTexts.colorOf(words);
+    const color = h('input.swatch', { type: 'color', 'aria-label': name, onchange: () => onColor(value, color.value) });
+    const count = h('span.count.quiet-text.small');
+    const controls = named?.(value, words) ?? { elements: [h('span.clip.grow', words)], refresh() {} };
+    const element = h('li.row', { title: words }, color, controls.elements, count);
+    return {
+      element,
+      show(category: Category<Value>) {
+        color.value = category.color;
+        color.dataset.color = category.color;
+        color.disabled = isFixed;
+        count.textContent = formatCount(category.count);
+        controls.refresh();
+      },
+    };
+  }
+}
+
+function wordsOf(value: Cell) {
+  return annotationTexts.groupName(value === null ? null : String(value));
+}

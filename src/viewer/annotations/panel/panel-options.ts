@@ -1,0 +1,27 @@
+import type { ImageItem } from '../../browse/model.js';
+import type { Display } from '../display.js';
+import type { Editor } from '../editor.js';
+import type { AnnotationRecord } from '../model.js';
+
+/** What the list of annotations needs of the page. */
+export interface PanelOptions {
+  item: ImageItem;
+  /** the element of the image, on which files can be dropped too */
+  image: HTMLElement;
+  signal: AbortSignal;
+  /** called with the list; returns which annotations are visible */
+  onList: (records: AnnotationRecord[]) => (id: string) => boolean;
+  onShow: (id: string, changes: Partial<Display>) => void;
+  /** turns a half-drawn shape into an unsaved change */
+  finishDrawing: () => void;
+  /** starts or ends editing */
+  onEdit: (id: string | null) => Editor | null;
+  /** shows the table of the shapes of an annotation */
+  onTable: (id: string, mayCreate: boolean) => void;
+  /** loads the edited annotation again */
+  onRenamed: () => Promise<unknown>;
+  /** reloads it after a conflict; returns the message to show */
+  onConflict: (reason: string) => Promise<string>;
+  /** called if the item was removed or the user has lost access */
+  onRefused: () => void;
+}
