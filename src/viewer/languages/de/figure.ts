@@ -29,7 +29,7 @@ export const figureTexts: Texts['figureTexts'] = {
   tooLarge: (width, height, side, pixels) =>
     `Die Abbildung hätte ${formatCount(width)} × ${formatCount(height)} Pixel. Möglich sind höchstens ${formatCount(side)} je Seite und ${formatCount(pixels)} insgesamt.`,
   unit: 'Einheit',
-  units: { px: 'Pixel', cm: 'cm', in: 'Zoll' },
+  units: { px: 'Pixel', cm: 'Zentimeter', in: 'Zoll' },
   useView: 'Ansicht verwenden',
   width: 'Breite',
   widthRange: (least, most) => `Geben Sie eine Breite von ${formatCount(least)} bis ${formatCount(most)} Pixeln ein.`,
