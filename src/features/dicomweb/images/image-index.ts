@@ -257,7 +257,9 @@ export class ImageIndex {
   async #work(): Promise<void> {
     const { core } = this.parts;
     while (this.#changed.size > 0 && !this.#closing.signal.aborted) {
-      const ids = [...this.#changed].slice(0, atOnce);
+      // Only the first are taken: after 100,000 files were registered, a list of all would be made for every two of them.
+      const ids: string[] = [];
+      for (const id of this.#changed) if (ids.push(id) >= atOnce) break;
       await mapConcurrently(ids, atOnce, async (id) => {
         this.#changed.delete(id);
         await this.#refresh(id).catch((err: unknown) => {
