@@ -24,6 +24,7 @@ export const objectTexts = {
   mean: (name: string) => `${name}, mean`,
   newAnnotation: 'New annotation of these',
   newName: (name: string) => `${name} (selection)`,
+  noColors: 'The server has sent no colors.',
   noOutline: 'Measure an area, or select a shape while you edit: that is the outline.',
   none: 'No shapes.',
   notSelected: 'Nothing is selected.',

@@ -1,7 +1,7 @@
 import { formatCount, plural } from './format.js';
 
 /*
- * All texts of the page are here, in `admin-texts.ts` and in `annotation-texts.ts`, so that they can be read, corrected or translated together.
+ * All texts of the page are here and in the other files `*-texts.ts`, so that they can be read, corrected and translated together; `languages` has translations.
  * Each area has a constant, named after its folder, and `commonTexts` is for texts that several areas use. A text is a string, or a function if it contains a value. Texts are never
  * read as HTML. Reasons of refusals and descriptions of settings come from the server.
  */

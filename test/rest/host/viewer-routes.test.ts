@@ -24,6 +24,24 @@ describe('the page', () => {
     expect(page).not.toMatch(/\sstyle=|\son\w+=/);
   });
 
+  it.each([
+    ['de', 'de', 'Diese Seite braucht JavaScript.'],
+    ['de-AT,en;q=0.5', 'de', 'Diese Seite braucht JavaScript.'],
+    ['fr', 'en', 'This page needs JavaScript.'],
+    ['fr,de;q=0.3,en;q=0.2', 'de', 'Diese Seite braucht JavaScript.'],
+    ['en-GB,de;q=0.9', 'en', 'This page needs JavaScript.'],
+    ['*', 'en', 'This page needs JavaScript.'],
+    [';;q=x', 'en', 'This page needs JavaScript.'],
+    [undefined, 'en', 'This page needs JavaScript.'],
+  ])('for the languages %s is in %s', async (wanted, language, sentence) => {
+    const answer = await request(app)
+      .get('/')
+      .set(wanted === undefined ? {} : { 'Accept-Language': wanted });
+    expect(answer.headers).toMatchObject({ 'content-language': language, vary: 'Accept-Language' });
+    expect(answer.text).toContain(`<html lang="${language}"`);
+    expect(answer.text).toContain(sentence);
+  });
+
   it('contains the given values, escaped', () => {
     expect(page).toContain('data-api-root="some&quot;api"');
     expect(page).toContain('<title>&lt;Slides &amp; more&gt;</title>');

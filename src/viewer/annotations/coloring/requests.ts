@@ -1,5 +1,6 @@
 import type { Answer } from '../../answers.js';
 import { request } from '../../api.js';
+import { objectTexts } from '../../object-texts.js';
 import type { AnnotationRecord } from '../model.js';
 import { coloringQuery, type Coloring } from './coloring.js';
 
@@ -10,6 +11,6 @@ export type ColoringLegend = NonNullable<Answer<'GET annotation/{id}/tiles'>['co
 export async function legendOf(record: AnnotationRecord, coloring: Coloring, signal: AbortSignal): Promise<ColoringLegend> {
   const query = { ...coloringQuery(coloring), _: record._version };
   const { coloring: legend } = await request('GET', `annotation/${record._id}/tiles`, { query, signal });
-  if (!legend) throw new Error('The server has sent no colors.');
+  if (!legend) throw new Error(objectTexts.noColors);
   return legend;
 }

@@ -162,6 +162,7 @@ export const objectTexts: Texts['objectTexts'] = {
   mean: (name) => `${name}, Mittelwert`,
   newAnnotation: 'Neue Annotation aus diesen',
   newName: (name) => `${name} (Auswahl)`,
+  noColors: 'Der Server hat keine Farben geschickt.',
   noOutline: 'Messen Sie eine Fläche, oder wählen Sie beim Bearbeiten eine Form aus: Das ist der Umriss.',
   none: 'Keine Formen.',
   notSelected: 'Nichts ist ausgewählt.',
