@@ -243,6 +243,29 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
+  it('has the language of its attribute, else that around it, and keeps the view when that changes', async () => {
+    await inPage(`window.opened = null; viewer.panels = ''; viewer.view = 'at=1000,700,300';`);
+    const home = (name: string) => page.getByRole('button', { name, exact: true }).waitFor();
+    await home('Show the whole image');
+    await inPage(`viewer.lang = 'de-CH'`);
+    await home('Ganzes Bild zeigen');
+    await until('the view is as before', () => inPage<boolean>(`return viewer.view.startsWith('at=1000,700,300')`));
+    expect(await inPage(`return viewer.shadowRoot.querySelector('.viewer').lang`)).toBe('de');
+    await inPage(`viewer.removeAttribute('lang')`);
+    await home('Show the whole image');
+    await inPage(`document.documentElement.lang = 'de'`);
+    await home('Ganzes Bild zeigen');
+    await inPage(`viewer.lang = 'fr'`);
+    await home('Show the whole image');
+    await page.evaluate(`import('/large-image-viewer/element.js').then(({ translate }) =>
+      translate('fr', { imageTexts: { whole: 'Toute l’image' } }))`);
+    await home('Toute l’image');
+    await home('Zoom in');
+    await inPage(`viewer.removeAttribute('lang'); document.documentElement.lang = 'en';`);
+    await home('Show the whole image');
+    expect(complaints).toEqual([]);
+  });
+
   // The example leaves the page then, which this one does not let it know.
   it('tells the page once that the token has expired, and continues with another one', async () => {
     const credentials = { Authorization: `Basic ${Buffer.from('anna:anna.password').toString('base64')}` };
