@@ -43,9 +43,13 @@ async function describeElement(): Promise<void> {
     '--noCheck',
     '--incremental',
     'false',
+    // The page shares a file with the server.
+    '--rootDir',
+    'src',
   ];
   await run('node_modules/.bin/tsc', [...words, '--outDir', 'dist/viewer-types']);
-  for (const name of ['element.d.ts', 'languages/catalogue.d.ts']) await cp(`dist/viewer-types/${name}`, `dist/viewer/${name}`);
+  for (const name of ['element.d.ts', 'languages/catalogue.d.ts'])
+    await cp(`dist/viewer-types/viewer/${name}`, `dist/viewer/${name}`);
   await rm('dist/viewer-types', { recursive: true });
   // React users import the element together with its types for JSX.
   await cp('src/viewer/react.d.ts', 'dist/viewer/react.d.ts');
